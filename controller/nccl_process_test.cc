@@ -65,9 +65,12 @@ class NcclRanks : public testing::Test {
     ::setenv("RAILGAUGE_FAKE_NCCL", "processes,slow_us=500", 1);
   }
   void SetUp() override {
-    bench_.write("short.yaml", suite("short", "{sizes: '8,4KiB', iterations: 5, numa: any}"));
-    bench_.write("long.yaml",
-                 suite("long", "{sizes: 8, iterations: 100000, numa: any, stall_timeout: 60s}"));
+    bench_.write("short.yaml",
+                 suite("short", "{sizes: '8,4KiB', iterations: 5, numa: any, proof_time: 100ms}"));
+    bench_.write(
+        "long.yaml",
+        suite("long",
+              "{sizes: 8, iterations: 100000, numa: any, stall_timeout: 60s, proof_time: 100ms}"));
     controller_ = std::make_unique<ControllerProcess>(bench_, std::vector<std::string>{});
     ASSERT_TRUE(controller_->wait_until_serving()) << controller_->error_text();
     stub_ = api::Control::NewStub(

@@ -18,7 +18,7 @@ kernels/core/cpu: kernels/core/base kernels/core/text
 kernels/core/proof: kernels/core/base kernels/core/text
 kernels/core/report: kernels/core/base kernels/core/text
 kernels/core: kernels/core/base kernels/core/group kernels/core/stats kernels/core/text
-kernels/peers/osu: =core
+kernels/peers/osu: =core kernels/core/report
 kernels/peers: =core kernels/core/report
 kernels/peers/nccl_tests: =core kernels/core/report kernels/peers
 kernels/peers/perftest: =core kernels/core/report kernels/peers/nccl_tests kernels/peers/osu
@@ -26,10 +26,12 @@ kernels/dl: kernels/core/base kernels/core/text
 kernels/memory: =core kernels/dl
 kernels/gpu: =core kernels/dl kernels/memory
 kernels/gpu/session: =gpu
+kernels/gpu/ceiling: =gpu kernels/gpu/session
 kernels/bar/backend: =gpu
-kernels/bar: =gpu kernels/gpu/session kernels/bar/backend
+kernels/bar/routine: =gpu kernels/bar/backend
+kernels/bar: =gpu kernels/gpu/session kernels/bar/backend kernels/bar/routine
 kernels/cuda/route: =gpu kernels/gpu/session
-kernels/cuda: =gpu kernels/gpu/session kernels/cuda/route
+kernels/cuda: =gpu kernels/gpu/ceiling kernels/gpu/session kernels/cuda/route
 kernels/fakes: =core kernels/dl
 kernels/launch/node: =core kernels/launch/shim
 kernels/launch/shim: kernels/core/base
@@ -38,21 +40,24 @@ kernels/mpi/binding: =core kernels/dl
 kernels/mpi/collective: kernels/mpi
 kernels/mpi/one_sided: kernels/mpi
 kernels/mpi/pt2pt: kernels/mpi
-kernels/mpi: =gpu kernels/mpi/binding
+kernels/mpi/path: =core
+kernels/mpi: =gpu kernels/mpi/binding kernels/mpi/path
 kernels/nccl/collective: kernels/nccl
 kernels/nccl/communicator: =gpu
 kernels/nccl/pt2pt: kernels/nccl
-kernels/nccl: =gpu kernels/gpu/session kernels/nccl/communicator
-kernels/net: =core kernels/memory
+kernels/nccl: =gpu kernels/gpu/ceiling kernels/gpu/session kernels/nccl/communicator
+kernels/host_cost: =core
+kernels/net: =core kernels/memory kernels/host_cost
 kernels/runner/task: =core kernels/core/report
 kernels/runner: =core kernels/core/report kernels kernels/launch kernels/peers kernels/peers/nccl_tests kernels/peers/osu kernels/peers/perftest kernels/runner/task
 kernels/verbs/link: =gpu kernels/gpu/session kernels/verbs/memory kernels/verbs/transport
 kernels/verbs/memory: =gpu kernels/gpu/session kernels/verbs/transport
-kernels/verbs/rails: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/stream kernels/verbs/transport
-kernels/verbs/staged: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/stream kernels/verbs/transport
-kernels/verbs/stream: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/transport
+kernels/verbs/proof: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/transport
+kernels/verbs/rails: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/proof kernels/verbs/stream kernels/verbs/transport
+kernels/verbs/staged: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/proof kernels/verbs/stream kernels/verbs/transport
+kernels/verbs/stream: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/proof kernels/verbs/transport
 kernels/verbs/transport: =core kernels/dl kernels/memory
-kernels/verbs: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/rails kernels/verbs/staged kernels/verbs/stream kernels/verbs/transport
+kernels/verbs: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/proof kernels/verbs/rails kernels/verbs/staged kernels/verbs/stream kernels/verbs/transport
 kernels: =core kernels/gpu kernels/mpi/binding kernels/verbs/memory kernels/verbs/transport
 agent/os: =core
 agent/node_facts:

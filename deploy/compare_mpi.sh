@@ -1,43 +1,63 @@
 #!/usr/bin/env bash
-# Compares the MPI kernels with a plain loop in OSU's manner over the same MPI (kernels/mpi/testing/osu_loop.cc, target
-# mpi-osu-loop-*), by the same launcher, with the same sizes, window, iterations and warm-up. The programs take turns.
-# The table gives the ratio of the launches' medians with its 95 % interval, and two controls (the loop against itself,
-# and against itself with 20 % added cost). A table whose controls fail is invalid.
-# Exit 0 passed, 1 failed, 3 too noisy for a statement, 4 invalid, 5 waived (no MPI in this build).
-#   deploy/compare_mpi.sh [--fabric] [--mpi openmpi|mpich] [--layer LAYER] [--transports LIST] [--devices LIST]
-#                         [--rounds N] [--only MEASURE,...] [--bin DIR] [--keep FILE]
-# Without --fabric: two ranks on this host. --fabric: between two guests of the virtual fabric; their launcher uses
-# deploy/compare/rsh_by_host.sh in place of ssh, for this comparison alone. MEASURE: lat_8, lat_4096, bw_65536, ...
-# --layer, --transports, --devices: as the kernels' parameters layer, transports and hca_list. Both programs get them
-# through the MPI's own variables.
+# Compares railgauge-runner's osu_* names with OSU's own programs, which it builds from OSU's source for each MPI. Both
+# sides have one launcher, binding, sizes, iterations, warm-up and window, and take turns. A row has the ratio of the
+# times of the launches with its 95 % interval and says `within 5 %`, or the interval. Two controls of each row: OSU's
+# program against itself, and its figures with 20 % added against it. A table whose controls fail is invalid.
+# Exit 0 passed, 1 failed, 3 too noisy for a statement, 4 invalid, 5 waived (no source named, no MPI in this build).
+#   deploy/compare_mpi.sh --osu FOLDER [--fabric] [--mpi openmpi|mpich] [--ranks N] [--layer LAYER] [--transports LIST]
+#                         [--devices LIST] [--rounds N] [--calls N] [--only PROGRAM:BYTES,...] [--bin DIR]
+#                         [--built DIR] [--keep FILE] [--markdown FILE]
+# --osu       OSU micro-benchmarks' source, the folder with its `configure`; programs of two ranks alone run with two
+# --fabric    between two guests of the virtual fabric; their launcher uses deploy/compare/rsh_by_host.sh in place of
+#             ssh, for this comparison alone. Without it: ranks on this host
+# --calls     iterations of every program; a few are over before the scheduler of a busy machine comes
+# --built     where OSU's programs are built, and found when built already (default: beside --bin, as osu-MPI)
+# --markdown  appends the table as Markdown, with date and machine
+# --layer, --transports, --devices: as the kernels' parameters layer, transports and hca_list, for both sides through
+# the MPI's own variables.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-fabric=0 mpi=openmpi layer=auto transports="" devices="" rounds=9 only=lat_8,lat_4096,bw_65536 bin=${RAILGAUGE_BUILD_DIR:-build/ci}/bin keep=""
+fabric=0 mpi=openmpi ranks=2 layer=auto transports="" devices="" rounds=12 bin=${RAILGAUGE_BUILD_DIR:-build/ci}/bin keep=""
+osu="" built="" markdown="" calls=""
+only=osu_latency:8,osu_latency:65536,osu_bw:65536,osu_bibw:65536,osu_mbw_mr:8,osu_put_latency:8,osu_get_latency:8,osu_put_bw:65536
+only+=,osu_allreduce:8,osu_allreduce:65536,osu_alltoall:4096,osu_bcast:4096,osu_allgather:4096,osu_reduce:4096,osu_reduce_scatter:4096,osu_barrier:0
 refuse() { echo "compare_mpi.sh: $*" >&2; exit 2; }
+waive() { echo "waived: $*"; exit 5; }
 while [ $# -gt 0 ]; do
   case "$1" in
     --fabric) fabric=1; shift; continue ;;
+    --osu) osu=${2:?} ;;
     --mpi) mpi=${2:?} ;;
+    --ranks) ranks=${2:?} ;;
     --layer) layer=${2:?} ;;
     --transports) transports=${2:?} ;;
     --devices) devices=${2:?} ;;
     --rounds) rounds=${2:?} ;;
+    --calls) calls=${2:?} ;;
     --only) only=${2:?} ;;
     --bin) bin=${2:?} ;;
+    --built) built=${2:?} ;;
     --keep) keep=${2:?} ;;
-    *) refuse "unknown option $1; allowed: --fabric, --mpi, --layer, --transports, --devices, --rounds, --only, --bin, --keep" ;;
+    --markdown) markdown=$(realpath "${2:?}") ;;
+    *) refuse "unknown option $1; allowed: --osu, --fabric, --mpi, --ranks, --layer, --transports, --devices, --rounds, --calls, --only, --bin, --built, --keep, --markdown" ;;
   esac
   shift 2
 done
 [[ $mpi =~ ^(openmpi|mpich)$ ]] || refuse "--mpi $mpi; allowed: openmpi, mpich"
+[[ $ranks =~ ^[1-9][0-9]{0,3}$ ]] && [ $((ranks % 2)) = 0 ] || refuse "--ranks $ranks: an even number, for osu_mbw_mr's pairs"
+[ "$fabric" = 0 ] || [ "$ranks" = 2 ] || refuse "--ranks $ranks: two on the virtual fabric, one a guest"
 [[ $rounds =~ ^[1-9][0-9]*$ ]] && [ "$rounds" -ge 6 ] || refuse "--rounds $rounds: 6 or more, or there is no 95 % interval"
+[[ $calls =~ ^([1-9][0-9]{0,8})?$ ]] || refuse "--calls $calls: a number of iterations"
 read -ra measures <<<"${only//,/ }"
-for measure in "${measures[@]}"; do [[ $measure =~ ^(lat|bw)_[0-9]+$ ]] || refuse "--only $measure: lat_BYTES or bw_BYTES"; done
+known="latency|bw|bibw|mbw_mr|put_latency|get_latency|put_bw|get_bw|barrier|bcast|reduce|allreduce|allgather|reduce_scatter|alltoall"
+for measure in "${measures[@]}"; do [[ $measure =~ ^osu_($known):[0-9]+$ ]] || refuse "--only $measure: PROGRAM:BYTES, as osu_bw:65536; osu_barrier:0"; done
 bin=$(realpath "$bin")
-ours=$bin/railgauge-runner-$mpi theirs=$bin/mpi-osu-loop-$mpi
-[ -x "$ours" ] || { echo "waived: no railgauge-runner-$mpi in $bin: that MPI was not found by this build"; exit 5; }
-for program in "$theirs" "$bin/compare_launches"; do [ -x "$program" ] || refuse "no $program; build the target ${program##*/}, or name another folder with --bin"; done
-readonly kWindow=8 kCost=0.2 kLaunchSeconds=${RAILGAUGE_COMPARE_LAUNCH_SECONDS:-180}
+ours=$bin/railgauge-runner-$mpi
+[ -x "$ours" ] || waive "no railgauge-runner-$mpi in $bin: that MPI was not found by this build"
+[ -n "$osu" ] || waive "OSU's own programs are needed: name the folder of their source with --osu"
+[ -x "$osu/configure" ] || refuse "--osu $osu: no configure in it; name the folder of OSU's source"
+[ -x "$bin/compare_launches" ] || refuse "no $bin/compare_launches; build that target, or name another folder with --bin"
+readonly kWindow=64 kLaunchSeconds=${RAILGAUGE_COMPARE_LAUNCH_SECONDS:-180}
 vfabric=${RAILGAUGE_VFABRIC:-deploy/vfabric/vfabric}
 state=$(mktemp -d)
 figures=$state/figures
@@ -51,11 +71,31 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# OSU's programs: built outside of their source, with six digits behind the point in place of two, so that a latency of
+# half a microsecond has more than two. Their Makefiles must not make themselves anew: a checkout has no order of times.
+osu=$(realpath "$osu")
+built=$(realpath -m "${built:-$bin/../osu-$mpi}")
+theirs_of() { local folder; for folder in pt2pt/standard one-sided collective/blocking; do [ ! -x "$built/c/mpi/$folder/$1" ] || echo "$built/c/mpi/$folder/$1"; done; }
+build_theirs() {
+  mkdir -p "$built"
+  local compiler=mpicc.$mpi folder
+  command -v "$compiler" >/dev/null || compiler=mpicc
+  (
+    cd "$built"
+    [ -e Makefile ] || "$osu/configure" CC="$compiler" CXX="${compiler/mpicc/mpicxx}"
+    for folder in pt2pt/standard one-sided collective/blocking; do
+      make -C "c/mpi/$folder" AUTOCONF=: AUTOMAKE=: ACLOCAL=: AUTOHEADER=: CPPFLAGS=-DFLOAT_PRECISION=6
+    done
+  ) >"$built/build.log" 2>&1 || refuse "OSU's programs did not build; see $built/build.log"
+}
+for measure in "${measures[@]}"; do [ -n "$(theirs_of "${measure%:*}")" ] || { build_theirs; break; }; done
+for measure in "${measures[@]}"; do [ -n "$(theirs_of "${measure%:*}")" ] || refuse "${measure%:*}: not built from $osu; see $built/build.log"; done
+
 # The settings of the MPI, equal for both programs. UCX may use the fabric alone: mgmt0 has one address in all guests.
 settings=()
 case $mpi-$layer in
   openmpi-auto) [ -z "$transports$devices" ] || refuse "name the --layer whose transports and devices these are" ;;
-  openmpi-ucx) settings+=(OMPI_MCA_pml=ucx) ;;
+  openmpi-ucx) settings+=(OMPI_MCA_pml=ucx OMPI_MCA_osc=ucx) ;;
   openmpi-ob1) settings+=(OMPI_MCA_pml=ob1 "OMPI_MCA_btl=${transports:-^openib,uct,ofi}") ;;
   mpich-auto) ;;
   *) refuse "--layer $layer is none of $mpi; allowed: auto$([ "$mpi" = mpich ] || echo ", ucx, ob1")" ;;
@@ -67,6 +107,8 @@ if [ "$mpi-$layer" != openmpi-ob1 ]; then
   # UCX 1.13 throws away UD messages that come by an IPv4 GID of soft-RoCE.
   [ "$fabric" = 0 ] || settings+=(UCX_IB_GID_INDEX=0)
 fi
+# A rank a core, where there are as many cores.
+cores=$(nproc)
 launch=() words=() hosts="192.0.2.1:1,192.0.2.2:1"
 if [ "$mpi" = openmpi ]; then
   launch=(mpirun.openmpi)
@@ -77,40 +119,61 @@ if [ "$mpi" = openmpi ]; then
       --mca oob_tcp_if_include 192.0.2.0/24 --mca btl_tcp_if_include 192.0.2.0/24)
   else
     launch+=(--oversubscribe)
+    [ "$cores" -lt "$ranks" ] || launch+=(--bind-to core)
   fi
   for word in "${settings[@]}"; do words+=(-x "${word%%=*}"); done
 else
   launch=(mpiexec.hydra)
   command -v mpiexec.hydra >/dev/null || launch=(mpiexec)
-  [ "$fabric" = 0 ] || launch+=(-launcher rsh -launcher-exec "$(pwd)/deploy/compare/rsh_by_host.sh" -iface eth0 -hosts "$hosts")
+  if [ "$fabric" = 1 ]; then launch+=(-launcher rsh -launcher-exec "$(pwd)/deploy/compare/rsh_by_host.sh" -iface eth0 -hosts "$hosts")
+  elif [ "$cores" -ge "$ranks" ]; then launch+=(-bind-to core); fi
 fi
-launch+=(-n 2 "${words[@]}")
 
 # run WORD...: launches a program here or from guest n1, through `env`, so that the settings reach the launcher.
 run() {
+  local all=("${launch[@]}" -n "$count" "${words[@]}" "$@")
   if [ "$fabric" = 1 ]; then
-    timeout "$kLaunchSeconds" "$vfabric" --dir "$state/fabric" exec n1 env "${settings[@]}" "${launch[@]}" "$@"
+    timeout "$kLaunchSeconds" "$vfabric" --dir "$state/fabric" exec n1 env "${settings[@]}" "${all[@]}"
   else
-    timeout "$kLaunchSeconds" env "${settings[@]}" "${launch[@]}" "$@"
+    timeout "$kLaunchSeconds" env "${settings[@]}" "${all[@]}"
   fi </dev/null 2>>"$state/errors"
 }
-# describe MEASURE: sets kind, bytes, iterations and warm-up, few for slow emulated guests and alike for both programs.
+# describe MEASURE: sets what both programs get: ranks, counts and options; few iterations for slow emulated guests.
 describe() {
-  IFS=_ read -r kind bytes <<<"$1"
-  if [ "$kind" = lat ]; then iterations=4000 skipped=400 window=(); else iterations=160 skipped=16 window=(--window "$kWindow"); fi
+  program=${1%:*} bytes=${1#*:}
+  count=$ranks column=2 key=mean
+  local few=$((fabric == 1 ? 10 : 1))
+  common=() extra=()
+  case $program in
+    osu_latency | osu_put_latency | osu_get_latency) count=2 iterations=$((20000 / few)) ;;
+    osu_bw | osu_bibw | osu_put_bw | osu_get_bw) count=2 iterations=$((2000 / few)) key=rate common=(-W "$kWindow") ;;
+    osu_mbw_mr) iterations=$((4000 / few)) key=rate column=3 common=(-W "$kWindow") ;;
+    *) iterations=$((10000 / few)) ;;
+  esac
+  [ "$bytes" -le 8192 ] || [ "$key" = rate ] || iterations=$((iterations / 4))
+  [ -z "$calls" ] || iterations=$calls
+  common+=(-i "$iterations" -x $((iterations / 10)))
+  [ "$program" = osu_barrier ] && column=1 || common+=(-m "$bytes:$bytes")
+  # Ours sums 32-bit floats, and exposes memory that it has.
+  case $program in
+    osu_reduce | osu_allreduce | osu_reduce_scatter) extra=(-T mpi_float) ;;
+    osu_put_* | osu_get_*) extra=(-w create) ;;
+  esac
 }
-# figure PROGRAM: launches it and prints its figure: of latencies the median of the iterations, in us one way; of a
-# bandwidth all bytes over all time, per second; "-" where the launch failed. The loop prints mean and median.
+# figure PROGRAM: launches ours or theirs and prints its figure as the program has it: us, or of a rate MB or messages a
+# second; "-" where the launch failed.
 figure() {
-  local value="" ours_key=median theirs_column=2
-  [ "$kind" = lat ] || { ours_key=rate theirs_column=1; }
+  local value=""
   case $1 in
-    ours) value=$(run "$ours" "mpi.$kind" --sizes "$bytes" --iterations "$iterations" --skip "$skipped" \
-      "${window[@]}" --format json |
-      jq -r --arg key "$ours_key" 'select(.outcome == "passed") | [.points[] | select(.pair == "")][0][$key]') || value=""
-      [ "$kind" = bw ] || [ -z "$value" ] || value=$(awk -v ns="$value" 'BEGIN { printf "%.6g", ns / 1e3 }') ;;
-    theirs | again) value=$(run "$theirs" "$kind" "$bytes" "$iterations" "$skipped" "$kWindow" | awk -v n="$theirs_column" 'NF == 2 { print $n }') || value="" ;;
-    slow) value=$(run "$theirs" "$kind" "$bytes" "$iterations" "$skipped" "$kWindow" "$kCost" | awk -v n="$theirs_column" 'NF == 2 { print $n }') || value="" ;;
+    ours) value=$(run "$ours" "$program" "${common[@]}" --format json |
+      jq -r --arg key "$key" 'select(.outcome == "passed") | [.points[] | select((.pair // "") == "")][0][$key]') || value=""
+      [[ $value =~ ^[0-9.e+-]+$ ]] || value=""
+      case $program in
+        osu_mbw_mr) ;;
+        *) [ -z "$value" ] || value=$(awk -v value="$value" -v by="$([ "$key" = rate ] && echo 1e6 || echo 1e3)" 'BEGIN { printf "%.7g", value / by }') ;;
+      esac ;;
+    theirs | again) value=$(run "$(theirs_of "$program")" "${common[@]}" "${extra[@]}" |
+      awk -v bytes="$bytes" -v column="$column" '/^#/ { next } (column == 1 && NF == 1) || (NF > 1 && $1 == bytes) { print $column }') || value="" ;;
   esac
   [[ $value =~ ^[0-9.e+-]+$ ]] || { value=-; tail -n 3 "$state/errors" >&2; }
   printf '%s\t%s\t%s\n' "$measure" "$1" "$value" | tee -a ${keep:+"$keep"} "$figures"
@@ -139,37 +202,36 @@ if [ "$fabric" = 1 ]; then
   serving=$!
 fi
 began=$SECONDS
-orders=("ours theirs slow again" "theirs again ours slow" "again slow theirs ours" "slow ours again theirs")
+orders=("ours theirs again" "theirs again ours" "again ours theirs" "again theirs ours" "ours again theirs" "theirs ours again")
 for measure in "${measures[@]}"; do
   describe "$measure"
   # The first launch of an MPI reads its libraries; its figure is dropped.
-  run "$theirs" "$kind" "$bytes" "$iterations" "$skipped" "$kWindow" >/dev/null || true
+  run "$(theirs_of "$program")" "${common[@]}" "${extra[@]}" >/dev/null || true
   for ((round = 0; round < rounds; ++round)); do
-    # Over four rounds each program runs at each place once, and once after each other program.
-    read -ra order <<<"${orders[round % 4]}"
-    for program in "${order[@]}"; do figure "$program" >&2; done
+    # Over six rounds each program runs at each place twice, and twice after each other program.
+    read -ra order <<<"${orders[round % 6]}"
+    for one in "${order[@]}"; do figure "$one" >&2; done
   done
 done
 [ ! -s "$state/daemons" ] || { echo "what the other guest's daemons said:"; tail -n 5 "$state/daemons"; } >&2
 
 awk -F '\t' -f deploy/compare/whole_rounds.awk "$figures" "$figures" >"$figures.whole"
 left_out=$(($(wc -l <"$figures") - $(wc -l <"$figures.whole")))
-# For bandwidth the ratio is turned over, so that above 1 always means slower.
-rows() {
-  awk -F '\t' -v OFS='\t' '
-    { split($1, part, "_"); lat = part[1] == "lat"
-      value = lat ? $3 : 1048576 / $3
-      title = "mpi." part[1] " " part[2] " B (" (lat ? "half RTT, us" : "s per MiB") ")"
-      cost = "mpi." part[1] " " part[2] " B: 20 % added cost"
-      self = "mpi." part[1] " " part[2] " B: loop against itself" }
-    $2 == "ours"   { print title, "equal", "ours", value }
-    $2 == "theirs" { print title, "equal", "theirs", value; print self, "holds_one", "theirs", value; print cost, "excludes_one", "theirs", value }
-    $2 == "again"  { print self, "holds_one", "ours", value }
-    $2 == "slow"   { print cost, "excludes_one", "ours", value }' "$figures.whole"
-}
-where="two ranks on this host"
+where="$ranks ranks on this host, $cores cores"
 [ "$fabric" = 0 ] || where="two emulated guests: no hardware figures"
-echo "ours against a loop in OSU's manner over $mpi, layer $layer${settings[*]:+ (${settings[*]})}, $rounds launches each in turn, $where"
+about="ours against OSU's own programs over $mpi, layer $layer${settings[*]:+ (${settings[*]})}, $rounds launches each in turn, $where"
+echo "$about"
 echo "ratio: Hodges and Lehmann's estimate over the pairs of launches; ours and theirs: medians of the launches"
-echo "bandwidth: window $kWindow; $left_out launches left out; $(wc -l <"$figures") launches took $(((SECONDS - began) / 60)) min $(((SECONDS - began) % 60)) s"
-rows | "$bin/compare_launches"
+echo "$left_out launches left out; $(wc -l <"$figures") launches took $(((SECONDS - began) / 60)) min $(((SECONDS - began) % 60)) s"
+code=0
+awk -f deploy/compare/osu_rows.awk "$figures.whole" | "$bin/compare_launches" >"$state/table" || code=$?
+awk -f deploy/compare/osu_words.awk "$state/table"
+if [ -n "$markdown" ]; then
+  {
+    printf '\n%s, %s. Machine: %s, %s cores, Linux %s. %s; %s.\n\n' "$mpi" "$(date -u +%F)" \
+      "$(awk -F ': ' '/^model name/ { print $2; exit }' /proc/cpuinfo)" "$cores" "$(uname -r)" "$where" \
+      "$("$ours" osu_barrier --version 2>/dev/null | head -n 1)"
+    awk -v markdown=1 -f deploy/compare/osu_words.awk "$state/table"
+  } >>"$markdown"
+fi
+exit "$code"

@@ -1,28 +1,55 @@
 #!/usr/bin/env bash
-# Tests compare_mpi.sh with stand-ins of a launcher, of both programs and of the virtual fabric: figures must be read,
-# paired and judged, and the words for the other guest must arrive. The figures themselves are made up.
+# Tests compare_mpi.sh with stand-ins of a launcher, of OSU's source, of our program and of the virtual fabric: OSU's
+# programs must be built, figures read, paired and judged, and the words for the other guest must arrive. The figures
+# themselves are made up.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-command -v jq >/dev/null || { echo "waived: no jq"; exit 77; }
+for tool in jq make; do command -v $tool >/dev/null || { echo "waived: no $tool"; exit 77; }; done
 build=$(realpath "${RAILGAUGE_BUILD_DIR:-build/dev}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export WORK=$work
-mkdir "$work/bin" "$work/path"
+mkdir "$work/bin" "$work/path" "$work/osu"
 ln -s "$build/bin/compare_launches" "$work/bin/"
 stand_in() { cat >"$1"; chmod +x "$1"; }
 # With FAIL_ONCE set, our program fails in its first launch.
 stand_in "$work/bin/railgauge-runner-mpich" <<'P'
 #!/bin/bash
+[ "${2:-}" != --version ] || { echo "railgauge-runner 0"; exit 0; }
 [ -z "${FAIL_ONCE:-}" ] || [ -e "$WORK/failed" ] || { touch "$WORK/failed"; echo "it went wrong" >&2; exit 4; }
-figure="\"median\":${OURS:-10100}"
-[ "$1" = mpi.lat ] || figure="\"median\":1,\"rate\":99000000"  # a median of windows is no bandwidth
+figure="\"mean\":${OURS:-10100},\"median\":1"  # OSU's figure is the mean
+case $1 in
+  osu_bw) figure="\"median\":1,\"rate\":99000000" ;;  # a median of windows is no bandwidth
+  osu_mbw_mr) figure="\"median\":1,\"rate\":2000000" ;;
+esac
 echo "$* UCX_TLS=${UCX_TLS:-}" >>"$WORK/ours"
-echo "{\"outcome\":\"passed\",\"points\":[{\"pair\":\"\",$figure}]}"
+echo "{\"outcome\":\"passed\",\"points\":[{\"pair\":\"rank0\",\"mean\":7,\"rate\":7},{\"pair\":\"\",$figure}]}"
 P
-stand_in "$work/bin/mpi-osu-loop-mpich" <<'P'
+# OSU's source: its configure writes the Makefiles, which make one script under every program's name.
+stand_in "$work/osu_program" <<'P'
 #!/bin/bash
-if [ "$1" = lat ]; then echo "99 $([ $# = 6 ] && echo 12.0 || echo 10.0)"; else echo "$([ $# = 6 ] && echo 80000000 || echo 100000000) 1"; fi
+program=$(basename "$0")
+echo "$program $*" >>"$WORK/theirs"
+echo "# OSU MPI stand-in"
+case $program in
+  osu_latency | osu_allreduce) echo "8 10.000000" ;;
+  osu_bw) echo "65536 100.000000" ;;
+  osu_mbw_mr) echo "8 16.000000 2000000.000000" ;;
+  osu_barrier) printf '%17s\n' 10.100000 ;;
+esac
+P
+stand_in "$work/osu/configure" <<'P'
+#!/bin/bash
+touch Makefile
+for folder in pt2pt/standard one-sided collective/blocking; do
+  mkdir -p "c/mpi/$folder"
+  case $folder in
+    pt2pt/standard) programs="osu_latency osu_bw osu_mbw_mr" ;;
+    collective/blocking) programs="osu_allreduce osu_barrier" ;;
+    *) programs="osu_put_latency" ;;
+  esac
+  printf 'all:\n\tfor one in %s; do cp %s/osu_program $$one; done\n\techo $(CPPFLAGS) >>%s/flags\n' "$programs" "$WORK" "$WORK" >"c/mpi/$folder/Makefile"
+done
 P
 stand_in "$work/path/mpiexec.hydra" <<'P'
 #!/bin/bash
@@ -30,7 +57,8 @@ remote=""
 while :; do
   case $1 in
     -launcher-exec) remote=$2; shift 2 ;;
-    -launcher | -iface | -hosts | -n) shift 2 ;;
+    -n) echo "$2" >>"$WORK/ranks"; shift 2 ;;
+    -launcher | -iface | -hosts | -bind-to) shift 2 ;;
     *) break ;;
   esac
 done
@@ -51,22 +79,32 @@ case $verb in
 esac
 P
 fails() { echo "compare_mpi_test: $*"; cat "$work/out" "$work/err"; exit 1; }
-compare() { code=0; PATH=$work/path:$PATH deploy/compare_mpi.sh --mpi mpich --bin "$work/bin" "$@" >"$work/out" 2>"$work/err" || code=$?; }
+compare() { code=0; PATH=$work/path:$PATH deploy/compare_mpi.sh --osu "$work/osu" --mpi mpich --bin "$work/bin" --built "$work/built" "$@" >"$work/out" 2>"$work/err" || code=$?; }
 row() { tr -s ' ' <"$work/out" | grep -q "^$1" || fails "no line: $1"; }
 
-compare --rounds 6 --only lat_8,bw_65536 --transports tcp,self
+compare --rounds 6 --only osu_latency:8,osu_bw:65536,osu_mbw_mr:8,osu_barrier:0,osu_allreduce:8 --ranks 4 --transports tcp,self --markdown "$work/table.md"
 [ $code = 0 ] || fails "equal within 5 % exits with $code"
-row 'mpi.lat 8 B (half RTT, us) 6 10.1 10 1.010 1.010 to 1.010 equal passed'
-row 'mpi.bw 65536 B (s per MiB) 6 0.010592 0.010486 1.010 '
-row 'mpi.lat 8 B: 20 % added cost 6 12 10 1.200 '
-row 'mpi.bw 65536 B: loop against itself 6 0.010486 0.010486 1.000 '
-grep -q 'mpi.bw --sizes 65536 --iterations 160 --skip 16 --window 8 --format json UCX_TLS=tcp,self' "$work/ours" || fails "ours was told otherwise"
-OURS=12000 compare --rounds 6 --only lat_8
+row 'osu_latency 8 B, us 6 10.1 10 1.010 1.010 to 1.010 equal passed; within 5 %'
+row 'osu_bw 65536 B, us a MB 6 10101 10000 1.010 '
+row 'osu_mbw_mr 8 B, us a message 6 0.5 0.5 1.000 '
+row 'osu_barrier, us 6 10.1 10.1 1.000 '
+row 'osu_latency 8 B: with 20 % added 6 12 10 1.200 '
+row 'osu_bw 65536 B: against itself 6 10000 10000 1.000 '
+grep -q 'osu_bw -W 64 -i 2000 -x 200 -m 65536:65536 --format json UCX_TLS=tcp,self' "$work/ours" || fails "ours was told otherwise"
+grep -q 'osu_bw -W 64 -i 2000 -x 200 -m 65536:65536$' "$work/theirs" || fails "OSU's was told otherwise"
+grep -q 'osu_allreduce .*-m 8:8 -T mpi_float$' "$work/theirs" || fails "OSU's sum is of other numbers than ours"
+[ "$(sort -u "$work/ranks" | paste -sd ' ')" = '2 4' ] || fails "programs of pairs run with all ranks, or others with two"
+[ "$(grep -c FLOAT_PRECISION=6 "$work/flags")" = 3 ] || fails "OSU's programs were built with few digits, or again"
+grep -q '^| osu_latency 8 B, us | 6 | 10.1 | 10 | 1.010 | 1.010 to 1.010 | within 5 % |$' "$work/table.md" || fails "the Markdown table: $(cat "$work/table.md")"
+grep -q "^mpich, $(date -u +%F). Machine: " "$work/table.md" || fails "no date and machine: $(cat "$work/table.md")"
+OURS=12000 compare --rounds 6 --only osu_latency:8 --calls 300
+grep -q 'osu_latency -i 300 -x 30 -m 8:8 --format json' "$work/ours" && grep -q 'osu_latency -i 300 -x 30 -m 8:8$' "$work/theirs" || fails "--calls is not both sides' count"
 [ $code = 1 ] || fails "20 % slower exits with $code"
-FAIL_ONCE=1 compare --rounds 7 --only lat_8
-[ $code = 0 ] && grep -q ' 4 launches left out; 28 launches' "$work/out" && grep -q 'it went wrong' "$work/err" || fails "a failed launch: exit $code"
+row 'osu_latency 8 B, us 6 12 10 1.200 1.200 to 1.200 equal FAILED; interval 1.200 to 1.200'
+FAIL_ONCE=1 compare --rounds 7 --only osu_latency:8
+[ $code = 0 ] && grep -q '^3 launches left out; 21 launches' "$work/out" && grep -q 'it went wrong' "$work/err" || fails "a failed launch: exit $code"
 
-RAILGAUGE_VFABRIC=$work/path/vfabric compare --fabric --rounds 6 --only lat_8
+RAILGAUGE_VFABRIC=$work/path/vfabric compare --fabric --rounds 6 --only osu_latency:8
 [ $code = 0 ] || fails "on the fabric exits with $code"
 [ "$(sort -u "$work/nodes" | paste -sd ' ')" = 'n1 n2' ] || fails "the launcher's words did not reach the other guest"
 [ "$(sort -u "$work/daemon_words")" = '3: --word a b' ] || fails "its words came out as $(sort -u "$work/daemon_words")"
@@ -75,4 +113,11 @@ compare --rounds 5
 [ $code = 2 ] || fails "five rounds exit with $code"
 compare --layer ucx
 [ $code = 2 ] || fails "a layer of another MPI exits with $code"
+compare --ranks 3
+[ $code = 2 ] || fails "three ranks exit with $code"
+compare --only osu_put_bw:8
+[ $code = 2 ] && grep -q 'osu_put_bw: not built from' "$work/err" || fails "a program that OSU's source lacks: exit $code"
+code=0
+deploy/compare_mpi.sh --mpi mpich --bin "$work/bin" >"$work/out" 2>&1 || code=$?
+[ $code = 5 ] && grep -q '^waived: .* name the folder of their source with --osu' "$work/out" || fails "without OSU's source: exit $code"
 echo "compare_mpi_test: passed"

@@ -2,43 +2,46 @@
 # Compares railgauge-runner's nccl-tests aliases with nccl-tests' own programs on this machine's GPUs: they take turns,
 # one launch each in a round, over the same sizes, out of place. The table gives ratios of the medians over the rounds:
 # of bus bandwidth at 8, 128 and 512 MiB (above 1: ours is larger) and of the time of the smallest message that both
-# move (above 1: ours is slower), with spreads. A launch that fails, ends late or lacks a figure ends the comparison
+# move (above 1: ours is slower), with spreads. With --mpi 1 also of the times of 2 KiB to 512 KiB, and their geometric
+# mean. A launch that fails, ends late or lacks a figure ends the comparison
 # with one line: the script prints no median of the remaining rounds.
 # Exit 0 when both sides have every figure; 1 a ratio below the floor or above the ceiling, or ours found wrong bytes;
 # 2 wrong use; 4 a program failed, crashed or timed out, or a figure is missing; 5 waived (no such program, no GPU).
 #   deploy/compare_nccl.sh [--peer DIR] [--runner PATH] [--rounds N] [--gpus N] [--tests LIST] [--iterations N]
-#     [--exact 0|1] [--sockets 0|1] [--floor R] [--ceiling R] [--json OUT]
+#     [--exact 0|1] [--mpi 0|1] [--sockets 0|1] [--floor R] [--ceiling R] [--mean R] [--json OUT]
 # --peer        the folder with all_reduce_perf and its sisters (default: the PATH)
 # --runner      railgauge-runner (default: beside this script in a bundle, else build/release/bin, else the PATH)
-# --gpus        ranks (default 2): theirs are GPUs of one process, each of ours is a process
+# --gpus        ranks (default 2): without --mpi theirs are GPUs of one process, each of ours is a process
+# --mpi         1: both are started by mpirun with a process for each GPU; theirs must be built with MPI
 # --tests       comma separated (default: all_reduce_perf,all_gather_perf,alltoall_perf,sendrecv_perf)
 # --iterations  calls of a size, of theirs and with --exact 1 of ours (default 20)
 # --exact       1 (the default) takes that many; 0: ours stops when the interval is narrow enough (--adaptive)
 # --sockets     1 turns direct copies, shared memory and InfiniBand off, on both sides: a cluster without RDMA
 # --floor       exit 1 when a ratio of bus bandwidths is below R, as 0.99 (default: none)
 # --ceiling     exit 1 when a ratio of small messages' times is above R, as 1.00 (default: none)
+# --mean        exit 1 when the geometric mean of a test's ratios of 2 KiB to 512 KiB is above R (default: none; --mpi 1)
 # NCCL_... variables of the caller's environment apply to both programs and are written into the document.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 die() { local code=$1; shift; echo "compare_nccl.sh: $*" >&2; exit "$code"; }
 waive() { echo "waived: $*"; exit 5; }
-peer="" runner="" rounds=5 gpus=2 iterations=20 exact=1 sockets=0 floor="" ceiling="" json=""
+peer="" runner="" rounds=5 gpus=2 iterations=20 exact=1 mpi=0 sockets=0 floor="" ceiling="" mean="" json=""
 tests=all_reduce_perf,all_gather_perf,alltoall_perf,sendrecv_perf
 while [ $# -gt 0 ]; do
   [ $# -gt 1 ] || die 2 "$1 needs a value"
   case "$1" in
     --peer) peer=$2 ;; --runner) runner=$2 ;; --rounds) rounds=$2 ;; --gpus) gpus=$2 ;; --tests) tests=$2 ;;
-    --iterations) iterations=$2 ;; --exact) exact=$2 ;; --sockets) sockets=$2 ;;
-    --floor) floor=$2 ;; --ceiling) ceiling=$2 ;; --json) json=$2 ;;
-    *) die 2 "unknown option $1; allowed: --peer, --runner, --rounds, --gpus, --tests, --iterations, --exact, --sockets, --floor, --ceiling, --json" ;;
+    --iterations) iterations=$2 ;; --exact) exact=$2 ;; --mpi) mpi=$2 ;; --sockets) sockets=$2 ;;
+    --floor) floor=$2 ;; --ceiling) ceiling=$2 ;; --mean) mean=$2 ;; --json) json=$2 ;;
+    *) die 2 "unknown option $1; allowed: --peer, --runner, --rounds, --gpus, --tests, --iterations, --exact, --mpi, --sockets, --floor, --ceiling, --mean, --json" ;;
   esac
   shift 2
 done
 for number in rounds gpus iterations; do
   [[ ${!number} =~ ^[1-9][0-9]{0,3}$ ]] || die 2 "--$number ${!number}: 1 to 9999"
 done
-for switch in exact sockets; do [[ ${!switch} =~ ^[01]$ ]] || die 2 "--$switch ${!switch}: 0 or 1"; done
-for ratio in floor ceiling; do [[ ${!ratio} =~ ^([0-9]+(\.[0-9]+)?)?$ ]] || die 2 "--$ratio ${!ratio}: a ratio, as 0.99"; done
+for switch in exact mpi sockets; do [[ ${!switch} =~ ^[01]$ ]] || die 2 "--$switch ${!switch}: 0 or 1"; done
+for ratio in floor ceiling mean; do [[ ${!ratio} =~ ^([0-9]+(\.[0-9]+)?)?$ ]] || die 2 "--$ratio ${!ratio}: a ratio, as 0.99"; done
 [[ $tests =~ ^[a-z_]+_perf(,[a-z_]+_perf)*$ ]] || die 2 "--tests $tests: programs of nccl-tests separated by commas"
 export LC_ALL=C
 readonly kRunSeconds=900
@@ -57,6 +60,14 @@ IFS=, read -r -a programs <<<"$tests"
 for name in "${programs[@]}"; do
   [ -n "$(program "$name")" ] || waive "$name is not here; name its folder with --peer"
 done
+# Both sides' first words: mpirun with a process for each GPU, or nothing.
+start=() each=(-g "$gpus")
+if [ "$mpi" = 1 ]; then
+  command -v mpirun >/dev/null || waive "mpirun is not here; --mpi 1 needs it"
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  start=(mpirun -np "$gpus") each=(-g 1)
+  ! mpirun --version 2>&1 | grep -q 'Open MPI' || start+=(--bind-to none)
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -68,7 +79,7 @@ last_words() { { grep -v '^ *$' "$work/err" || grep -v '^ *$' "$work/out" || tru
 
 # One small run shows whether this machine can run the comparison, and with which versions.
 code=0
-timeout $kRunSeconds "$runner" "${programs[0]}" -b 1K -e 1K -n 1 -g "$gpus" --placement out --format json >"$work/out" 2>"$work/err" || code=$?
+timeout $kRunSeconds "${start[@]}" "$runner" "${programs[0]}" -b 1K -e 1K -n 1 "${each[@]}" --placement out --format json >"$work/out" 2>"$work/err" || code=$?
 reason=$(sed -n 's/^  "reason": "\(.*\)",$/\1/p' "$work/out" | head -n 1)
 [ $code != 5 ] || waive "${reason:-$(last_words)}"
 [ $code = 0 ] || die "$(ours_code $code)" "ours: try ${programs[0]}: exit $code: ${reason:-$(last_words)}"
@@ -96,9 +107,9 @@ figures() {
 launch() {
   local side=$1 name=$2 command=() code=0 wrong
   if [ "$side" = ours ]; then
-    command=("$runner" "$name" "${sizes[@]}" -g "$gpus" "${counts[@]}" --placement out --format csv)
+    command=("${start[@]}" "$runner" "$name" "${sizes[@]}" "${each[@]}" "${counts[@]}" --placement out --format csv)
   else
-    command=("$(program "$name")" "${sizes[@]}" -g "$gpus" -n "$iterations")
+    command=("${start[@]}" "$(program "$name")" "${sizes[@]}" "${each[@]}" -n "$iterations")
   fi
   { timeout $kRunSeconds "${command[@]}" >"$work/out"; } 2>"$work/err" || code=$?  # the shell's own words of a crash too
   [ $code != 124 ] || die 4 "$side: ${command[*]}: not done after $kRunSeconds s"
@@ -133,7 +144,7 @@ echo "$date  $gpus x ${gpu:-GPU}, driver ${driver:-unknown}, NCCL ${nccl:-unknow
 [ -z "$transports" ] || echo "ours by $transports"
 [ -z "$library" ] || [ -z "$own" ] || [ "$library" = "$own" ] || echo "compare_nccl.sh: warning: theirs runs NCCL $library, ours $own: the ratios compare these too" >&2
 # Turns lines of side, test, size, time, rate into a table and a JSON document.
-awk -F '\t' -v rounds="$rounds" -v json="$json" -v floor="$floor" -v ceiling="$ceiling" -v head="\"date\": \"$date\", \"gpus\": $gpus, \"gpu\": \"$gpu\", \"driver\": \"$driver\", \"nccl\": \"$nccl\", \"nccl_tests\": \"$tests_version\", \"environment\": \"${environment% }\", \"sockets\": $sockets, \"iterations\": $iterations, \"exact\": $exact" '
+awk -F '\t' -v rounds="$rounds" -v json="$json" -v floor="$floor" -v ceiling="$ceiling" -v mpi="$mpi" -v mean="$mean" -v head="\"date\": \"$date\", \"gpus\": $gpus, \"gpu\": \"$gpu\", \"driver\": \"$driver\", \"nccl\": \"$nccl\", \"nccl_tests\": \"$tests_version\", \"environment\": \"${environment% }\", \"mpi\": $mpi, \"sockets\": $sockets, \"iterations\": $iterations, \"exact\": $exact" '
   function median(key,  n, i, j, v, sorted) {
     n = count[key]
     for (i = 1; i <= n; i++) {
@@ -166,6 +177,18 @@ awk -F '\t' -v rounds="$rounds" -v json="$json" -v floor="$floor" -v ceiling="$c
     printf "%-22s %-14s %9s %10s %10s %8s %9s %9s\n", test, what " " unit, bytes(size), ours == "" ? "-" : sprintf("%.5g", ours), theirs == "" ? "-" : sprintf("%.5g", theirs), ratio == "" ? "-" : sprintf("%.3f", ratio), spread("ours" key), spread("theirs" key)
     document = document (shown++ ? "," : "") sprintf("\n    {\"test\": \"%s\", \"figure\": \"%s\", \"unit\": \"%s\", \"size_bytes\": %d, \"ours\": %s, \"theirs\": %s, \"ratio\": %s, \"spread_percent_ours\": %s, \"spread_percent_theirs\": %s, \"launches_ours\": %d, \"launches_theirs\": %d}", test, what, unit, size, number(ours), number(theirs), number(ratio), number(spread("ours" key)), number(spread("theirs" key)), count["ours" key], count["theirs" key])
   }
+  # The times of small messages, and their geometric mean.
+  function show_small(test,  size, key, logs, n, ratio) {
+    for (size = 2048; size <= 524288; size *= 4) {
+      show(test, "time", "us", size, "time")
+      key = FS test FS size FS "time"
+      if (median("theirs" key) > 0) { logs += log(median("ours" key) / median("theirs" key)); n++ }
+    }
+    if (n == 0) return
+    ratio = exp(logs / n)
+    printf "%-22s %-14s %9s %10s %10s %8.3f\n", test, "geometric mean", "", "", "", ratio
+    if (mean != "" && ratio > mean + 0) missed = missed sprintf("%s geometric mean of the times: ratio %.3f is above %s\n", test, ratio, mean)
+  }
   { if (!($2 in seen)) { seen[$2] = 1; names[++n] = $2 }
     # Several sizes asked for may end as one: the last counts, once a launch.
     add($1 FS $2 FS $3 FS "time", $4); add($1 FS $2 FS $3 FS "rate", $5) }
@@ -177,6 +200,7 @@ awk -F '\t' -v rounds="$rounds" -v json="$json" -v floor="$floor" -v ceiling="$c
         if (count["ours" FS names[i] FS size FS "time"] == rounds && count["theirs" FS names[i] FS size FS "time"] == rounds) break
       if (size <= 32768) show(names[i], "time", "us", size, "time")
       else if (lacking == "") lacking = names[i] ": no small message that both moved in every launch"
+      if (mpi) show_small(names[i])
       show(names[i], "busbw", "GB/s", 8388608, "rate")
       show(names[i], "busbw", "GB/s", 134217728, "rate")
       show(names[i], "busbw", "GB/s", 536870912, "rate")

@@ -53,6 +53,37 @@ sed -i 's/time=5.00/time=0.00001/' "$work/peer/all_reduce_perf"
 compare --peer "$work/peer" --tests all_reduce_perf --ceiling 1.0
 [ $code = 1 ] && grep -q 'time 8 B: ratio 8.000 is above 1.0' "$work/out" || fails "above the ceiling is no failure"
 
+# --mpi 1 starts both sides by mpirun with one GPU a process, and has the times of small messages and their mean.
+mkdir "$work/path"
+cat >"$work/path/mpirun" <<'P'
+#!/bin/sh
+[ "$1" = --version ] && { echo 'mpirun (Open MPI) 4.1.6'; exit 0; }
+[ "$1 $2 $3 $4" = '-np 2 --bind-to none' ] || exit 9
+shift 4
+case "$*" in *'-g 1'*) ;; *) exit 8 ;; esac
+exec "$@"
+P
+chmod +x "$work/path/mpirun"
+peer "$work/peer/all_reduce_perf" 0
+cat >"$work/bad/runner" <<'P'
+#!/bin/sh
+case "$*" in *"-b 1K -e 1K"*) exit 0 ;; esac
+echo kernel,size
+size=8
+while [ $size -le 536870912 ]; do echo "k,$size,,,,out,5.1,1,150,,passed"; size=$((size * 4)); done
+P
+chmod +x "$work/bad/runner"
+by_mpi() { PATH=$work/path:$PATH runner=$work/bad/runner compare --peer "$work/peer" --tests all_reduce_perf --mpi 1 "$@"; }
+by_mpi
+[ $code = 0 ] || fails "--mpi 1 exits with $code"
+row 'all_reduce_perf time us 2 KiB 5.1 5 1.020 0.00 0.00'
+row 'all_reduce_perf time us 512 KiB 5.1 5 1.020 0.00 0.00'
+row 'all_reduce_perf geometric mean 1.020'
+by_mpi --mean 1.02 --ceiling 1.05
+[ $code = 0 ] || fails "a mean at its ceiling exits with $code"
+by_mpi --mean 1.01
+[ $code = 1 ] && grep -q 'geometric mean of the times: ratio 1.020 is above 1.01' "$work/out" || fails "above the mean is no failure: $code"
+
 # --sockets 1 sets the environment of both sides.
 printf '#!/bin/sh\n[ "$NCCL_P2P_DISABLE$NCCL_SHM_DISABLE$NCCL_IB_DISABLE" = 111 ] || exit 9\nexec %s\n' "$work/peer/alltoall_perf" >"$work/bad/alltoall_perf"
 chmod +x "$work/bad/alltoall_perf"

@@ -77,10 +77,13 @@ TEST(Coverage, TheRuleBeforeFailsTheSameCheck) {
 TEST(Coverage, IsBelowTheBoundOnlyBeyondTheErrorOfTheCount) {
   EXPECT_FALSE(is_below_bound({}));
   EXPECT_FALSE(is_below_bound({.runs = 1000, .converged = 1000, .held = 930}));
-  EXPECT_FALSE(is_below_bound({.runs = 1000, .converged = 1000, .held = 910}));
+  EXPECT_TRUE(is_below_bound({.runs = 1000, .converged = 1000, .held = 929}));
+  EXPECT_FALSE(is_below_bound({.runs = 1000, .converged = 40, .held = 30}));
+  EXPECT_TRUE(is_below_bound({.runs = 1000, .converged = 40, .held = 15}));
   EXPECT_TRUE(is_below_bound({.runs = 1000, .converged = 1000, .held = 890}));
   EXPECT_FALSE(is_below_bound({.runs = 1000, .converged = 1, .held = 0}));
-  EXPECT_TRUE(is_below_bound({.runs = 1000, .converged = 4, .held = 0}));
+  EXPECT_FALSE(is_below_bound({.runs = 1000, .converged = 4, .held = 0}));
+  EXPECT_TRUE(is_below_bound({.runs = 100, .converged = 5, .held = 0}));
 }
 
 }  // namespace

@@ -50,6 +50,8 @@ Answer answer_of(const Ending& ending) {
   if (ending.stop == Stop::kFault) return crashed(ending.stop_reason);
   if (ending.stop == Stop::kDeadline) return after_deadline(ending);
   if (ending.stop == Stop::kCancel) {
+    if (ending.reported && !ending.exit && ending.reported->outcome() == kPassed)
+      return crashed("it reported passed, but did not end");
     if (ending.reported) return {ending.reported->outcome(), ending.reported->reason()};
     return {ending.stop_outcome, ending.stop_reason};
   }

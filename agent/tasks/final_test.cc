@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/core/base/outcome.h"
+
 namespace railgauge::agent {
 namespace {
 using testing::HasSubstr;
@@ -145,6 +147,17 @@ TEST(Final, AProcessThatCannotBeKilledIsTold) {
   EXPECT_EQ(final.outcome(), "timed_out");
   EXPECT_THAT(final.reason(), HasSubstr("stuck in the Linux kernel"));
   EXPECT_FALSE(final.has_cpu_seconds());
+}
+
+TEST(Final, ACancelledRunnerThatReportedPassedAndCannotBeKilledDidNotPass) {
+  Ending ending;
+  ending.stop = Stop::kCancel;
+  ending.reported.emplace().set_outcome(std::string(kPassed));
+  const Final final = conclude(ending);
+  EXPECT_EQ(final.outcome(), kCrashed);
+  EXPECT_EQ(final.reason(),
+            "it reported passed, but did not end; the process is stuck in the Linux kernel and "
+            "could not be killed");
 }
 
 }  // namespace

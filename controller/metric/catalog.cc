@@ -62,9 +62,8 @@ constexpr std::array kCatalog{
         "partner; size: small to 256 B, medium to 64 KiB, large above"},
     Info{"railgauge_link_pause_ratio", kGauge, kAgent, "1", "device port kernel",
          kPorts* kBandwidthKernels, 2 * kMostPorts,
-         "Share of the last bandwidth measurement's time in which nothing moved for a millisecond "
-         "or "
-         "longer, of the worst size"},
+         "Share of the last bandwidth measurement's time lost in pauses of a millisecond or longer, "
+         "in which bytes took over 1.5 times their usual time, of the worst size"},
     Info{"railgauge_link_expected_bytes_per_second", kGauge, kAgent, "bytes per second",
          "device port", kPorts, kMostPorts,
          "Line rate of a port, its upper bound; software devices, whose rate is only a name, have "

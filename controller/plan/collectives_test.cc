@@ -21,6 +21,13 @@ std::vector<KernelInfo> kernels() {
   collective.set_max_ranks(0);
   collective.set_endpoint_kind("gpu");
   all.push_back(collective);
+  // As MPI's: it takes no endpoint, and puts its ranks where a placement says.
+  KernelInfo mpi = collective;
+  mpi.set_name("fake.mpi");
+  mpi.set_min_ranks(2);
+  mpi.set_endpoint_kind("none");
+  add_parameter(mpi, "process_to_rail", "text", "", true);
+  all.push_back(mpi);
   return all;
 }
 
@@ -39,8 +46,9 @@ std::vector<PlanNode> nodes_with(const std::vector<int>& gpus) {
 }
 
 // "ROUND node/gpu node/gpu" of each task, with why it is waived.
-std::vector<std::string> seated(const std::string& placement, const std::vector<PlanNode>& nodes) {
-  const SuiteReading reading = read_suite(local("fake.collective", placement), "x.yaml", kernels());
+std::vector<std::string> seated(const std::string& placement, const std::vector<PlanNode>& nodes,
+                                const std::string& kernel = "fake.collective") {
+  const SuiteReading reading = read_suite(local(kernel, placement), "x.yaml", kernels());
   EXPECT_TRUE(reading.suite) << describe(reading.problems.front());
   if (!reading.suite) return {};
   const auto plan = make_plan(*reading.suite, nodes, kernels());
@@ -60,6 +68,27 @@ TEST(Collectives, AGroupOfEachGpuIsOneTaskOverAllOfThem) {
   EXPECT_THAT(seated("group: all, each: gpu", nodes_with({2, 1})),
               ElementsAre("0 n1/gpu0 n1/gpu1 n2/gpu0"));
   EXPECT_THAT(seated("group: all", nodes_with({2, 1})), ElementsAre("0 n1/gpu0 n2/gpu0"));
+}
+
+TEST(Collectives, MpisRanksAreOneANodeOrOneAnEndpoint) {
+  EXPECT_THAT(seated("group: all", nodes_with({2, 1}), "fake.mpi"), ElementsAre("0 n1/ n2/"));
+  EXPECT_THAT(seated("group: all, each: gpu", nodes_with({2, 1}), "fake.mpi"),
+              ElementsAre("0 n1/gpu0 n1/gpu1 n2/gpu0"));
+  EXPECT_THAT(seated("group: node, each: gpu", nodes_with({2}), "fake.mpi"),
+              ElementsAre("0 n1/gpu0 n1/gpu1"));
+  std::vector<PlanNode> with_nics = nodes_with({1, 1});
+  for (PlanNode& node : with_nics)
+    for (const char* port : {"mlx5_0:1", "mlx5_1:1"})
+      node.endpoints.push_back({.kind = "nic", .name = port, .active = true});
+  EXPECT_THAT(seated("group: all, each: nic", with_nics, "fake.mpi"),
+              ElementsAre("0 n1/mlx5_0:1 n1/mlx5_1:1 n2/mlx5_0:1 n2/mlx5_1:1"));
+  // A rail is the place of a kernel's own endpoint, and another kernel without one has no ranks.
+  for (const auto& [kernel, placement] :
+       {std::pair{"fake.mpi", "group: all, each: rail"}, {"fake.group", "group: all, each: gpu"}}) {
+    const SuiteReading refused = read_suite(local(kernel, placement), "x.yaml", kernels());
+    ASSERT_FALSE(refused.suite) << kernel;
+    EXPECT_THAT(describe(refused.problems.front()), HasSubstr("no endpoint, once a node"));
+  }
 }
 
 TEST(Collectives, AGroupANodeIsOnATaskOfItsOwnAllAtOnce) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "controller/plan/rounds/pair_rounds.h"
+#include "controller/plan/suite/suite_reader.h"
 #include "kernels/core/base/lookup.h"
 #include "kernels/core/pci_distance.h"
 #include "kernels/core/text/text.h"
@@ -192,7 +193,9 @@ Status check_placement(const Stage& stage, std::uint32_t index, const KernelInfo
                                                                    : "each: " + placement.each;
   const bool any_kind = placement.is_by_rail() && kernel.endpoint_kind() != "none";
   const std::string wanted = loopback ? "nic" : placement.is_by_rail() ? "rail" : placement.each;
-  if (!wanted.empty() && !any_kind && kernel.endpoint_kind() != wanted)
+  const bool placed = !placement.each.empty() && wanted == placement.each && places_ranks(kernel) &&
+                      !placement.is_by_rail();
+  if (!wanted.empty() && !any_kind && !placed && kernel.endpoint_kind() != wanted)
     return refuse_stage(fmt::format("stage {}: {} does not fit {}, which runs on {}", index, where,
                                     kernel.name(), kernel.endpoint_kind()));
   if (!placement.chooses_gpu()) return {};
@@ -230,9 +233,12 @@ void fill_rails(std::span<const PlanNode> nodes, const KernelInfo& kernel,
 // Fills choices and GPU counts by node. An absent node keeps its place, and its choices carry the
 // reason.
 void choose(StagePlan& plan, const PlanContext& context) {
+  // A kernel that places its ranks takes the kind of endpoint that the placement names.
+  const std::string& each = plan.stage.placement.each;
+  const std::string kind =
+      places_ranks(plan.kernel) && !each.empty() ? each : plan.kernel.endpoint_kind();
   for (const PlanNode& node : context.nodes) {
-    plan.choices.push_back(
-        choose_endpoints(node, plan.kernel.endpoint_kind(), plan.stage.placement));
+    plan.choices.push_back(choose_endpoints(node, kind, plan.stage.placement));
     plan.gpus.push_back(
         static_cast<std::size_t>(std::ranges::count(node.endpoints, "gpu", &NodeEndpoint::kind)));
   }

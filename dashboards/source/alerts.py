@@ -199,7 +199,7 @@ ALERTS = [
     dict(name="RailgaugeLinksPause", severity="ticket", wait="10m", keep=RESTART,
          expr=f"count by (cluster) (railgauge:link_pause:ratio > on () group_left () railgauge:link_pause:ratio_ceiling {QUIET}) > 0",
          summary="{{ $value }} ports pause while they transfer",
-         description="Nothing moves for a millisecond or longer, again and again. See: railgauge results --metric bandwidth_bytes_per_second",
+         description="Transfers pause for a millisecond or longer, again and again. See: railgauge results --metric bandwidth_bytes_per_second",
          means="In the last measured RDMA bandwidth a port was in pauses for more than `railgauge:link_pause:ratio_ceiling` of the time. The median of a bandwidth does not show them.",
          do="Look for pause frames and lost packets on the switch's port, for power management of NIC and CPU, and for other work on the node.",
          fires=([("railgauge_link_pause_ratio", node("n1", kernel="verbs.write_bw", **PORT), "0.2x30"),

@@ -8,7 +8,7 @@ version: 1
 metadata: {name: long, summary: bandwidth that lasts}
 stages:
   - kernel: verbs.write_bw
-    parameters: {sizes: 64KiB, depth: 16, signal_every: 4, time_cap: 12s, min_samples: 1000000, max_samples: 2000000, stall_timeout: 5s}
+    parameters: {sizes: 64KiB, depth: 16, signal_every: 4, time_cap: 12s, min_samples: 1000000, max_samples: 2000000, stall_timeout: 5s, proof_time: 200ms}
     placement: {pairs: all}
 Y
 

@@ -20,10 +20,10 @@ metadata: {name: proof, summary: latency and bandwidth of all pairs}
 rounds: {max_tasks: 1}
 stages:
   - kernel: verbs.write_lat
-    parameters: {sizes: 8, min_samples: 30, max_samples: 200, time_cap: 3s}
+    parameters: {sizes: 8, min_samples: 30, max_samples: 200, time_cap: 3s, proof_time: 200ms}
     placement: {pairs: all}
   - kernel: verbs.write_bw
-    parameters: {sizes: 64KiB, depth: 4, signal_every: 2, min_samples: 20, max_samples: 100, time_cap: 3s}
+    parameters: {sizes: 64KiB, depth: 4, signal_every: 2, min_samples: 20, max_samples: 100, time_cap: 3s, proof_time: 200ms}
     placement: {pairs: all, directions: both}
 Y
 

@@ -15,9 +15,9 @@ Y
 suite() {
   printf 'version: 1\nmetadata: {name: %s}\nstages:\n' "$1"
   for mpi in "${mpis[@]}"; do
-    printf '  - {kernel: mpi.lat, parameters: {mpi: %s, sizes: 8, iterations: 20}, placement: {pairs: all}}\n' "$mpi"
-    printf '  - {kernel: mpi.bw, parameters: {mpi: %s, sizes: 64KiB, iterations: 10}, placement: {pairs: all}}\n' "$mpi"
-    printf '  - {kernel: mpi.all_reduce, parameters: {mpi: %s, sizes: 4000, iterations: 5}, placement: {group: all}}\n' "$mpi"
+    printf '  - {kernel: mpi.lat, parameters: {mpi: %s, sizes: 8, iterations: 20, proof_time: 100ms}, placement: {pairs: all}}\n' "$mpi"
+    printf '  - {kernel: mpi.bw, parameters: {mpi: %s, sizes: 64KiB, iterations: 10, proof_time: 100ms}, placement: {pairs: all}}\n' "$mpi"
+    printf '  - {kernel: mpi.all_reduce, parameters: {mpi: %s, sizes: 4000, iterations: 5, proof_time: 100ms}, placement: {group: all}}\n' "$mpi"
   done
 }
 suite mpi4 >"$work/mpi4.yaml"
@@ -56,8 +56,8 @@ both_measure_four_nodes() {
   jq -e --argjson mpis "${#mpis[@]}" '.run.outcome == "passed" and (.tasks | length == $mpis * 13)
     and all(.points[]; .point.verified and (.point.synthetic | not) and .point.median > 0 and .facts.launch == "agent"
       and .facts.mpi_network == "127.0.0.0/8" and (.facts.mpi_version | length > 0) and (.facts.mpi_library | test("[.]so")))' "$work/mpi4.json"
-  jq -e 'all(.points[] | select(.facts.mpi == "mpich"); .facts.mpi_transports | test("/"))
-    and all(.points[] | select(.facts.mpi == "openmpi"); (.facts.mpi_btl // .facts.mpi_transports) | test("tcp"))' "$work/mpi4.json"
+  jq -e 'all(.points[] | select(.facts.mpi == "mpich"); .facts.mpi_transports_configured | test("/"))
+    and all(.points[] | select(.facts.mpi == "openmpi"); (.facts.mpi_btl_configured // .facts.mpi_transports_configured) | test("tcp"))' "$work/mpi4.json"
   [ ! -e "$work/ssh-was-called" ]
 }
 # Runs all kernels of the shipped suite. Two kinds are waived: device pointers for an MPI that is not CUDA-aware (the
@@ -71,7 +71,7 @@ suite_shows_its_figures() {
     and ([.points[] | select(.facts.mpi == "mpich") | .kernel] | unique | contains(["mpi.put_lat", "mpi.get_lat", "mpi.put_bw", "mpi.get_bw"]))
     and all(.tasks[] | select(.outcome != "passed"); .outcome == "waived" and (.reason | test("not CUDA-aware") or
       (test("one-sided calls") and (test("[Mm][Pp][Ii][Cc][Hh]") | not))))
-    and all(.points[]; .point.verified and .facts.launch == "agent" and (.facts | has("mpi_transports") or has("mpi_btl")))' "$work/suite.json"
+    and all(.points[]; .point.verified and .facts.launch == "agent" and (.facts | has("mpi_transports_configured") or has("mpi_btl_configured")))' "$work/suite.json"
 }
 nothing_is_left() { [ -z "$(task_processes)" ] || { task_processes; return 1; }; }
 all_ranks_are_up() { [ "$(pgrep -c -f "$bin/railgauge-runner-${mpis[0]} mpi.barrier")" -ge 4 ]; }

@@ -55,10 +55,10 @@ suite() { printf 'version: 1\nmetadata: {name: %s}\nstages:\n' "$1"; }
 print_figures() {
   jq -r '(.tasks[] | select(.outcome != "passed") | "\(.task_id) \(.kernel) \(.outcome): \(.reason)"),
     (.points[] | select(.point.pair == "") | "\(.kernel) \(.facts.mpi_version) \(.point.message_bytes) B: \(.point.median) \(.point.unit), "
-      + ([.facts.mpi_pml, .facts.mpi_mtl, .facts.mpi_provider, .facts.mpi_btl, .facts.mpi_transports] | map(select(. != null)) | join(" ")))' "$1"
+      + ([.facts.mpi_pml, .facts.mpi_mtl, .facts.mpi_provider_configured, .facts.mpi_btl_configured, .facts.mpi_transports_configured] | map(select(. != null)) | join(" ")))' "$1"
 }
-# measures SUITE FILTER: passes when all tasks passed, each MPI and kernel has verified figures, and every point's facts
-# satisfy FILTER.
+# measures SUITE FILTER OBSERVED: passes when all tasks passed, each MPI and kernel has verified figures, the facts of
+# every point's task satisfy FILTER, and the counters of the guests show a transport that matches OBSERVED.
 measures() {
   cli run "$work/$1.yaml" -o json >"$work/$1.json" || true
   print_figures "$work/$1.json" | tee "$work/$1.txt"
@@ -66,11 +66,12 @@ measures() {
     and all($mpis[] as $mpi | ("mpi.lat", "mpi.bw") as $kernel
       | [$all.points[] | select(.facts.mpi == $mpi and .kernel == $kernel and .point.verified and .point.median > 0)] | length; . > 0)
     and all(.points[]; (.point.synthetic | not) and .facts.launch == "agent" and .facts.mpi_network == "192.0.2.0/24")
+    and all(.points[] | select(.point.pair == ""); .point.facts.transport_observed | test("'"$3"'"))
     and all(.points[].facts; '"$2"')' "$work/$1.json"
 }
-says_by_which() { measures chosen '(.mpi_transports // .mpi_btl // .mpi_provider // .mpi_mtl // "") != ""'; }
-over_tcp() { measures tcp '((.mpi_transports // .mpi_btl) | test("tcp")) and (.mpi != "openmpi" or .mpi_pml == "ob1")'; }
-over_soft_roce() { measures roce '(.mpi_transports | test("(rc|ud)_[a-z]+/rxe0:1")) and (.mpi != "openmpi" or .mpi_pml == "ucx")'; }
+says_by_which() { measures chosen '(.mpi_transports_configured // .mpi_btl_configured // .mpi_provider_configured // .mpi_mtl // "") != ""' 'rdma|netdev'; }
+over_tcp() { measures tcp '((.mpi_transports_configured // .mpi_btl_configured) | test("tcp")) and (.mpi != "openmpi" or .mpi_pml == "ob1")' '^netdev$'; }
+over_soft_roce() { measures roce '(.mpi_transports_configured | test("(rc|ud)_[a-z]+/rxe0:1")) and (.mpi != "openmpi" or .mpi_pml == "ucx")' '^rdma$'; }
 
 # Runs after each MPI's slow first start, so that only the suite's own deadlines must fit an emulated guest.
 shipped_suite_shows_its_figures() {

@@ -13,7 +13,7 @@ metadata: {name: pairs, summary: "bandwidth of all pairs, both ways"}
 rounds: {max_tasks: 1}
 stages:
   - kernel: verbs.write_bw
-    parameters: {sizes: 64KiB, depth: 4, signal_every: 2, min_samples: 30, max_samples: 300, time_cap: 3s}
+    parameters: {sizes: 64KiB, depth: 4, signal_every: 2, min_samples: 30, max_samples: 300, time_cap: 3s, proof_time: 200ms}
     placement: {pairs: all, directions: both}
 Y
 cat >"$work/slow.yaml" <<'Y'
@@ -21,7 +21,7 @@ version: 1
 metadata: {name: slow, summary: long enough to be cancelled}
 stages:
   - kernel: verbs.write_bw
-    parameters: {sizes: 64KiB, depth: 16, signal_every: 4, time_cap: 4s, min_samples: 1000000, max_samples: 2000000, stall_timeout: 5s}
+    parameters: {sizes: 64KiB, depth: 16, signal_every: 4, time_cap: 4s, min_samples: 1000000, max_samples: 2000000, stall_timeout: 5s, proof_time: 200ms}
     placement: {pairs: all}
 Y
 

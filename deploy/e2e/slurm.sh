@@ -148,7 +148,7 @@ version: 1
 metadata: {name: long}
 stages:
   - kernel: verbs.write_bw
-    parameters: {sizes: 64KiB, time_cap: 4s, min_samples: 1000000, max_samples: 2000000}
+    parameters: {sizes: 64KiB, time_cap: 4s, min_samples: 1000000, max_samples: 2000000, proof_time: 200ms}
     placement: {pairs: all}
 Y
   local run job began ended took

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "kernels/bar/copy_timer.h"
+#include "kernels/bar/routine/engine_rate.h"
 #include "kernels/bar/setup.h"
 #include "kernels/core/stats/stats.h"
 #include "kernels/core/text/units.h"
@@ -87,6 +88,7 @@ class CopyKernel final : public Kernel {
     point.set_verified(verified);
     auto& facts = *point.mutable_facts();
     if (bandwidth) {
+      RG_TRY_OK(add_engine_facts(context, bytes, point.median(), facts));
       point.set_mean(rate_over_all_time(sampled.samples));
       facts["mean_is"] = "all bytes over all time";
       // Small writes may all fit into the CPU's buffers and so be faster than the link.
@@ -98,6 +100,17 @@ class CopyKernel final : public Kernel {
     if (writes())
       facts["ends_at"] = "fence: the stores have left the CPU, the GPU may not see them yet";
     setup_.session().report(context, std::move(point));
+    return {};
+  }
+
+  // Compares a rate with the copy engine's for the same size: the share of the link that the CPU
+  // reaches. After the verification, because the engine's copies change the target.
+  Status add_engine_facts(const Context& context, std::uint64_t bytes, double rate,
+                          google::protobuf::Map<std::string, std::string>& facts) const {
+    const double engine =
+        RG_TRY(engine_rate(setup_.gpu(), setup_.view(), bytes, writes(), tick_clock(context)));
+    facts["copy_engine_bytes_per_second"] = fmt::format("{:.4g}", engine);
+    facts["share_of_copy_engine"] = fmt::format("{:.3f}", rate / engine);
     return {};
   }
 
@@ -207,7 +220,7 @@ constexpr Declared kWriteLat{
 template <const Declared& kKernel>
 KernelInfo info() {
   const bool bandwidth = kKernel.figure == CopyFigure::kBandwidth;
-  InfoBuilder builder(kKernel.name, 2, kKernel.summary);
+  InfoBuilder builder(kKernel.name, 3, kKernel.summary);
   builder.endpoint("gpu")
       .metrics({bandwidth ? "bandwidth_bytes_per_second" : "latency_ns"})
       .sizes(bandwidth ? "4KiB,64KiB,1MiB,16MiB" : "4,8,64,256,1KiB,4KiB,16KiB,64KiB")

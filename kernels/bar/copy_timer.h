@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/bar/copy_routines.h"
+#include "kernels/bar/routine/copy_routines.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/kernel.h"
 #include "kernels/gpu/session/session.h"

@@ -203,7 +203,7 @@ class CrossoverKernel final : public Kernel {
 
 // The declaration: name, revision, metrics and parameters with their bounds.
 KernelInfo info() {
-  InfoBuilder builder("bar.crossover", 1,
+  InfoBuilder builder("bar.crossover", 2,
                       "the size from which cuMemcpy beats a CPU copy through the PCIe BAR");
   builder.endpoint("gpu")
       .metrics({"latency_ns", "crossover_bytes"})

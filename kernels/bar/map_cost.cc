@@ -109,7 +109,7 @@ KernelInfo info() {
   std::vector<std::string> metrics;
   metrics.reserve(kSteps.size());
   for (const Step& step : kSteps) metrics.emplace_back(step.metric);
-  InfoBuilder builder("bar.map_cost", 1,
+  InfoBuilder builder("bar.map_cost", 2,
                       "time to pin, map, unmap and unpin GPU memory for the CPU, by size");
   builder.endpoint("gpu").metrics(metrics).sizes("64KiB,1MiB,16MiB,64MiB");
   builder.sampling("rounds", 20, 1000);

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "kernels/bar/backend/backend.h"
-#include "kernels/bar/copy_routines.h"
+#include "kernels/bar/routine/copy_routines.h"
 
 namespace railgauge::bar {
 

@@ -149,7 +149,7 @@ class PingPong final : public Kernel {
 
 // The declaration. The message is always one word, so there is no parameter `sizes`.
 KernelInfo info() {
-  InfoBuilder builder("bar.ping_pong", 2,
+  InfoBuilder builder("bar.ping_pong", 3,
                       "CPU writes a flag through the PCIe BAR, a GPU kernel answers: round trip");
   builder.endpoint("gpu").metrics({"latency_ns"}).sampling("round trips", kLatencySamples, 100'000);
   add_bar_parameters(builder);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/bar/routine/trial.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge::bar {
@@ -31,11 +32,11 @@ void add_bar_parameters(InfoBuilder& builder) {
   const auto names = routine_names();
   builder
       .choice("routine", "",
-              "what the CPU copies with; auto takes the first that it has of " + auto_order() +
-                  " (not always the fastest one)",
+              "what the CPU copies with; auto takes the fastest on this machine, or the first of " +
+                  auto_order() + " that is at most 3 % slower",
               {names.begin(), names.end()})
       .identity();
-  gpu::add_session_parameters(builder);
+  gpu::add_still_session_parameters(builder);
 }
 
 // The order matters: the GPU's facts come first, then the routine, which the proof of the mapping
@@ -45,7 +46,6 @@ Result<Setup> Setup::open(Context& context, std::size_t bytes, std::span<const R
   setup.session_ = RG_TRY(gpu::Session::open(context));
   const gpu::Gpu& gpu = setup.gpu();
   setup.copier_ = RG_TRY(choose_copier(known, context.params.text("routine")));
-  context.reporter.fact("copy_routine", setup.copier_.name());
   RG_TRY_OK(check_free(gpu, bytes));
   setup.backends_ = make_backends();
   Backend* tried = nullptr;
@@ -61,6 +61,8 @@ Result<Setup> Setup::open(Context& context, std::size_t bytes, std::span<const R
                                                path.error().message));
   setup.path_ = std::move(*path);
   setup.view_ = setup.path_.window->view();
+  if (context.params.text("routine") == "auto") RG_TRY_OK(setup.take_fastest(context, known));
+  context.reporter.fact("copy_routine", setup.copier_.name());
   context.reporter.fact("path", std::string(setup.backend().name()));
   context.reporter.fact("memory", "gpu, by the CPU");
   context.reporter.fact("path_caching", std::string(caching_in_words(setup.view_.caching)));
@@ -70,6 +72,18 @@ Result<Setup> Setup::open(Context& context, std::size_t bytes, std::span<const R
   if (setup.path_.alarming)
     context.reporter.note("warning", "a path that is here was refused: " + setup.path_.refused);
   return setup;
+}
+
+// The chosen routines prove the mapping too, where others did it first.
+Status Setup::take_fastest(Context& context, std::span<const Routine> known) {
+  const RoutineTrial trial = RG_TRY(try_routines(view_, known, copier_, tick_clock(context)));
+  if (!trial.writers.empty()) context.reporter.fact("write_routines_tried", trial.writers);
+  if (!trial.readers.empty()) context.reporter.fact("read_routines_tried", trial.readers);
+  const bool is_other =
+      trial.copier.writer != copier_.writer || trial.copier.reader != copier_.reader;
+  copier_ = trial.copier;
+  if (!is_other) return {};
+  return prove_view(gpu(), view_, copier_, backend().name());
 }
 
 // Names the path that failed and the path that was taken.

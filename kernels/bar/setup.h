@@ -23,9 +23,9 @@ void add_bar_parameters(InfoBuilder& builder);
 class Setup {
  public:
   // Opens the context's endpoint and maps at least `bytes` of its memory. Adds the facts path,
-  // path_caching, path_library, path_refused (when another path was tried first) and copy_routine.
-  // Waives when no backend works here. The CPU copies with one of `known`, which outlives the
-  // setup.
+  // path_caching, path_library, path_refused (when another path was tried first), copy_routine and
+  // what the other routines reached (write_routines_tried, read_routines_tried). Waives when no
+  // backend works here. The CPU copies with one of `known`, which outlives the setup.
   static Result<Setup> open(Context& context, std::size_t bytes,
                             std::span<const Routine> known = routines());
 
@@ -44,6 +44,9 @@ class Setup {
                                  const Sampled& sampled, bool raw_samples) const;
 
  private:
+  // Tries the routines of `known` on the mapping and takes the fastest.
+  [[nodiscard]] Status take_fastest(Context& context, std::span<const Routine> known);
+
   // Members are released in reverse: the mapping before the backends and the session.
   gpu::Session session_;
   std::vector<std::unique_ptr<Backend>> backends_;

@@ -4,7 +4,7 @@
 #include <memory>
 #include <span>
 
-#include "kernels/bar/copy_routines.h"
+#include "kernels/bar/routine/copy_routines.h"
 #include "kernels/core/kernel.h"
 
 namespace railgauge::bar {

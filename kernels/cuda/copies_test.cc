@@ -143,6 +143,7 @@ TEST_P(EachWay, NeverPassesWhenCopiesThatCountMovedNothing) {
     Parameters parameters = GetParam().parameters;
     parameters["sizes"] = size;
     parameters["copies"] = "1";
+    parameters["buffer"] = std::string_view(size) == kLarge ? "hot" : "cold";
     const auto run_losing_from = [&parameters](std::uint64_t number) {
       cuda_control().reset();
       cuda_control().gpus = 3;
@@ -250,12 +251,24 @@ TEST_F(Copies, FailWhenAByteOfALargeOneIsWrong) {
 }
 
 TEST_F(Copies, SayWhenTheyRotateThroughABufferAndWhenOneCoversTheCache) {
-  const RankResult result = run(kCudaHostCopyBw, {{"sizes", "3,4KiB,2MiB"}, {"iterations", "1"}});
+  const RankResult result =
+      run(kCudaHostCopyBw, {{"sizes", "3,4KiB,2MiB"}, {"iterations", "1"}, {"buffer", "cold"}});
   ASSERT_TRUE(result.status) << result.status.error().message;
   ASSERT_EQ(result.points.size(), 3U);
+  EXPECT_EQ(result.points[0].facts().at("buffer"), "cold");
   EXPECT_EQ(result.points[0].facts().count("rotates_bytes"), 1U);
   EXPECT_EQ(result.points[1].facts().count("rotates_bytes"), 1U);
   EXPECT_EQ(result.points[2].facts().count("rotates_bytes"), 0U);
+}
+
+// As nvbandwidth's: one place, whatever its size.
+TEST_F(Copies, StayInPlaceUnlessTheyAreToBeCold) {
+  const RankResult result = run(kCudaHostCopyBw, {{"sizes", "4KiB,2MiB"}, {"iterations", "1"}});
+  ASSERT_TRUE(result.status) << result.status.error().message;
+  for (const Point& point : result.points) {
+    EXPECT_EQ(point.facts().at("buffer"), "hot");
+    EXPECT_EQ(point.facts().count("rotates_bytes"), 0U);
+  }
 }
 
 TEST_F(Copies, SayOnWhichNodeTheHostsMemoryIs) {

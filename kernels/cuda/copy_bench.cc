@@ -2,6 +2,7 @@
 #include "kernels/cuda/copy_bench.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "kernels/core/stats/stats.h"
 #include "kernels/core/text/units.h"
 #include "kernels/cuda/parameters.h"
+#include "kernels/gpu/ceiling/ceiling.h"
 #include "kernels/gpu/session/host_pages.h"
 #include "kernels/gpu/session/link_ceiling.h"
 #include "kernels/gpu/session/placement.h"
@@ -50,16 +52,19 @@ void CopyBench::for_each_end(const Route& route, Visit visit) {
     }
 }
 
-// Finds the largest second-level cache: all routes rotate through a region of its size.
+// Finds the largest second-level cache: cold copies of all routes rotate through a region larger
+// than it.
 Status CopyBench::prepare(Context& context) {
   plan_ = RG_TRY(plan_copies_(context));
   sizes_ = context.params.bytes_list("sizes");
   options_ = RG_TRY(sampler_options(context.params));
   copies_in_sample_ = static_cast<std::uint64_t>(context.params.integer("copies"));
   verify_ = context.params.boolean("verify");
+  is_cold_ = context.params.text("buffer") == "cold";
   for (const gpu::Gpu& gpu : plan_.session.gpus())
-    cache_bytes_ = std::max(cache_bytes_,
-                            static_cast<std::uint64_t>(RG_TRY(gpu.attribute(cu::kL2CacheBytes))));
+    if (is_cold_)
+      cache_bytes_ = std::max(cache_bytes_,
+                              static_cast<std::uint64_t>(RG_TRY(gpu.attribute(cu::kL2CacheBytes))));
   RG_TRY_OK(check());
   kits_ = RG_TRY(Kits::create(plan_.session.gpus(), plan_.engine));
   RG_TRY_OK(allocate(context));
@@ -164,8 +169,32 @@ Status CopyBench::measure_size(Context& context, const Route& route, std::uint64
   if (verify_) RG_TRY_OK(run.verify());
   point.set_verified(verify_);
   if (route.linked != nullptr) RG_TRY_OK(gpu::check_link(*route.linked, link, point.median()));
+  RG_TRY_OK(check_gpus(route, size, point));
   plan_.session.report(context, std::move(point));
   return {};
+}
+
+// Compares a copy among GPUs with what their memory or their links can carry. An engine that moves
+// both ways counts both.
+Status CopyBench::check_gpus(const Route& route, std::uint64_t size, Point& point) const {
+  const Flow& flow = route.flows.front();
+  if (flow.source == nullptr || flow.target == nullptr) return {};
+  std::optional<gpu::Ceiling> ceiling;
+  if (flow.source == flow.target) {
+    ceiling = gpu::copy_ceiling(RG_TRY(gpu::memory_parts(*flow.source)),
+                                RouteRun::area_bytes(flow, plan_.engine, size, cache_bytes_));
+  } else if (route.flows.size() == 1 || !route.flows[1].measured) {
+    ceiling =
+        gpu::peer_ceiling(std::array{gpu::peer_parts(*flow.source), gpu::peer_parts(*flow.target)});
+    if (ceiling && moves_both_ways(plan_.engine)) ceiling->bytes_per_second *= 2;
+  }
+  if (!ceiling) return {};
+  auto& facts = *point.mutable_facts();
+  facts["ceiling_bytes_per_second"] = fmt::format("{:.4g}", ceiling->bytes_per_second);
+  facts["ceiling_of"] = ceiling->words;
+  facts["share_of_ceiling"] = fmt::format("{:.3f}", point.median() / ceiling->bytes_per_second);
+  const std::string& name = route.pair.empty() ? flow.source->name() : route.pair;
+  return gpu::check_ceiling(name, ceiling, point.median());
 }
 
 // The copies before the first sample count as warm-up, so that the point reports all of them.
@@ -189,6 +218,7 @@ Result<Point> CopyBench::sample(Context& context, const Route& route, RouteRun& 
   point.set_mean(rate_over_all_time(sampled.samples));
   (*point.mutable_facts())["mean_is"] = "all bytes over all time";
   point.set_pair(route.pair);
+  (*point.mutable_facts())["buffer"] = is_cold_ ? "cold" : "hot";
   run.report_facts(point);
   return point;
 }

@@ -58,6 +58,7 @@ class CopyBench final : public Kernel {
   static void for_each_end(const Route& route, Visit visit);
   std::vector<std::pair<const Area*, const Area*>> areas_of(const Route& route);
   Status measure_size(Context& context, const Route& route, std::uint64_t size);
+  Status check_gpus(const Route& route, std::uint64_t size, Point& point) const;
   Result<Point> sample(Context& context, const Route& route, RouteRun& run, std::uint64_t size);
 
   PlanCopies plan_copies_;
@@ -66,6 +67,7 @@ class CopyBench final : public Kernel {
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
   std::uint64_t copies_in_sample_ = 0;
+  bool is_cold_ = false;
   bool verify_ = true;
   // Bytes of the largest second-level cache among the GPUs.
   std::uint64_t cache_bytes_ = 0;

@@ -124,7 +124,7 @@ class CopyLatency final : public Kernel {
 // The declaration; the direction is part of a series' identity.
 KernelInfo info() {
   constexpr std::int64_t kMaxSamples = 100'000;
-  return InfoBuilder("cuda.copy_latency", 2, "One small copy between host and GPU, call to return")
+  return InfoBuilder("cuda.copy_latency", 3, "One small copy between host and GPU, call to return")
       .endpoint("gpu")
       .metrics({std::string(kLatencyMetric)})
       .choice("direction", "", "h2d: host to GPU, d2h: GPU to host", {"h2d", "d2h"})
@@ -132,7 +132,7 @@ KernelInfo info() {
       .apply(add_host_memory)
       .sizes("4:64KiB")
       .sampling("copies", kLatencySamples, kMaxSamples)
-      .apply(gpu::add_session_parameters)
+      .apply(gpu::add_still_session_parameters)
       .build();
 }
 

@@ -48,7 +48,7 @@ Result<CopyPlan> plan_routes(Context& context) {
 
 // Direction, engine, load and kind of host memory are all part of a series' identity.
 KernelInfo info() {
-  return InfoBuilder("cuda.host_copy_bw", 2, "Copies between host memory and one GPU's memory")
+  return InfoBuilder("cuda.host_copy_bw", 3, "Copies between host memory and one GPU's memory")
       .endpoint("gpu")
       .metrics({std::string(kBandwidthMetric)})
       .choice("direction", "", "h2d: host to GPU, d2h: GPU to host", {"h2d", "d2h"})

@@ -23,7 +23,7 @@ Result<CopyPlan> plan_routes(Context& context) {
 
 // The declaration; the engine is part of a series' identity.
 KernelInfo info() {
-  return InfoBuilder("cuda.local_copy_bw", 2, "Copies within one GPU's memory")
+  return InfoBuilder("cuda.local_copy_bw", 3, "Copies within one GPU's memory")
       .endpoint("gpu")
       .metrics({std::string(kBandwidthMetric)})
       .apply(add_engine)

@@ -41,6 +41,12 @@ void add_copy_sampling(InfoBuilder& builder) {
   constexpr double kMaxCopies = 32;  // fit in every queue, beside loads
   builder.sizes("64MiB")
       .integer("copies", "copies in one sample; 0 chooses as many as last 8 ms", 0, 0, kMaxCopies)
+      .choice(
+          "buffer", "",
+          "hot: the same bytes each time, as nvbandwidth copies; cold: the next bytes of memory "
+          "larger than the GPU's L2 cache, so that no copy finds a recent one's in it",
+          {"hot", "cold"})
+      .identity()
       .sampling("samples", kMinSamples, kMaxSamples)
       .least_time("2s");
 }

@@ -45,7 +45,7 @@ Result<CopyPlan> plan_routes(Context& context) {
 
 // The declaration; the endpoint is "none", because the parameter `gpus` names the GPUs.
 KernelInfo info() {
-  return InfoBuilder("cuda.peer_copy_bw", 2, "Copies from one GPU's memory to another's, all pairs")
+  return InfoBuilder("cuda.peer_copy_bw", 3, "Copies from one GPU's memory to another's, all pairs")
       .metrics({std::string(kBandwidthMetric)})
       .choice("direction", "", "who executes: read, the target's GPU, or write, the source's",
               {"read", "write"})

@@ -34,7 +34,8 @@ struct PairOptions {
 TickClock& test_clock();
 
 // Runs both ranks through prepare, connect and measure. A rank that ends early leaves the group,
-// which the other sees as kUnavailable. CHECKs that the parameters parse.
+// which the other sees as kUnavailable. proof_time is 0 unless it is given. CHECKs that the
+// parameters parse.
 std::array<RankResult, 2> run_pair(const KernelRow& row, const PairOptions& options);
 
 }  // namespace railgauge::fake

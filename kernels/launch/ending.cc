@@ -87,9 +87,9 @@ class Transports {
   [[nodiscard]] std::map<std::string, std::string> facts() const {
     std::map<std::string, std::string> facts;
     if (!transports_.empty())
-      facts["mpi_transports"] = fmt::format("{}", fmt::join(transports_, ","));
-    if (!provider_.empty()) facts["mpi_provider"] = provider_;
-    if (!btls_.empty()) facts["mpi_btl"] = fmt::format("{}", fmt::join(btls_, ","));
+      facts["mpi_transports_configured"] = fmt::format("{}", fmt::join(transports_, ","));
+    if (!provider_.empty()) facts["mpi_provider_configured"] = provider_;
+    if (!btls_.empty()) facts["mpi_btl_configured"] = fmt::format("{}", fmt::join(btls_, ","));
     return facts;
   }
 

@@ -53,9 +53,9 @@ Final final_of(const LauncherEnd& end);
 // Joins the last lines that have a letter or digit; cuts long lines.
 std::string last_lines(const std::string& words);
 
-// Returns the transports that the ranks' MPI prints: mpi_transports ("tcp/eth0", UCX's transport
-// and device), mpi_btl ("self,tcp", Open MPI without UCX), mpi_provider ("verbs;ofi_rxm", libfabric
-// under Open MPI).
+// Returns the transports that the ranks' MPI prints: mpi_transports_configured ("tcp/eth0", UCX's
+// transport and device), mpi_btl_configured ("self,tcp", Open MPI without UCX),
+// mpi_provider_configured ("verbs;ofi_rxm", libfabric under Open MPI).
 std::map<std::string, std::string> transport_facts(const std::string& words);
 // Does the same for all of a launcher's output.
 std::map<std::string, std::string> transport_facts(const LauncherEnd& end);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -106,6 +107,19 @@ class Leader {
             .refused = [this](const std::string& why) { job_.records.note("warn", why); }};
   }
 
+  // All ranks of one node together, as launchers number them.
+  [[nodiscard]] std::vector<const LaunchHello*> in_order_of_nodes() const {
+    std::map<std::string, std::size_t> place;
+    std::vector<const LaunchHello*> order;
+    for (const LaunchHello& node : job_.nodes) {
+      place.emplace(node.address(), place.size());
+      order.push_back(&node);
+    }
+    std::ranges::stable_sort(order, {},
+                             [&](const LaunchHello* node) { return place.at(node->address()); });
+    return order;
+  }
+
   // The ranks' own deadline comes before the task's, so that they report a reason themselves.
   [[nodiscard]] LaunchPlan plan(const std::vector<std::string>& handed_on) const {
     const double left = left_seconds(job_.task.deadline_monotonic_ns);
@@ -121,13 +135,16 @@ class Leader {
                     .shim = job_.launcher.shim,
                     .binding = job_.task.params.text("binding"),
                     .program = {},
+                    .endpoints = {},
                     .handed_on = handed_on};
-    for (const LaunchHello& node : job_.nodes) {
-      plan.addresses.push_back(node.address());
-      plan.hosts.push_back(node.host_name());
+    for (const LaunchHello* node : in_order_of_nodes()) {
+      plan.addresses.push_back(node->address());
+      plan.hosts.push_back(node->host_name());
+      plan.endpoints.push_back(node->endpoint());
     }
     plan.program = ranks_words(job_.launcher, job_.task.row.info().name(), job_.task.params,
                                folder_.path() + "/records", ranks_seconds, job_.task.raw_samples);
+    add_endpoints(plan);
     return plan;
   }
 

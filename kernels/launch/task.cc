@@ -95,6 +95,7 @@ Status meet(MpiJob& job) {
   hello.set_host_name(host_name());
   hello.set_mpi_version(job.version);
   hello.set_ranks_program(job.launcher.ranks_program);
+  hello.set_endpoint(job.task.endpoint);
   hello.add_net_devices(job.own.interface);
   for (const std::string& port : rdma_ports()) hello.add_net_devices(port);
   for (const std::string& said :

@@ -195,6 +195,12 @@ Words ranks_words(const MpiLauncher& launcher, const std::string& kernel, const 
   return words;
 }
 
+void add_endpoints(LaunchPlan& plan) {
+  const auto named = [](const std::string& endpoint) { return !endpoint.empty(); };
+  if (std::ranges::any_of(plan.endpoints, named))
+    add(plan.program, {"-d", fmt::format("{}", fmt::join(plan.endpoints, ","))});
+}
+
 // A PATH is always there, since MPI's own scripts need one.
 Words clean_environment(const Words& environment, const MpiLauncher& launcher) {
   Words out;

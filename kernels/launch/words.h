@@ -32,6 +32,8 @@ struct LaunchPlan {
   std::string binding;
   // The ranks' program and its words.
   std::vector<std::string> program;
+  // The rank's own, "gpu0"; "": none. In the order of `addresses`.
+  std::vector<std::string> endpoints;
   // NAME=VALUE, for the ranks' environment.
   std::vector<std::string> handed_on;
 };
@@ -49,6 +51,10 @@ std::vector<std::string> launch_settings(const LaunchPlan& plan);
 std::vector<std::string> ranks_words(const MpiLauncher& launcher, const std::string& kernel,
                                      const Params& params, const std::string& records_socket,
                                      double deadline_seconds, bool raw_samples);
+
+// Adds the ranks' endpoints to their program's words, of which each rank takes its own; nothing
+// where no rank has one.
+void add_endpoints(LaunchPlan& plan);
 
 // Returns the part of `environment` that every program of an MPI gets: the folders of programs,
 // libraries and temporary files only.

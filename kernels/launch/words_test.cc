@@ -179,14 +179,14 @@ TEST(MpiTransports, AreReadOfWhatRanksSay) {
   const auto ucx = transport_facts(
       "[1.5] [n1:77:0]  ucp_worker.c:1855 UCX  INFO  ep_cfg[1]: tag(posix/memory tcp/eth0);\n"
       "[1.6] [n1:77:0]  ucp_worker.c:1855 UCX  INFO  ep_cfg[2]: tag(rc_verbs/rxe0:1); \n");
-  EXPECT_EQ(ucx.at("mpi_transports"), "posix/memory,rc_verbs/rxe0:1,tcp/eth0");
+  EXPECT_EQ(ucx.at("mpi_transports_configured"), "posix/memory,rc_verbs/rxe0:1,tcp/eth0");
   const auto btl =
       transport_facts("[n1:5] mca: bml: Using tcp btl for send to [[1,1],1] on node b\n");
-  EXPECT_EQ(btl.at("mpi_btl"), "tcp");
+  EXPECT_EQ(btl.at("mpi_btl_configured"), "tcp");
   const auto ofi = transport_facts(
       "[n1:5] mtl_ofi_component.c:366: mtl:ofi:prov: verbs;ofi_rxm\n[n1:5] x: mtl:ofi:prov: none\n"
       "[n1:6] mtl_ofi_component.c:366: mtl:ofi:prov: verbs;ofi_rxm\n");
-  EXPECT_EQ(ofi.at("mpi_provider"), "verbs;ofi_rxm");
+  EXPECT_EQ(ofi.at("mpi_provider_configured"), "verbs;ofi_rxm");
   EXPECT_TRUE(transport_facts("nothing of the kind\n").empty());
 }
 
@@ -196,7 +196,7 @@ TEST(MpiTransports, ALineWithoutANameGivesNoFact) {
   EXPECT_TRUE(transport_facts("[n1:5] mca: bml: Using \n").empty());
   const auto btl = transport_facts(
       "[n1:5] mca: bml: Using  tcp btl for send\n[n1:6] mca: bml: Using self btl for send\n");
-  EXPECT_EQ(btl.at("mpi_btl"), "self");
+  EXPECT_EQ(btl.at("mpi_btl_configured"), "self");
 }
 
 TEST(MpiTransports, AreMissedWhereRanksThatPassedSayNone) {
@@ -358,8 +358,8 @@ TEST(LauncherEnd, TransportsThatWereToldEarlyAreNotLost) {
     EXPECT_LE(end.words.size(), kMostLauncherWords);
   }
   EXPECT_EQ(transport_facts(end), told);
-  EXPECT_EQ(told.at("mpi_transports"), "rc_mlx5/mlx5_0:1");
-  EXPECT_EQ(told.at("mpi_btl"), "tcp");
+  EXPECT_EQ(told.at("mpi_transports_configured"), "rc_mlx5/mlx5_0:1");
+  EXPECT_EQ(told.at("mpi_btl_configured"), "tcp");
   EXPECT_LT(end.transports.size(), 200U) << "each once";
   Final passed;
   passed.set_outcome("passed");
@@ -374,6 +374,18 @@ TEST(MpiWords, WhoTunesHearsOfUcxWhatItIgnored) {
   add_transport_reporting("mpich", true, mine);
   EXPECT_THAT(mine, ::testing::UnorderedElementsAre("A=b", "UCX_LOG_LEVEL=info",
                                                     "UCX_WARN_UNUSED_ENV_VARS=y"));
+}
+
+TEST(MpiWords, GiveEachRankItsEndpointWhereOneHasOne) {
+  LaunchPlan plan;
+  plan.program = {"/opt/railgauge/bin/ranks", "mpi.rate"};
+  plan.endpoints = {"", ""};
+  add_endpoints(plan);
+  EXPECT_EQ(plan.program.size(), 2U);
+  plan.endpoints = {"gpu0", "gpu1", "mlx5_0:1"};
+  add_endpoints(plan);
+  EXPECT_THAT(plan.program,
+              ElementsAre("/opt/railgauge/bin/ranks", "mpi.rate", "-d", "gpu0,gpu1,mlx5_0:1"));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kernels/core/base/failpoint.h"
 #include "kernels/core/base/outcome.h"
@@ -24,6 +25,7 @@
 #include "kernels/mpi/far_ranks.h"
 #include "kernels/mpi/operation.h"
 #include "kernels/mpi/parts.h"
+#include "kernels/mpi/path/nearest_port.h"
 #include "kernels/mpi/tunables.h"
 
 namespace railgauge::mpi {
@@ -32,6 +34,9 @@ namespace railgauge::mpi {
 constexpr std::uint64_t kMostWindow = 4096;
 
 namespace {
+
+// The bound keeps the records of a task with thousands of ranks small.
+constexpr std::size_t kMostRankPoints = 64;  // ranks of which a distribution or a place is kept
 
 // The window of the OSU bandwidth programs, so that figures compare.
 constexpr std::int64_t kDefaultWindow = 64;
@@ -104,7 +109,11 @@ void add_sampling(InfoBuilder& builder, const Operation& operation) {
 // that it would ignore.
 KernelInfo info_of(const Operation& operation) {
   // Since revision 2 the figures of a rate have all time in them, and latencies have 5,000 samples.
-  InfoBuilder builder(std::string(operation.name), 2, std::string(operation.summary));
+  // Since revision 3 the windows between two ranks use one buffer, and mpi.rate is the mean of the
+  // pairs' times.
+  const bool between_two_sides = operation.windowed && operation.exposed == Exposed::kNothing;
+  InfoBuilder builder(std::string(operation.name), between_two_sides ? 3 : 2,
+                      std::string(operation.summary));
   builder.ranks(2, operation.pair ? 2 : 0).endpoint("none").metrics({names_of(operation).metric});
   builder.choice("mpi", "", "which MPI measures: its program and launcher", {"openmpi", "mpich"})
       .identity();
@@ -119,6 +128,20 @@ KernelInfo info_of(const Operation& operation) {
         .integer("window", "messages in flight", kDefaultWindow, 1,
                  static_cast<double>(kMostWindow))
         .identity();
+  if (between_two_sides)
+    builder
+        .choice("buffers", "",
+                "where a window's messages are: single: all in one buffer, as in OSU's programs; "
+                "each: each in its own place",
+                {"single", "each"})
+        .identity();
+  if (operation.timed == Timed::kAll)
+    builder
+        .choice("over_ranks", "",
+                "a sample is the time of the slowest rank, or the mean of all ranks' times, as in "
+                "OSU's programs",
+                {"slowest", "mean"})
+        .identity();
   if (operation.rooted)
     builder.integer("root", "the rank that has the message or gets the sum", 0, 0, 1e6).identity();
   builder.integer("skip", "with iterations: so many of them first that count for nothing", 0, 0,
@@ -129,6 +152,7 @@ KernelInfo info_of(const Operation& operation) {
         .integer("large_skip", "in place of skip above 8 KiB, with large_iterations", 0, 0, 1e6);
   add_tunables(builder);
   add_sampling(builder, operation);
+  if (operation.sized) builder.proof_time();
   return builder.build();
 }
 
@@ -149,7 +173,8 @@ Share Bench::share_of(std::size_t size_index) const {
           .rank = rank_,
           .ranks = ranks_,
           .root = root_,
-          .window = window_};
+          .window = window_,
+          .one_buffer = one_buffer_};
 }
 
 // Called by rank 0 alone; the others wait for it in follow().
@@ -160,10 +185,10 @@ void Bench::send_order(Act act, std::size_t size_index, std::uint64_t count) {
 
 // Fills the data to send and spoils the receive area, so that only data that arrives from now on
 // proves anything. No rank continues before all have done so.
-void Bench::begin(std::size_t size_index) {
+void Bench::begin(std::size_t size_index, std::uint64_t number) {
   const Share share = share_of(size_index);
   for (const Segment& segment : operation_.sent(share))
-    fill_segment(send_.view(), segment, size_index, operation_.reduces);
+    fill_segment(send_.view(), segment, content_of(size_index, number));
   send_.push(0, operation_.send_bytes(share));
   const std::uint64_t received = operation_.receive_bytes(share);
   std::ranges::fill(receive_.view().first(received), std::byte{0xa5});
@@ -172,6 +197,8 @@ void Bench::begin(std::size_t size_index) {
   floats_of_rank_ = floats_of_ranks(share);
   mpi_->sync();
   mpi_->barrier();
+  played_ = 0;
+  traffic_before_ = traffic_.read();
 }
 
 // One batch: all ranks run the timed calls, then rank 0 gathers the times where more than its own
@@ -184,6 +211,7 @@ void Bench::play(const TickClock& clock, std::size_t size_index, std::uint64_t c
   // handling.
   mpi_->barrier();
   operation_.play(work, ticks_);
+  played_ += count;
   if (operation_.timed == Timed::kFirst) return;
   own_ns_.clear();
   for (const std::uint64_t ticks : ticks_) own_ns_.push_back(clock.to_ns(ticks));
@@ -202,16 +230,12 @@ Status Bench::verify(std::size_t size_index) {
   if (found) found = receive_.status();
   for (const Segment& segment : operation_.received(share)) {
     if (!found || !verify_) break;
-    const auto wrong = wrong_in(receive_.view(), segment, size_index, operation_.reduces, ranks_);
+    const auto wrong = wrong_in(receive_.view(), segment, content_of(size_index, kTimedCalls));
     if (wrong)
       found = fail(Code::kDataLoss, "rank {}: verify {} received from rank {}: {}", rank_,
                    canonical_bytes(segment.bytes), segment.rank, *wrong);
   }
-  // Every rank learns of a fault, since all must leave the loop at the same order.
-  const std::uint32_t bad = found ? 0 : 1;
-  std::vector<std::uint32_t> all(ranks_);
-  mpi_->all_gather(&bad, sizeof bad, all.data());
-  stopped_ = std::ranges::find(all, 1U) != all.end();
+  agree_on(found);
   return found;
 }
 
@@ -223,17 +247,22 @@ Status Bench::share(Group& group, const Status& mine) const {
   return {};
 }
 
-// Memory is exposed once for the largest size, because creating a window is collective and slow.
-// The window is freed on every path: MPI_Win_free is collective too, and a rank that skipped it
-// would leave the others waiting.
-Status Bench::measure(Context& context, Group& group) {
+// For the largest size.
+Status Bench::expose_memory() {
   const Share largest =
       share_of(static_cast<std::size_t>(std::ranges::max_element(sizes_) - sizes_.begin()));
-  Status ended;
   if (operation_.exposed == Exposed::kReceive)
-    ended = mpi_->expose(receive_.data(), operation_.receive_bytes(largest));
+    return mpi_->expose(receive_.data(), operation_.receive_bytes(largest));
   if (operation_.exposed == Exposed::kSend)
-    ended = mpi_->expose(send_.data(), operation_.send_bytes(largest));
+    return mpi_->expose(send_.data(), operation_.send_bytes(largest));
+  return {};
+}
+
+// Memory is exposed once, because creating a window is collective and slow. The window is freed on
+// every path: MPI_Win_free is collective too, and a rank that skipped it would leave the others
+// waiting.
+Status Bench::measure(Context& context, Group& group) {
+  Status ended = expose_memory();
   if (ended) ended = rank_ == 0 ? lead(context) : follow(context);
   mpi_->unexpose();
   return share(group, ended);
@@ -258,24 +287,32 @@ Status Bench::follow(Context& context) {
     Order order;
     mpi_->broadcast(&order, sizeof order, 0);
     if (order.act == Act::kDone) return ended;
-    if (order.act == Act::kBegin) begin(order.size_index);
+    if (order.act == Act::kBegin) begin(order.size_index, order.count);
     if (order.act == Act::kPlay) failpoint("mpi_follower");
     if (order.act == Act::kPlay) play(clock, order.size_index, order.count);
+    if (order.act == Act::kTraffic) gather_traffic(order.size_index);
     if (order.act == Act::kVerify)
       if (Status found = verify(order.size_index); !found) ended = std::move(found);
+    if (order.act == Act::kStage)
+      if (Status staged = stage(clock, order.size_index, order.count != 0); !staged)
+        ended = std::move(staged);
+    if (order.act == Act::kProve)
+      if (Status found = prove(clock, order.size_index, order.count); !found)
+        ended = std::move(found);
   }
 }
 
-// One size on rank 0: fresh data, warm-up or skipped samples, sampling, verification, the report.
+// One size on rank 0: fresh data, warm-up or skipped samples, sampling, the look at the counters,
+// verification, the staged twin of GPU memory, the report.
 // When the sampler starts over (`start`), the distributions of the ranks start over too.
 Status Bench::lead_size(Context& context, std::size_t size_index) {
-  const auto start = [&]() -> Status {
-    send_order(Act::kBegin, size_index);
-    begin(size_index);
+  const auto start = [&](std::uint64_t number) -> Status {
+    send_order(Act::kBegin, size_index, number);
+    begin(size_index, number);
     by_rank_ns_.assign(ranks_, {});
     return {};
   };
-  RG_TRY_OK(start());
+  RG_TRY_OK(start(kWarmUpCalls));
   SamplerOptions options = options_;
   auto skipped = static_cast<std::uint64_t>(context.params.integer("skip"));
   if (operation_.sized && sizes_[size_index] > kLargeAboveBytes && options.fixed_samples != 0)
@@ -290,10 +327,14 @@ Status Bench::lead_size(Context& context, std::size_t size_index) {
   const Sampled sampled = RG_TRY(
       sampler.run([&](std::uint64_t count,
                       std::vector<double>& out) { return batch(context, size_index, count, out); },
-                  start));
+                  [&] { return start(kTimedCalls); }));
+  send_order(Act::kTraffic, size_index);
+  gather_traffic(size_index);
   send_order(Act::kVerify, size_index);
   RG_TRY_OK(verify(size_index));
+  if (!stopped_) RG_TRY_OK(lead_proof(context, size_index));
   if (stopped_) return {};  // the rank that found it says what
+  RG_TRY_OK(measure_twin(context, size_index, sampled));
   report(context, size_index, sampled, skipped);
   return {};
 }
@@ -313,8 +354,8 @@ double Bench::value(double ns, std::size_t size_index) const {
   return messages * static_cast<double>(sizes_[size_index]) / seconds;
 }
 
-// Takes `count` samples and appends their values. A sample lasts as long as its slowest counting
-// rank. The deadline is checked here, between batches: within a batch rank 0 could not reach the
+// Takes `count` samples and appends their values; over_ranks.h makes one time of all counting
+// ranks'. The deadline is checked here, between batches: within a batch rank 0 could not reach the
 // others.
 Status Bench::batch(Context& context, std::size_t size_index, std::uint64_t count,
                     std::vector<double>& out) {
@@ -326,13 +367,16 @@ Status Bench::batch(Context& context, std::size_t size_index, std::uint64_t coun
   // Gathered times are ordered by rank, then by iteration.
   for (std::uint64_t i = 0; i < count; ++i) {
     double ns = clock.to_ns(ticks_[i]);
-    if (operation_.timed != Timed::kFirst)
+    if (operation_.timed != Timed::kFirst) {
+      OneOfRanks sample(over_ranks_);
       for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
         const double its_ns = all_ns_[rank * count + i];
         if (!counts(rank)) continue;
-        ns = std::max(ns, its_ns);
+        sample.add(its_ns);
         by_rank_ns_[rank].push_back(its_ns);
       }
+      ns = sample.ns();
+    }
     out.push_back(value(ns, size_index));
   }
   return {};
@@ -383,6 +427,11 @@ Status Bench::prepare(Context& context) {
   const Params& params = context.params;
   sizes_ = operation_.sized ? params.bytes_list("sizes") : std::vector<std::uint64_t>{0};
   if (operation_.windowed) window_ = static_cast<std::uint64_t>(params.integer("window"));
+  if (operation_.windowed && operation_.exposed == Exposed::kNothing)
+    one_buffer_ = params.text("buffers") == "single";
+  if (operation_.timed == Timed::kFirstHalf ||
+      (operation_.timed == Timed::kAll && params.text("over_ranks") == "mean"))
+    over_ranks_ = OverRanks::kMean;
   if (operation_.rooted) root_ = static_cast<std::uint32_t>(params.integer("root"));
   // MPI would end the ranks for a root that does not exist.
   if (root_ >= ranks_)
@@ -392,17 +441,34 @@ Status Bench::prepare(Context& context) {
       return invalid("{}: a size of {} is no whole number of 32-bit floats", operation_.name,
                      canonical_bytes(bytes));
   verify_ = params.boolean("verify");
+  if (operation_.sized) proof_time_ns_ = params.duration_ns("proof_time");
   options_ = RG_TRY(sampler_options(params));
   context.reporter.fact("local_rank", fmt::format("{}", launched->local_rank));
   report_binding(context.reporter);
+  RG_TRY_OK(take_place(context));
   RG_TRY_OK(set_tunables(context, launched->local_rank));
   return open_memory(context);
 }
 
-// Before MPI_Init, which reads them.
+// The GPU is opened also where messages are in host memory: its PCI address chooses the NIC.
+Status Bench::take_place(Context& context) {
+  if (context.endpoint.empty()) return {};
+  if (!context.endpoint.starts_with("gpu")) {
+    nic_ = context.endpoint;
+    return {};
+  }
+  gpu_ = RG_TRY(gpu::Gpu::open(context.endpoint));
+  nic_ = nearest_port(gpu_.pci_address(), "/sys");
+  return {};
+}
+
+// Before MPI_Init, which reads them. A rank's own NIC takes the place of a list that the task does
+// not give, in an MPI that takes NICs by name.
 Status Bench::set_tunables(Context& context, std::uint32_t local_rank) {
-  const auto& given = context.params.effective();
-  bool any = false;
+  auto given = context.params.effective();
+  const bool own_nic = !nic_.empty() && context.params.is_default("hca_list") &&
+                       context.params.is_default("process_to_rail");
+  bool any = own_nic;
   for (const std::string_view name : kTunables) any = any || !context.params.is_default(name);
   // For either side: an MPI that needs a switch for GPUs gets it on both.
   const bool gpu =
@@ -416,6 +482,10 @@ Status Bench::set_tunables(Context& context, std::uint32_t local_rank) {
     known = RG_TRY(mpi_->controls_among(open_mpi_parameters()));
   const auto has = [&known](const std::string& name) { return known.contains(name); };
   const Flavour flavour = RG_TRY(flavour_of(mpi_->facts(), context.params.text("layer"), has));
+  if (own_nic && has_tunable(flavour, "hca_list"))
+    given["hca_list"] = nic_;
+  else
+    nic_.clear();
   auto settings = RG_TRY(settings_of(flavour, given, gpu, local_rank));
   if (operation_.exposed != Exposed::kNothing)
     if (auto own = one_sided_setting(flavour, context.params.text("layer")))
@@ -438,16 +508,17 @@ Status Bench::open_memory(Context& context) {
     memory_ = memory_of(rank_ == 0 || peer == "same" ? context.params.text("memory") : peer);
     staged_ = context.params.text("gpu_path") == "staged";
     const std::string& target = peer == "same" ? context.params.text("memory") : peer;
-    target_staged_ = staged_ && operation_.exposed != Exposed::kNothing && target != "host";
+    target_on_gpu_ = operation_.exposed != Exposed::kNothing && target != "host";
+    target_staged_ = staged_ && target_on_gpu_;
+    any_gpu_ = context.params.text("memory") != "host" || target != "host";
   }
   if (on_gpu()) {
     const auto launched = launched_rank(process_environment());
-    std::string endpoint = context.endpoint;
-    if (endpoint.empty()) {
+    if (gpu_.name().empty()) {
       const int gpus = std::max(1, RG_TRY(gpu::Gpu::count()));
-      endpoint = fmt::format("gpu{}", launched->local_rank % static_cast<std::uint32_t>(gpus));
+      gpu_ = RG_TRY(gpu::Gpu::open(
+          fmt::format("gpu{}", launched->local_rank % static_cast<std::uint32_t>(gpus))));
     }
-    gpu_ = RG_TRY(gpu::Gpu::open(endpoint));
     gpu_.report_facts(context.reporter);
   }
   std::uint64_t send_bytes = 0;
@@ -459,7 +530,7 @@ Status Bench::open_memory(Context& context) {
   send_ = RG_TRY(Area::allocate(memory_, staged_, gpu_.name(), send_bytes));
   receive_ = RG_TRY(Area::allocate(memory_, staged_, gpu_.name(), receive_bytes));
   context.reporter.fact("memory", send_.observed());
-  if (on_gpu()) context.reporter.fact("gpu_path", staged_ ? "staged" : "direct");
+  if (on_gpu()) context.reporter.fact("gpu_path_configured", staged_ ? "staged" : "direct");
   if (target_staged_)
     context.reporter.fact("one_sided_staging",
                           "the target copies to or from its GPU when a message asks it to, within "
@@ -477,12 +548,24 @@ Status Bench::connect(Context& context, Group& group) {
   mpi_->reserve(2 * window_);
   ticks_.reserve(options_.batch + 1);
   RG_TRY_OK(check_same_mpi(group));
+  RG_TRY_OK(report_places(context, group));
   const Status cuda = check_cuda(context);
   // Before one rank is left alone in a call.
   const auto all = RG_TRY(group.exchange(cuda ? "" : cuda.error().message, kExchangeSeconds));
   RG_TRY_OK(cuda);
   for (std::size_t i = 0; i < all.size(); ++i)
     if (!all[i].empty()) return fail(Code::kFailedPrecondition, "rank {}: {}", i, all[i]);
+  return {};
+}
+
+// Each rank's own: "gpu0 mlx5_0:1" is a GPU and the NIC that was set for it.
+Status Bench::report_places(Context& context, Group& group) {
+  std::string own = gpu_.name();
+  if (!nic_.empty()) own += (own.empty() ? "" : " ") + nic_;
+  const auto all = RG_TRY(group.exchange(own, kExchangeSeconds));
+  const auto first = std::span(all).first(std::min(all.size(), kMostRankPoints));
+  if (std::ranges::any_of(first, [](const std::string& place) { return !place.empty(); }))
+    context.reporter.fact("rank_places", fmt::format("{}", fmt::join(first, ",")));
   return {};
 }
 
@@ -499,12 +582,27 @@ Status Bench::check_same_mpi(Group& group) {
   return {};
 }
 
+namespace {
+
+// Tests give the memory of a fake GPU, which is the host's, to an MPI that knows no GPU.
+bool pretends_cuda() {
+#ifdef RAILGAUGE_FAILPOINTS
+  const char* chosen = std::getenv("RAILGAUGE_FAILPOINT");
+  return chosen != nullptr && std::string_view(chosen) == "mpi_cuda_aware" &&
+         loaded_cuda().synthetic;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
 // Device pointers given to an MPI that does not know them end in a crash.
 Status Bench::check_cuda(Context& context) {
   const CudaSupport support = mpi_->cuda_support();
   context.reporter.fact("mpi_built_with_cuda", words_of(support.built));
   context.reporter.fact("mpi_cuda_enabled", words_of(support.enabled));
-  if (!on_gpu() || staged_ || support.usable()) return {};
+  if (!on_gpu() || staged_ || support.usable() || pretends_cuda()) return {};
   return fail(Code::kFailedPrecondition,
               "{} ({}): not CUDA-aware: built with CUDA: {}, enabled here: {}; install one built "
               "--with-cuda, or say gpu_path=staged",
@@ -512,24 +610,23 @@ Status Bench::check_cuda(Context& context) {
               words_of(support.built), words_of(support.enabled));
 }
 
-namespace {
-
-// The bound keeps the records of a task with thousands of ranks small.
-constexpr std::size_t kMostRankPoints = 64;  // ranks of which a distribution is kept
-
-}  // namespace
-
 Point Bench::point_of(const Context& context, std::size_t size_index,
                       const Sampled& sampled) const {
   const bool synthetic = on_gpu() && loaded_cuda().synthetic;
   Point point = make_point(names_of(operation_), share_of(size_index).bytes, sampled,
                            context.raw_samples, synthetic);
   point.set_verified(verify_);
+  if (verify_) {
+    auto& facts = *point.mutable_facts();
+    facts["proved_messages"] = std::to_string(proved_messages_);
+    facts["proved_bytes"] = std::to_string(proved_bytes_);
+    if (proved_bytes_ == 0) facts["proof"] = "none: no message has a byte";
+  }
   return point;
 }
 
 // The point of one size, with the skipped samples counted as warm-up. A collective also reports the
-// distribution of the ranks that differ most (far_ranks.h).
+// means of the ranks, and the distribution of the ranks that differ most (far_ranks.h).
 void Bench::report(Context& context, std::size_t size_index, Sampled sampled,
                    std::uint64_t skipped) {
   // Skipped samples were taken and do not count, as warm-up does.
@@ -537,8 +634,11 @@ void Bench::report(Context& context, std::size_t size_index, Sampled sampled,
   Point point = point_of(context, size_index, sampled);
   (*point.mutable_facts())["clock_drift_ppm"] =
       fmt::format("{:.3f}", tick_clock(context).drift_ppm());
+  for (const auto& [name, told] : path_facts_) (*point.mutable_facts())[name] = told;
   std::vector<std::uint32_t> kept;
   if (operation_.timed == Timed::kAll) {
+    for (const auto& [name, told] : rank_mean_facts(by_rank_ns_))
+      (*point.mutable_facts())[name] = told;
     kept = far_ranks(by_rank_ns_, kMostRankPoints);
     if (kept.size() < ranks_)
       (*point.mutable_facts())["rank_distributions"] = fmt::format(

@@ -11,7 +11,10 @@
 #include "kernels/core/kernel.h"
 #include "kernels/core/sampling.h"
 #include "kernels/gpu/device.h"
+#include "kernels/mpi/data.h"
 #include "kernels/mpi/operation.h"
+#include "kernels/mpi/over_ranks.h"
+#include "kernels/mpi/path/traffic.h"
 
 namespace railgauge::mpi {
 
@@ -31,9 +34,11 @@ class Bench final : public Kernel {
   Status measure(Context& context, Group& group) override;
 
  private:
-  // The kinds of orders: fresh data for a size, a batch of samples, the verification, the end.
-  enum class Act : std::uint32_t { kBegin = 1, kPlay, kVerify, kDone };
-  // One broadcast of rank 0. A plain struct: all ranks run the same program.
+  // The kinds of orders: fresh data for a size, a batch of samples, the look at the counters, the
+  // verification, messages staged (count 1) or not (0), the end, a round of the proof.
+  enum class Act : std::uint32_t { kBegin = 1, kPlay, kTraffic, kVerify, kStage, kDone, kProve };
+  // One broadcast of rank 0. A plain struct: all ranks run the same program. `count` is the number
+  // of samples, the number of the content, or the first call of a round.
   struct Order {
     Act act = Act::kDone;
     std::uint32_t size_index = 0;
@@ -45,18 +50,50 @@ class Bench final : public Kernel {
   [[nodiscard]] Share share_of(std::size_t size_index) const;
   // Writes the task's tunables into this process's environment, and reports them as a fact.
   Status set_tunables(Context& context, std::uint32_t local_rank);
+  // Takes the task's endpoint, if it has one: a GPU with its nearest NIC, or a NIC's port.
+  Status take_place(Context& context);
   // Opens the GPU if one is used, and allocates both areas.
   Status open_memory(Context& context);
   // kFailedPrecondition when the MPI would crash on this rank's device pointers.
   Status check_cuda(Context& context);
+  // Reports the ranks' GPUs and NICs as a fact.
+  Status report_places(Context& context, Group& group);
   // kFailedPrecondition when a rank has another version of the MPI.
   Status check_same_mpi(Group& group);
 
   void send_order(Act act, std::size_t size_index = 0, std::uint64_t count = 0);
   // The steps of one size, equal on every rank.
-  void begin(std::size_t size_index);
+  void begin(std::size_t size_index, std::uint64_t number);
   void play(const TickClock& clock, std::size_t size_index, std::uint64_t count);
   Status verify(std::size_t size_index);
+  // Exposes the memory of one-sided calls; does nothing for others.
+  Status expose_memory();
+
+  // Find out the path that the messages really took (bench_path.cc). gather_traffic() and stage()
+  // run on every rank, and leave their answers on rank 0.
+  void gather_traffic(std::size_t size_index);
+  Status stage(const TickClock& clock, std::size_t size_index, bool staged);
+  Status measure_twin(Context& context, std::size_t size_index, const Sampled& direct);
+  [[nodiscard]] double message_ns(const std::vector<double>& values, std::size_t size_index) const;
+  // The proof of a size (proof.cc): rank 0 decides how many rounds of calls there are. Every call
+  // has a content of its own, and each rank compares all that it receives.
+  struct Brought {
+    std::uint64_t messages = 0;  // by one call to all ranks; a collective counts as one
+    std::uint64_t bytes = 0;     // of them
+  };
+  [[nodiscard]] Share share_of_proof(std::size_t size_index) const;
+  [[nodiscard]] Brought brought_by_call(std::size_t size_index) const;
+  [[nodiscard]] std::uint64_t calls_in_round(std::size_t size_index) const;
+  [[nodiscard]] Content content_of(std::size_t size_index, std::uint64_t number) const;
+  Status lead_proof(Context& context, std::size_t size_index);
+  Status prove(const TickClock& clock, std::size_t size_index, std::uint64_t first);
+  void prove_call(Work& work, const Content& content);
+  [[nodiscard]] Status compare_call(const Share& share, const Content& content) const;
+  [[nodiscard]] std::string fault_in(const Share& share, const Content& content,
+                                     std::span<const Segment> segments, std::size_t wrong,
+                                     const std::string& difference) const;
+  // All ranks learn whether one found a fault, since all must leave the loop at the same order.
+  void agree_on(const Status& found);
 
   // Rank 0 leads and the others follow; batch() is one order with its samples, in the metric's
   // unit.
@@ -80,16 +117,27 @@ class Bench final : public Kernel {
   const Operation& operation_;
   Calls* mpi_ = nullptr;
   gpu::Gpu gpu_;
+  // The port that this rank is placed on, or the one nearest to its GPU; "": none.
+  std::string nic_;
   Memory memory_ = Memory::kHost;
   bool staged_ = false;
   // Rank 1 copies between its host memory and its GPU.
   bool target_staged_ = false;
+  // A rank has its messages in GPU memory; of one-sided calls, the target has.
+  bool any_gpu_ = false;
+  bool target_on_gpu_ = false;
   bool verify_ = true;
+  double proof_time_ns_ = 0;
+  // The result of the measured size's proof, on rank 0.
+  std::uint64_t proved_messages_ = 0;
+  std::uint64_t proved_bytes_ = 0;
   std::vector<std::uint64_t> sizes_;
   std::uint32_t rank_ = 0;
   std::uint32_t ranks_ = 1;
   std::uint32_t root_ = 0;
   std::uint64_t window_ = 1;
+  bool one_buffer_ = false;
+  OverRanks over_ranks_ = OverRanks::kSlowest;
   SamplerOptions options_;
   // Large enough for every size of the task.
   Area send_;
@@ -100,6 +148,13 @@ class Bench final : public Kernel {
   std::vector<double> own_ns_;
   std::vector<double> all_ns_;                   // of all ranks, on rank 0
   std::vector<std::vector<double>> by_rank_ns_;  // of kept samples
+  // The counters at the first kept sample, and the samples since then.
+  TrafficReader traffic_{"/sys"};
+  Traffic traffic_before_;
+  std::uint64_t played_ = 0;
+  // On rank 0: the least time of a copy to the host, and the facts of the present point.
+  double copy_ns_ = 0;
+  std::map<std::string, std::string> path_facts_;
   // Set on all ranks once a verification fails on any of them: no further size is measured.
   bool stopped_ = false;
 };

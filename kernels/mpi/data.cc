@@ -2,6 +2,7 @@
 // the wrong rank differs from the expected one.
 #include "kernels/mpi/data.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -15,33 +16,48 @@ namespace {
 // consecutive numbers over all bits.
 constexpr std::uint64_t kSeed = 0x6d7069;
 constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15;
-constexpr std::uint64_t kValues = 7;
 
-// Differs for each size, rank and block.
-std::uint64_t seed_of(const Segment& segment, std::size_t size_index) {
+// Differs for each size, number, rank and block.
+std::uint64_t seed_of(const Segment& segment, const Content& content) {
   std::uint64_t seed = kSeed;
-  for (const std::uint64_t part :
-       {std::uint64_t{size_index}, std::uint64_t{segment.rank}, segment.block})
+  for (const std::uint64_t part : {std::uint64_t{content.size_index}, content.number,
+                                   std::uint64_t{segment.rank}, segment.block})
     seed = (seed ^ part) * kMix + part;
   return seed;
 }
 
 // The factors repeat after so many ranks.
 constexpr std::uint32_t kFactors = 64;
+constexpr std::uint64_t kExactFloats = 1U << 24U;  // whole numbers up to here
+constexpr std::uint64_t kLeastValues = 7;
 
-// 1 to 7, the same on all ranks; each rank multiplies it with its own factor.
-float base_value(std::uint64_t element, std::size_t size_index) {
-  return static_cast<float>(1 + (((element + size_index) * kMix) >> 32U) % kValues);
-}
-
-// 1 to 64. Sums stay whole numbers below 2^24, which a float holds exactly in any order of adding,
-// for up to some 70,000 ranks.
+// 1 to 64, of the rank.
 std::uint64_t factor_of(std::uint32_t rank) { return rank % kFactors + 1; }
 std::uint64_t sum_of_factors(std::uint32_t ranks) {
-  std::uint64_t sum = 0;
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) sum += factor_of(rank);
-  return sum;
+  constexpr std::uint64_t kOfAll = std::uint64_t{kFactors} * (kFactors + 1) / 2;
+  const std::uint64_t rest = ranks % kFactors;
+  return ranks / kFactors * kOfAll + rest * (rest + 1) / 2;
 }
+
+// The same elements on all ranks; each rank multiplies them with its own factor. Sums stay whole
+// numbers below 2^24, which a float holds exactly in any order of adding, for up to some 70,000
+// ranks. Fewer ranks have larger numbers, so that two calls hardly ever have equal elements.
+class Values {
+ public:
+  explicit Values(const Content& content)
+      : seed_((kSeed + content.size_index) * kMix + content.number * kStep),
+        count_(std::max(kLeastValues, (kExactFloats - 1) / sum_of_factors(content.ranks))) {}
+  [[nodiscard]] float at(std::uint64_t element) const {
+    std::uint64_t mixed = seed_ + element * kMix;
+    mixed = (mixed ^ (mixed >> 30U)) * kStep;
+    return static_cast<float>(1 + (mixed >> 32U) % count_);
+  }
+
+ private:
+  static constexpr std::uint64_t kStep = 0xbf58476d1ce4e5b9U;
+  std::uint64_t seed_;
+  std::uint64_t count_;
+};
 
 // A segment of a reduction is whole floats.
 std::uint64_t float_count(const Segment& segment) { return segment.bytes / sizeof(float); }
@@ -49,30 +65,31 @@ std::uint64_t float_count(const Segment& segment) { return segment.bytes / sizeo
 }  // namespace
 
 // Floats are copied byte by byte: a segment may begin at any offset.
-void fill_segment(std::span<std::byte> memory, const Segment& segment, std::size_t size_index,
-                  bool reduces) {
+void fill_segment(std::span<std::byte> memory, const Segment& segment, const Content& content) {
   const auto bytes = memory.subspan(segment.offset, segment.bytes);
-  if (!reduces) return fill_pattern(bytes, seed_of(segment, size_index));
+  if (!content.reduces) return fill_pattern(bytes, seed_of(segment, content));
+  const Values values(content);
+  const auto factor = static_cast<float>(factor_of(segment.rank));
   for (std::uint64_t i = 0; i < float_count(segment); ++i) {
-    const float value =
-        base_value(segment.block + i, size_index) * static_cast<float>(factor_of(segment.rank));
+    const float value = values.at(segment.block + i) * factor;
     std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
   }
 }
 
-// Sums are compared exactly, which base_value() and factor_of() make possible.
+// Sums are compared exactly, which Values and factor_of() make possible.
 std::optional<std::string> wrong_in(std::span<const std::byte> memory, const Segment& segment,
-                                    std::size_t size_index, bool reduces, std::uint32_t ranks) {
+                                    const Content& content) {
   const auto bytes = memory.subspan(segment.offset, segment.bytes);
-  if (!reduces) {
-    const auto wrong = find_mismatch(bytes, seed_of(segment, size_index));
+  if (!content.reduces) {
+    const auto wrong = find_mismatch(bytes, seed_of(segment, content));
     if (!wrong) return std::nullopt;
     return fmt::format("byte {} is 0x{:02x}, expected 0x{:02x}", segment.offset + wrong->offset,
                        wrong->seen, wrong->expected);
   }
-  const auto factor = static_cast<float>(sum_of_factors(ranks));
+  const Values values(content);
+  const auto factor = static_cast<float>(sum_of_factors(content.ranks));
   for (std::uint64_t i = 0; i < float_count(segment); ++i) {
-    const float expected = base_value(segment.block + i, size_index) * factor;
+    const float expected = values.at(segment.block + i) * factor;
     float seen = 0;
     std::memcpy(&seen, bytes.data() + i * sizeof seen, sizeof seen);
     if (seen != expected) return fmt::format("element {} is {}, expected {}", i, seen, expected);

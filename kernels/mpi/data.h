@@ -11,13 +11,25 @@
 
 namespace railgauge::mpi {
 
-// Writes the content of a segment of size number `size_index`. With `reduces` it consists of floats
-// with an exact sum over many ranks; else of the pattern of size, rank and block.
-void fill_segment(std::span<std::byte> memory, const Segment& segment, std::size_t size_index,
-                  bool reduces);
+// Content::number of calls that warm up, of timed ones, and of a proof's first.
+inline constexpr std::uint64_t kWarmUpCalls = 0;
+inline constexpr std::uint64_t kTimedCalls = 1;
+inline constexpr std::uint64_t kFirstProofCall = 2;
+
+// The content of a call's messages: another one for each size and number.
+struct Content {
+  std::size_t size_index = 0;
+  std::uint64_t number = kWarmUpCalls;
+  // Floats whose sum over `ranks` is exact in any order; else the pattern of rank and block.
+  bool reduces = false;
+  std::uint32_t ranks = 1;
+};
+
+// Writes the content of a segment.
+void fill_segment(std::span<std::byte> memory, const Segment& segment, const Content& content);
 // Returns the first fault of a received segment: "byte 7 is 0x00, expected 0x5e"; absent when it is
-// right. A reduction is compared with the sum over `ranks`.
+// right. A reduction is compared with the sum over all ranks.
 std::optional<std::string> wrong_in(std::span<const std::byte> memory, const Segment& segment,
-                                    std::size_t size_index, bool reduces, std::uint32_t ranks);
+                                    const Content& content);
 
 }  // namespace railgauge::mpi

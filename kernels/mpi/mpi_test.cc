@@ -1,9 +1,12 @@
 // Parts of the MPI family that need no MPI.
 #include <gtest/gtest.h>
 
+#include "kernels/core/base/clock.h"
+#include "kernels/mpi/bench.h"
 #include "kernels/mpi/binding/launched.h"
 #include "kernels/mpi/binding/library_facts.h"
 #include "kernels/mpi/data.h"
+#include "kernels/mpi/over_ranks.h"
 #include "kernels/mpi/parts.h"
 
 namespace railgauge::mpi {
@@ -89,67 +92,132 @@ TEST(Share, GivesEachMessageInFlightAPlaceUntilMemoryWouldGrow) {
   EXPECT_EQ((Share{.bytes = 4U << 20U, .window = 64}.places()), 16U);
   EXPECT_EQ((Share{.bytes = 1U << 30U, .window = 64}.places()), 1U);
   EXPECT_EQ((Share{.bytes = 0, .window = 64}.places()), 64U);
+  EXPECT_EQ((Share{.bytes = 8, .window = 64, .one_buffer = true}.places()), 1U);
+  EXPECT_EQ((Share{.bytes = 8, .window = 64, .one_buffer = true}.place(63)), 0U);
+}
+
+// This test's program has no MPI.
+struct Nobody final : Reporter {
+  void point(Point /*point*/) override {}
+  void note(std::string_view /*severity*/, std::string /*text*/) override {}
+  void fact(std::string_view /*name*/, std::string /*value*/) override {}
+};
+
+TEST(Bench, NamesTheProgramsThatHaveAnMpi) {
+  static constexpr Operation kAny{.name = "mpi.any", .summary = "any"};
+  const auto params = Params::parse(info_of(kAny), {});
+  ASSERT_TRUE(params) << params.error().message;
+  Nobody reporter;
+  TickClock clock = TickClock::calibrate({.calibration_seconds = 0.02});
+  Context context{*params, reporter, clock, "", 0, false};
+  const Status prepared = Bench(kAny).prepare(context);
+  ASSERT_FALSE(prepared);
+  EXPECT_EQ(prepared.error().code, Code::kUnimplemented);
+  EXPECT_NE(prepared.error().message.find("`mpirun -n 2 railgauge-runner-openmpi mpi.any`"),
+            std::string::npos);
+}
+
+TEST(OneOfRanks, IsTheSlowestOrTheMean) {
+  OneOfRanks slowest(OverRanks::kSlowest);
+  OneOfRanks mean(OverRanks::kMean);
+  EXPECT_EQ(mean.ns(), 0);
+  for (const double ns : {10.0, 40.0, 25.0}) {
+    slowest.add(ns);
+    mean.add(ns);
+  }
+  EXPECT_EQ(slowest.ns(), 40);
+  EXPECT_EQ(mean.ns(), 25);
+}
+
+TEST(RankMeans, AreTheirMeanTheLeastAndTheMost) {
+  const auto facts = rank_mean_facts({{10, 20}, {40, 60}, {30, 30}});
+  EXPECT_EQ(facts.at(kRankMeansFact), "31.7");
+  EXPECT_EQ(facts.at(kLeastRankMeanFact), "15.0");
+  EXPECT_EQ(facts.at(kMostRankMeanFact), "50.0");
+  EXPECT_TRUE(rank_mean_facts({{10}, {}}).empty());
+  EXPECT_TRUE(rank_mean_facts({}).empty());
 }
 
 TEST(Data, ShowsAnyWrongByteAndAnyWrongSum) {
   std::vector<std::byte> memory(4096);
   const Segment segment{.offset = 64, .bytes = 1000, .rank = 1, .block = 3};
-  fill_segment(memory, segment, 2, false);
-  EXPECT_FALSE(wrong_in(memory, segment, 2, false, 2));
+  const Content content{.size_index = 2, .number = kTimedCalls, .ranks = 2};
+  fill_segment(memory, segment, content);
+  EXPECT_FALSE(wrong_in(memory, segment, content));
   for (const Segment& other : {Segment{64, 1000, 0, 3}, Segment{64, 1000, 1, 2}})
-    EXPECT_TRUE(wrong_in(memory, other, 2, false, 2));
-  EXPECT_TRUE(wrong_in(memory, segment, 1, false, 2));
+    EXPECT_TRUE(wrong_in(memory, other, content));
+  for (const Content& other : {Content{.size_index = 1, .number = kTimedCalls, .ranks = 2},
+                               Content{.size_index = 2, .number = kWarmUpCalls, .ranks = 2},
+                               Content{.size_index = 2, .number = kFirstProofCall, .ranks = 2}})
+    EXPECT_TRUE(wrong_in(memory, segment, other));
   memory[1063] ^= std::byte{1};
-  ASSERT_TRUE(wrong_in(memory, segment, 2, false, 2));
-  EXPECT_TRUE(wrong_in(memory, segment, 2, false, 2)->starts_with("byte 1063 is 0x"));
+  ASSERT_TRUE(wrong_in(memory, segment, content));
+  EXPECT_TRUE(wrong_in(memory, segment, content)->starts_with("byte 1063 is 0x"));
 
   // The sum of three ranks, by hand.
   std::vector<std::byte> sum(400);
+  const Content summed{.reduces = true, .ranks = 3};
   for (std::size_t i = 0; i < 100; ++i) {
     float total = 0;
     for (std::uint32_t rank = 0; rank < 3; ++rank) {
       std::vector<std::byte> one(400);
-      fill_segment(one, {.bytes = 400, .rank = rank}, 0, true);
+      fill_segment(one, {.bytes = 400, .rank = rank}, summed);
       float value = 0;
       std::memcpy(&value, one.data() + i * 4, 4);
       total += value;
     }
     std::memcpy(sum.data() + i * 4, &total, 4);
   }
-  EXPECT_FALSE(wrong_in(sum, {.bytes = 400}, 0, true, 3));
-  EXPECT_TRUE(wrong_in(sum, {.bytes = 400}, 0, true, 2));
+  EXPECT_FALSE(wrong_in(sum, {.bytes = 400}, summed));
+  EXPECT_TRUE(wrong_in(sum, {.bytes = 400}, {.reduces = true, .ranks = 2}));
+  EXPECT_TRUE(wrong_in(sum, {.bytes = 400}, {.number = 7, .reduces = true, .ranks = 3}));
   sum[4] ^= std::byte{1};
-  EXPECT_TRUE(wrong_in(sum, {.bytes = 400}, 0, true, 3));
+  EXPECT_TRUE(wrong_in(sum, {.bytes = 400}, summed));
 }
 
 // Each partial sum as float has it, as an MPI adds them, against the same in whole numbers.
 TEST(Data, SumsOfThousandsOfRanksAreExactInAnyOrder) {
-  constexpr std::uint32_t kRanks = 4096;
   constexpr std::size_t kElements = 16;
-  std::vector<float> up(kElements);
-  std::vector<float> down(kElements);
-  std::vector<std::uint64_t> whole(kElements);
-  std::vector<float> one(kElements);
-  for (std::uint32_t i = 0; i < kRanks; ++i) {
-    const auto fill = [&](std::uint32_t rank) {
-      fill_segment(std::as_writable_bytes(std::span(one)),
-                   {.bytes = kElements * sizeof(float), .rank = rank}, 3, true);
-    };
-    fill(i);
-    for (std::size_t at = 0; at < kElements; ++at) {
-      up[at] += one[at];
-      whole[at] += static_cast<std::uint64_t>(one[at]);
+  for (const std::uint32_t ranks : {2U, 3U, 65U, 4096U}) {
+    SCOPED_TRACE(ranks);
+    const Content content{.size_index = 3, .number = 1'000'000, .reduces = true, .ranks = ranks};
+    std::vector<float> up(kElements);
+    std::vector<float> down(kElements);
+    std::vector<std::uint64_t> whole(kElements);
+    std::vector<float> one(kElements);
+    for (std::uint32_t i = 0; i < ranks; ++i) {
+      const auto fill = [&](std::uint32_t rank) {
+        fill_segment(std::as_writable_bytes(std::span(one)),
+                     {.bytes = kElements * sizeof(float), .rank = rank}, content);
+      };
+      fill(i);
+      for (std::size_t at = 0; at < kElements; ++at) {
+        up[at] += one[at];
+        whole[at] += static_cast<std::uint64_t>(one[at]);
+      }
+      fill(ranks - 1 - i);
+      for (std::size_t at = 0; at < kElements; ++at) down[at] += one[at];
     }
-    fill(kRanks - 1 - i);
-    for (std::size_t at = 0; at < kElements; ++at) down[at] += one[at];
+    for (std::size_t at = 0; at < kElements; ++at)
+      EXPECT_EQ(static_cast<std::uint64_t>(up[at]), whole[at]) << at;
+    const Segment all{.bytes = kElements * sizeof(float)};
+    for (const auto* sum : {&up, &down}) {
+      const auto wrong = wrong_in(std::as_bytes(std::span(*sum)), all, content);
+      EXPECT_FALSE(wrong) << *wrong;
+    }
   }
-  for (std::size_t at = 0; at < kElements; ++at)
-    EXPECT_EQ(static_cast<std::uint64_t>(up[at]), whole[at]) << at;
-  const Segment all{.bytes = kElements * sizeof(float)};
-  for (const auto* sum : {&up, &down}) {
-    const auto wrong = wrong_in(std::as_bytes(std::span(*sum)), all, 3, true, kRanks);
-    EXPECT_FALSE(wrong) << *wrong;
+}
+
+// A repeated or exchanged message of a reduction must not pass for the right one.
+TEST(Data, OfTwoCallsHardlyEverHasEqualSums) {
+  std::vector<std::byte> eight(8);
+  const Segment segment{.bytes = 8};
+  int equal = 0;
+  for (std::uint64_t number = kFirstProofCall; number < 100'000; ++number) {
+    fill_segment(eight, segment, {.number = number, .reduces = true, .ranks = 1});
+    if (!wrong_in(eight, segment, {.number = number + 1, .reduces = true, .ranks = 1})) ++equal;
   }
+  EXPECT_EQ(equal, 0);
 }
 
 }  // namespace

@@ -56,6 +56,11 @@ class Area {
   void forget_host_copy() {
     if (staged_) std::ranges::fill(host_.span(), std::byte{0x5a});
   }
+  // Chooses for GPU memory whether messages are staged; host memory is never.
+  void set_staged(bool staged);
+  // Returns the least time of several copies of `bytes` from the GPU to pinned host memory, in ns;
+  // 0 where the memory is not the GPU's own, too small, or cannot be pinned.
+  [[nodiscard]] double least_copy_ns(std::size_t bytes, const TickClock& clock);
   // Returns the first failed copy.
   [[nodiscard]] const Status& status() const { return status_; }
   // Returns the kind of memory that the CUDA driver reports for MPI's argument: "host", "device",
@@ -88,11 +93,14 @@ struct Share {
   std::uint32_t root = 0;
   // Messages in flight.
   std::uint64_t window = 1;
+  // All messages of a window use one buffer, as in OSU's programs.
+  bool one_buffer = false;
 
-  // Returns the number of places that a window's messages use in turn: one each, unless that would
-  // exceed kMostWindowBytes.
+  // Returns the number of places that a window's messages use in turn: one for all with
+  // `one_buffer`, else one each, unless that would exceed kMostWindowBytes.
   static constexpr std::uint64_t kMostWindowBytes = 64U << 20U;
   [[nodiscard]] std::uint64_t places() const {
+    if (one_buffer) return 1;
     return std::clamp<std::uint64_t>(kMostWindowBytes / std::max<std::uint64_t>(stride(), 1), 1,
                                      window);
   }
@@ -150,8 +158,8 @@ inline std::vector<Segment> window_of(const Share& share, std::uint32_t rank) {
 // The messages of a window that this rank sends.
 inline std::vector<Segment> own_window(const Share& share) { return window_of(share, share.rank); }
 
-// The ranks whose times make a sample: rank 0 alone, or the slowest of the first half or of all.
-enum class Timed : std::uint8_t { kFirst, kFirstHalf, kAll };  // the slowest of several counts
+// The ranks whose times make a sample: rank 0 alone, the first half, or all.
+enum class Timed : std::uint8_t { kFirst, kFirstHalf, kAll };
 // The kind of figure; it decides the metric, its unit and its direction.
 enum class Figure : std::uint8_t { kLatency, kBandwidth, kRate };
 // The memory of other ranks that one-sided calls access.

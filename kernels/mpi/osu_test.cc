@@ -3,6 +3,7 @@
 
 #include "kernels/catalog.h"
 #include "kernels/peers/osu/profile.h"
+#include "kernels/peers/osu/table.h"
 #include "kernels/peers/perftest/profile.h"
 
 namespace railgauge {
@@ -10,6 +11,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Key;
 using ::testing::Not;
 using ::testing::Pair;
 using Words = std::vector<std::string>;
@@ -51,9 +53,13 @@ TEST(OsuProfile, HasTheToolsCounts) {
   const auto bandwidth = osu_defaults(*find_osu_program("osu_bw"));
   EXPECT_THAT(bandwidth, Contains(Pair("window", "64")));
   EXPECT_THAT(bandwidth, Contains(Pair("large_iterations", "20")));
+  EXPECT_THAT(bandwidth, Contains(Pair("buffers", "single")));
+  EXPECT_THAT(osu_defaults(*find_osu_program("osu_put_bw")), Not(Contains(Key("buffers"))));
+  EXPECT_THAT(osu_defaults(*find_osu_program("osu_mbw_mr")), Not(Contains(Key("over_ranks"))));
   const auto reduction = osu_defaults(*find_osu_program("osu_allreduce"));
   EXPECT_THAT(reduction, Contains(Pair("sizes", "4:1MiB")));
   EXPECT_THAT(reduction, Contains(Pair("iterations", "1000")));
+  EXPECT_THAT(reduction, Contains(Pair("over_ranks", "mean")));
 }
 
 TEST(OsuCommand, PutsMessagesWhereItIsTold) {
@@ -78,6 +84,58 @@ TEST(OsuCommand, TakesSizesCountsAndWindow) {
   EXPECT_THAT(read("osu_latency", {"-m", "4"}), Contains("sizes=0,1,2,4"));
   EXPECT_THAT(read("osu_barrier", {"-i", "9"}), Contains("iterations=9"));
   EXPECT_THAT(read("osu_barrier", {"-i", "9"}), Not(Contains("large_iterations=9")));
+}
+
+TEST(OsuCommand, GivesEachMessageItsPlaceWhereToldSo) {
+  EXPECT_THAT(read("osu_bw", {"-b", "multiple"}), Contains("buffers=each"));
+  EXPECT_THAT(read("osu_mbw_mr", {"--buffer-num=single"}), Contains("buffers=single"));
+  for (const Words& words : {Words{"-b", "many"}, Words{"-b"}})
+    EXPECT_EQ(read("osu_bw", words).size(), 1U);
+  EXPECT_THAT(read("osu_put_bw", {"-b", "single"})[0], HasSubstr("osu_put_bw has no such choice"));
+}
+
+RunnerReport report_with(const char* metric, double bytes) {
+  RunnerReport report;
+  report.set_outcome("passed");
+  Point* point = report.add_points();
+  point->set_metric(metric);
+  point->set_message_bytes(bytes);
+  point->set_sample_count(100);
+  point->set_median(1000);
+  point->set_mean(2345);
+  return report;
+}
+
+// The columns are OSU's: a script that reads the second one gets the figure it knows.
+TEST(OsuTable, ShowsTheMeanOverRanksWithTheLeastAndTheMost) {
+  RunnerReport report = report_with("latency_ns", 4096);
+  auto& facts = *report.mutable_points(0)->mutable_facts();
+  facts["least_rank_mean_ns"] = "1500.0";
+  facts["most_rank_mean_ns"] = "3500.0";
+  Point* rank = report.add_points();
+  *rank = report.points(0);
+  rank->set_pair("rank1");
+  const std::string text = osu_table(*find_osu_program("osu_allreduce"), report, {});
+  EXPECT_THAT(text, HasSubstr("# Size  Avg Latency(us)  Min Latency(us)  Max Latency(us)  "
+                              "Iterations\n  4096             2.35             1.50             "
+                              "3.50         100\n"));
+  EXPECT_THAT(text, Not(HasSubstr("rank1")));
+}
+
+TEST(OsuTable, ShowsAllMessagesOverTheMeanOfThePairsTimes) {
+  RunnerReport report = report_with("message_rate_per_second", 8);
+  report.mutable_points(0)->set_rate(2.5e6);
+  const std::string text = osu_table(*find_osu_program("osu_mbw_mr"), report, {});
+  EXPECT_THAT(text, HasSubstr("# Size   MB/s  Messages/s\n     8  20.00  2500000.00\n"));
+  report.mutable_points(0)->clear_rate();
+  EXPECT_THAT(osu_table(*find_osu_program("osu_mbw_mr"), report, {}), HasSubstr("     8     -"));
+}
+
+TEST(OsuTable, ShowsABandwidthInMillionsOfBytes) {
+  RunnerReport report = report_with("bandwidth_bytes_per_second", 65536);
+  report.mutable_points(0)->set_rate(12.5e9);
+  EXPECT_THAT(osu_table(*find_osu_program("osu_bw"), report, {}),
+              HasSubstr(" 65536          12500.00\n"));
 }
 
 TEST(OsuCommand, SaysWhatItDoesNotRead) {

@@ -182,6 +182,11 @@ void add_tunables(InfoBuilder& builder) {
       .identity();
 }
 
+bool has_tunable(Flavour flavour, std::string_view parameter) {
+  return std::ranges::any_of(
+      kRows, [&](const Row& row) { return row.parameter == parameter && row.is_of(flavour); });
+}
+
 // Values pass is_plain() before they reach the environment of a process: UCX and Open MPI would
 // read more out of a text with blanks or semicolons.
 Result<std::vector<Setting>> settings_of(Flavour flavour,

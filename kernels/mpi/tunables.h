@@ -52,6 +52,9 @@ Result<std::vector<Setting>> settings_of(Flavour flavour,
                                          const std::map<std::string, std::string>& parameters,
                                          bool on_gpu, std::uint32_t local_rank);
 
+// Reports whether the implementation has the tunable.
+bool has_tunable(Flavour flavour, std::string_view parameter);
+
 // Returns the extra setting of one-sided calls for a named layer, which a site's file may turn off.
 std::optional<Setting> one_sided_setting(Flavour flavour, std::string_view layer);
 

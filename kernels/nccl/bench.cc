@@ -18,6 +18,8 @@
 #include "kernels/core/text/units.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/gpu/session/session.h"
+#include "kernels/nccl/ceiling.h"
+#include "kernels/nccl/proof.h"
 
 namespace railgauge::nccl {
 namespace {
@@ -25,6 +27,9 @@ namespace {
 constexpr std::uint64_t kBatch = 20;           // iterations between two meetings of the ranks
 constexpr std::uint64_t kWallIterations = 20;  // in one sample of the aggregate, as nccl-tests has
 constexpr std::uint64_t kWallSamples = 11;     // enough for an interval
+// A sample of the aggregate with a given count of iterations needs no more of them than last this
+// long: the wait at its end, some 20 us, is then below 0.1 % of it.
+constexpr double kWallNs = 20e6;
 // Duration of a sample with repeat=0, because a stamp between two costs up to 2 us. At most this
 // many iterations share a sample, the number that nccl-tests divides by.
 constexpr double kSampleNs = 1e6;
@@ -127,6 +132,14 @@ Status CollectiveBench::perform(const Order& order, std::vector<double>& samples
           "iterations in a row", plan_.stall_timeout_ns, Comm::kWatched,
           [order, taken](RankState& state) { return state.stage->wall(order.count, *taken); });
       break;
+    case Command::kCheck:
+      return guarded("check the timed calls' data", kOwnWorkNs, Comm::kWatched,
+                     [](RankState& state) { return state.stage->check_data(); });
+    case Command::kProve:
+      return guarded("a proof's round", plan_.stall_timeout_ns, Comm::kWatched,
+                     [order](RankState& state) {
+                       return state.stage->prove({.first = order.repeat, .slots = order.count});
+                     });
     default:
       return fail(Code::kInternal, "rank 0: ordered what nobody knows");
   }
@@ -160,7 +173,7 @@ Status CollectiveBench::measure_size(Context& context, Team& team, std::uint64_t
   Told told = health(context, team);
   team.begin_step("verifying " + name);
   const auto all = RG_TRY(team.agree(plan_.verify ? verify(name) : Status{}, std::move(told)));
-  if (team.leads()) report(context, measured, all);
+  if (team.leads()) return report(context, measured, all);
   return {};
 }
 
@@ -202,6 +215,9 @@ Status CollectiveBench::lead(Context& context, Team& team, Measured& measured) {
   if (done) done = sample(context, team, measured);
   if (done) done = sample_wall(team, measured);
   state_->session.end_point();
+  if (done && plan_.verify)
+    done = prove_size(team, performer(), *operation_, plan_,
+                      proof_share(proof_time_ns_, sizes_.size()), measured);
   if (!done && team.broken()) return done;  // they know
   return team.end_orders(done);
 }
@@ -270,8 +286,9 @@ Status CollectiveBench::sample(Context& context, Team& team, Measured& measured)
 }
 
 // Outside the kept samples.
-// Loops of nccl-tests' kind: iterations in a row by the CPU's clock. Their number follows from the
-// measured mean, so that they too stay within the time cap.
+// Loops of nccl-tests' kind: iterations in a row by the CPU's clock. A given count is that of a
+// loop, because the wait at a loop's end counts in it as in nccl-tests' loop. Their number follows
+// from the measured mean, so that they too stay within the time cap.
 Status CollectiveBench::sample_wall(Team& team, Measured& measured) {
   const Team::Perform perform = performer();
   const std::vector<double>& samples = measured.by_rank_ns[slowest_rank(measured.by_rank_ns)];
@@ -283,12 +300,14 @@ Status CollectiveBench::sample_wall(Team& team, Measured& measured) {
   std::uint64_t iterations = kWallIterations;
   std::uint64_t loops = kWallSamples;
   if (options_.fixed_samples != 0) {
-    iterations = std::min(iterations, options_.fixed_samples);
-    loops = 1;
+    const auto enough =
+        static_cast<std::uint64_t>(std::ceil(std::min(1e9, kWallNs / std::max(1.0, mean_ns))));
+    iterations = std::min(options_.fixed_samples, std::max<std::uint64_t>(enough, kWallIterations));
   } else if (in_cap < static_cast<double>(iterations * loops)) {
     iterations = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(in_cap), 1, iterations);
-    loops = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(in_cap) / iterations, 1, loops);
   }
+  if (in_cap < static_cast<double>(iterations * loops))
+    loops = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(in_cap) / iterations, 1, loops);
   measured.wall_iterations = iterations;
   measured.wall_by_rank_ns.assign(team.size(), {});
   for (std::uint64_t loop = 0; loop < loops; ++loop) {
@@ -301,14 +320,17 @@ Status CollectiveBench::sample_wall(Team& team, Measured& measured) {
 
 // A GPU that is slowed down slows all.
 // At most eight throttled ranks are named, so that the fact stays short.
-void CollectiveBench::report(Context& context, const Measured& measured,
-                             const std::vector<Told>& all) {
+Status CollectiveBench::report(Context& context, const Measured& measured,
+                               const std::vector<Told>& all) {
   constexpr std::size_t kNamed = 8;
   std::vector<std::string> throttled;
   for (std::size_t rank = 1; rank < all.size() && throttled.size() < kNamed; ++rank)
     if (all[rank].throttled())
       throttled.push_back(fmt::format("{} ({})", rank, all[rank].throttle_reasons()));
+  const auto ceiling =
+      algbw_ceiling(*operation_, plan_.ranks, plan_.root, gpu::peer_parts(state_->session.gpu()));
   for (Point& point : points_of(*operation_, measured)) {
+    RG_TRY_OK(check_links(*operation_, ceiling, point));
     auto& facts = *point.mutable_facts();
     if (!throttled.empty()) {
       point.set_throttled(true);
@@ -320,11 +342,15 @@ void CollectiveBench::report(Context& context, const Measured& measured,
       if (!choice_->channels.empty()) facts["channels"] = choice_->channels;
     }
     if (plan_.verify)
+      facts["proved_calls"] =
+          plan_.graph_calls == 0 ? "one by one" : "as a graph, of at most as many as the timed one";
+    if (plan_.verify)
       facts["verified_call"] = plan_.graph_calls != 0 && !(plan_.in_place && operation_->reduces)
                                    ? "one more launch of the graph, on fresh data"
                                    : "one more, on fresh data";
     state_->session.report(context, std::move(point));
   }
+  return {};
 }
 
 namespace {
@@ -445,6 +471,7 @@ KernelInfo info_of(const Operation& operation) {
       .apply(add_environment_parameters)
       .sampling("iterations", kMinSamples, kMaxSamples)
       .least_time("2s")
+      .proof_time()
       .apply(gpu::add_session_parameters);
   KernelInfo info = builder.build();
   for (ParameterInfo& parameter : *info.mutable_parameters())
@@ -467,6 +494,7 @@ Status CollectiveBench::read_parameters(const Params& params) {
   sizes_ = params.bytes_list("sizes");
   options_ = RG_TRY(sampler_options(params));
   options_.rate = SamplerOptions::Rate::kOfTimes;
+  proof_time_ns_ = params.duration_ns("proof_time");
   plan_.type = datatype_of(params.text("datatype"));
   if (operation_->reduces) plan_.reduction = reduction_of(params.text("reduction"));
   if (operation_->rooted) plan_.root = static_cast<std::uint32_t>(params.integer("root"));
@@ -608,14 +636,15 @@ Status CollectiveBench::set_stage(Context& context, Team& team, const std::strin
       });
   RG_TRY(team.agree(joined));
   team.begin_step("allocating memory");
-  const std::uint64_t most = share_of_size(*operation_, *std::ranges::max_element(sizes_),
-                                           bytes_of(plan_.type), plan_.ranks);
+  std::vector<std::uint64_t> counts;
+  for (const std::uint64_t size : sizes_)
+    counts.push_back(share_of_size(*operation_, size, bytes_of(plan_.type), plan_.ranks));
   const TickClock& clock = tick_clock(context);
   const Status made =
       guarded(team.step(), kAllocateNs, Comm::kWatched,
-              [most, &clock, plan = plan_, operation = operation_](RankState& state) -> Status {
+              [counts, &clock, plan = plan_, operation = operation_](RankState& state) -> Status {
                 state.stage = RG_TRY(Stage::create(state.session.gpu(), clock, *operation, plan,
-                                                   state.comm, *state.progress, most));
+                                                   state.comm, *state.progress, counts));
                 return {};
               });
   RG_TRY(team.agree(made));

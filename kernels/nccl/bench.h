@@ -75,7 +75,7 @@ class CollectiveBench final : public Kernel {
   Team::Perform performer();
   Status perform(const Order& order, std::vector<double>& samples_ns);
   Told health(const Context& context, const Team& team);
-  void report(Context& context, const Measured& measured, const std::vector<Told>& all);
+  Status report(Context& context, const Measured& measured, const std::vector<Told>& all);
 
   // Lives as long as the process.
   const Operation* operation_;
@@ -83,6 +83,7 @@ class CollectiveBench final : public Kernel {
   Plan plan_;
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
+  double proof_time_ns_ = 0;
   std::map<std::string, std::string> parameters_;  // must be equal on all ranks
   double join_timeout_ns_ = 0;
   // Times before the deadline: at the first a call ends, so that the ranks can exchange the reason;

@@ -101,37 +101,39 @@ TEST_P(EveryCollective, FailsNamingTheElementWhenOneByteIsWrong) {
 }
 
 // The frame is the same for all: the short check walks one that is a call of NCCL's own and one
-// that is a group.
+// that is a group. A proof has as many slots as a graph has calls, without a graph too many to
+// walk.
 TEST_P(EveryCollective, SurvivesAFailureOfEachCallOfNcclWithoutALeak) {
-  const char* full = std::getenv("RAILGAUGE_CHECK_FULL");
-  const bool walked = GetParam() == "nccl.all_reduce" || GetParam() == "nccl.send_recv" ||
-                      (full != nullptr && std::string_view(full) == "1");
-  if (!walked) return;
-  expect_passed(run(GetParam(), 2, {{"iterations", "1"}, {"repeat", "1"}}));
-  const std::uint64_t calls = nccl_control().calls;
-  EXPECT_GT(calls, 10U) << "the walk never meets the calls of a task";
-  const double longest_seconds = 5;  // of the 20 until the deadline, which nobody waits for
-  for (std::uint64_t call = 1; call <= calls; ++call) {
+  if (GetParam() != "nccl.all_reduce" && GetParam() != "nccl.send_recv" && !full_check()) return;
+  for (const Parameters& way : {Parameters{{"repeat", "1"}, {"verify", "false"}},
+                                Parameters{{"mode", "graph"}, {"graph_calls", "2"}}}) {
+    SCOPED_TRACE(way.begin()->second);
+    Parameters all = way;
+    all["iterations"] = "1";
     SetUp();
-    nccl_control().fail_call = call;
-    const double begin_ns = monotonic_now_ns();
-    const auto results = run(GetParam(), 2,
-                             {{"iterations", "1"},
-                              {"repeat", "1"},
-                              {"stall_timeout", "100ms"},
-                              {"join_timeout", "100ms"}});
-    EXPECT_LT((monotonic_now_ns() - begin_ns) / 1e9, longest_seconds) << "call " << call;
-    const std::uint64_t made = nccl_control().calls;
-    settle();
-    EXPECT_EQ(nccl_control().live_handles(), 0) << "call " << call;
-    EXPECT_EQ(cuda_control().live_handles(), 0) << "call " << call;
-    if (made < call) continue;
-    bool failed = false;
-    for (const RankResult& result : results) {
-      expect_clear(result.status, call);
-      failed = failed || !result.status;
+    expect_passed(run(GetParam(), 2, all));
+    all["stall_timeout"] = all["join_timeout"] = "100ms";
+    const std::uint64_t calls = nccl_control().calls;
+    EXPECT_GT(calls, 10U) << "the walk never meets the calls of a task";
+    const double longest_seconds = 5;  // of the 20 until the deadline, which nobody waits for
+    for (std::uint64_t call = 1; call <= calls; ++call) {
+      SetUp();
+      nccl_control().fail_call = call;
+      const double begin_ns = monotonic_now_ns();
+      const auto results = run(GetParam(), 2, all);
+      EXPECT_LT((monotonic_now_ns() - begin_ns) / 1e9, longest_seconds) << "call " << call;
+      const std::uint64_t made = nccl_control().calls;
+      settle();
+      EXPECT_EQ(nccl_control().live_handles(), 0) << "call " << call;
+      EXPECT_EQ(cuda_control().live_handles(), 0) << "call " << call;
+      if (made < call) continue;
+      bool failed = false;
+      for (const RankResult& result : results) {
+        expect_clear(result.status, call);
+        failed = failed || !result.status;
+      }
+      EXPECT_TRUE(failed) << "call " << call;
     }
-    EXPECT_TRUE(failed) << "call " << call;
   }
 }
 
@@ -159,11 +161,13 @@ TEST_F(Losses, OfARankEndAllAndNameItWithItsLastStep) {
   // Which step of the group it dies at: from the first meeting to the last verification.
   for (std::uint32_t step = 0; step < 17; ++step) {
     SCOPED_TRACE(step);
-    fake::RanksOptions options{
-        .parameters = {{"sizes", "4KiB"}, {"iterations", "3"}, {"stall_timeout", "300ms"}},
-        .ranks = 3,
-        .dies = 1,
-        .dies_at = step};
+    fake::RanksOptions options{.parameters = {{"sizes", "4KiB"},
+                                              {"iterations", "3"},
+                                              {"proof_time", "0s"},
+                                              {"stall_timeout", "300ms"}},
+                               .ranks = 3,
+                               .dies = 1,
+                               .dies_at = step};
     const auto results = fake::run_ranks(*find_kernel("nccl.all_reduce"), options);
     for (const std::size_t rank : {0U, 2U}) {
       ASSERT_FALSE(results[rank].status);

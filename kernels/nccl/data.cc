@@ -16,8 +16,6 @@ namespace {
 // Launch shapes: a grid-stride loop needs no exact count of blocks.
 constexpr unsigned kThreads = 256;
 constexpr int kBlocksPerMultiprocessor = 8;
-// The value that the check leaves where it finds nothing, as in verify.cu.
-constexpr std::uint32_t kNothingWrong = 0xffffffff;
 
 // One data type of NCCL: its name as a parameter, its size in bytes, and how its elements are
 // printed.
@@ -118,70 +116,100 @@ Result<Data> Data::create(const gpu::Gpu& gpu) {
   data.check_ = RG_TRY(data.code_.function("railgauge_nccl_check"));
   data.describe_ = RG_TRY(data.code_.function("railgauge_nccl_tell"));
   data.scratch_ = RG_TRY(GpuBuffer::allocate(gpu.name(), GpuBuffer::kPageBytes));
+  const int processors = std::max(1, RG_TRY(gpu.attribute(cu::kMultiprocessorCount)));
+  data.most_blocks_ = static_cast<unsigned>(processors * kBlocksPerMultiprocessor);
   return data;
 }
 
-// On the default stream, and waited for. The functions of verify.cu have the same arguments but for
-// the last ones, which `more` points to.
-Status Data::launch(cu::Function function, unsigned blocks, cu::DevicePtr memory,
-                    const Segment& segment, const Values& values,
-                    std::initializer_list<void*> more) {
+// The functions of verify.cu have the same arguments but for the last ones, which `more` points to.
+// The driver copies them at the launch.
+Status Data::queue(cu::Stream stream, cu::Function function, unsigned blocks, cu::DevicePtr memory,
+                   const Segment& segment, const Values& values,
+                   std::initializer_list<void*> more) {
   auto format = static_cast<unsigned>(values.type);
   unsigned mode = mode_of(values);
+  cu::DevicePtr begin = memory + segment.offset * bytes_of(values.type);
   unsigned long long count = segment.count;
   unsigned long long seed = values.seed;
   unsigned long long ranks = values.ranks;
   long long source = segment.source;
   unsigned long long first = segment.first;
-  std::vector<void*> arguments{&memory, &count, &format, &mode, &seed, &ranks, &source, &first};
+  std::vector<void*> arguments{&begin, &count, &format, &mode, &seed, &ranks, &source, &first};
   arguments.insert(arguments.end(), more);
-  const Cuda& cuda = loaded_cuda();
-  RG_TRY_OK(gpu_status(*gpu_,
-                       cuda.launch_kernel(function, blocks, 1, 1, kThreads, 1, 1, 0, nullptr,
-                                          arguments.data(), nullptr),
-                       "launch the kernel that checks data"));
-  return gpu_status(*gpu_, cuda.stream_synchronize(nullptr), "run the kernel that checks data");
+  return gpu_status(*gpu_,
+                    loaded_cuda().launch_kernel(function, blocks, 1, 1, kThreads, 1, 1, 0, stream,
+                                                arguments.data(), nullptr),
+                    "launch the kernel that checks data");
 }
 
-// Blocks that keep the GPU busy; a grid-stride loop needs no exact count.
-Result<unsigned> Data::blocks() const {
-  const int processors = std::max(1, RG_TRY(gpu_->attribute(cu::kMultiprocessorCount)));
-  return static_cast<unsigned>(processors * kBlocksPerMultiprocessor);
+Status Data::launch(cu::Function function, unsigned blocks, cu::DevicePtr memory,
+                    const Segment& segment, const Values& values,
+                    std::initializer_list<void*> more) {
+  RG_TRY_OK(queue(nullptr, function, blocks, memory, segment, values, more));
+  return gpu_status(*gpu_, loaded_cuda().stream_synchronize(nullptr),
+                    "run the kernel that checks data");
+}
+
+// As many as have an element each; a grid-stride loop needs no exact count.
+unsigned Data::blocks_for(std::uint64_t count) const {
+  return static_cast<unsigned>(
+      std::clamp<std::uint64_t>((count + kThreads - 1) / kThreads, 1, most_blocks_));
+}
+
+Status Data::queue_fill(cu::Stream stream, cu::DevicePtr memory, std::uint64_t count,
+                        const Values& values, std::uint32_t rank) {
+  if (count == 0) return {};
+  const Segment whole{.count = count, .source = static_cast<int>(rank)};
+  return queue(stream, fill_, blocks_for(count), memory, whole, values, {});
+}
+
+Status Data::queue_check(cu::Stream stream, cu::DevicePtr memory, const Segment& segment,
+                         const Values& values, cu::DevicePtr first_wrong) {
+  if (segment.count == 0) return {};
+  return queue(stream, check_, blocks_for(segment.count), memory, segment, values, {&first_wrong});
 }
 
 // The fresh input of one rank's whole buffer.
 Status Data::fill(cu::DevicePtr memory, std::uint64_t count, const Values& values,
                   std::uint32_t rank) {
-  if (count == 0) return {};
-  const Segment whole{.count = count, .source = static_cast<int>(rank)};
-  return launch(fill_, RG_TRY(blocks()), memory, whole, values, {});
+  RG_TRY_OK(queue_fill(nullptr, memory, count, values, rank));
+  return gpu_status(*gpu_, loaded_cuda().stream_synchronize(nullptr),
+                    "run the kernel that fills data");
+}
+
+Result<std::uint32_t> Data::first_wrong_block(cu::DevicePtr memory, const Segment& segment,
+                                              const Values& values) {
+  const Cuda& cuda = loaded_cuda();
+  cu::DevicePtr result = scratch_.data();
+  std::uint32_t first_wrong = kNothingWrong;
+  RG_TRY_OK(gpu_status(*gpu_, cuda.memcpy_htod(result, &first_wrong, sizeof first_wrong),
+                       "prepare to check data"));
+  RG_TRY_OK(launch(check_, blocks_for(segment.count), memory, segment, values, {&result}));
+  RG_TRY_OK(gpu_status(*gpu_, cuda.memcpy_dtoh(&first_wrong, result, sizeof first_wrong),
+                       "read what the check found"));
+  return first_wrong;
 }
 
 // Compares segment by segment; the first wrong one ends the check, because its message is the most
 // useful.
 Status Data::verify(cu::DevicePtr memory, std::span<const Segment> segments, const Values& values,
                     const std::string& what) {
-  const Cuda& cuda = loaded_cuda();
-  const std::uint64_t bytes = bytes_of(values.type);
   for (const Segment& segment : segments) {
     if (segment.count == 0) continue;
-    const cu::DevicePtr begin = memory + segment.offset * bytes;
-    cu::DevicePtr result = scratch_.data();
-    std::uint32_t first_wrong = kNothingWrong;
-    RG_TRY_OK(gpu_status(*gpu_, cuda.memcpy_htod(result, &first_wrong, sizeof first_wrong),
-                         "prepare to check data"));
-    RG_TRY_OK(launch(check_, RG_TRY(blocks()), begin, segment, values, {&result}));
-    RG_TRY_OK(gpu_status(*gpu_, cuda.memcpy_dtoh(&first_wrong, result, sizeof first_wrong),
-                         "read what the check found"));
-    if (first_wrong != kNothingWrong)
-      return describe_wrong(begin, segment, values, first_wrong, what);
+    const std::uint32_t wrong = RG_TRY(first_wrong_block(memory, segment, values));
+    if (wrong == kNothingWrong) continue;
+    return fail(Code::kDataLoss, "{}: {}", what,
+                RG_TRY(difference(memory, segment, values, wrong)));
   }
   return {};
 }
 
-// Always an error: which element it was.
-Status Data::describe_wrong(cu::DevicePtr memory, const Segment& segment, const Values& values,
-                            std::uint64_t block, const std::string& what) {
+Result<bool> Data::holds(cu::DevicePtr memory, const Segment& segment, const Values& values) {
+  return RG_TRY(first_wrong_block(memory, segment, values)) == kNothingWrong;
+}
+
+Result<std::string> Data::difference(cu::DevicePtr memory, const Segment& segment,
+                                     const Values& values, std::uint64_t block) {
   unsigned long long number = block;
   cu::DevicePtr result = scratch_.data();
   RG_TRY_OK(launch(describe_, 1, memory, segment, values, {&number, &result}));
@@ -192,16 +220,15 @@ Status Data::describe_wrong(cu::DevicePtr memory, const Segment& segment, const 
                                ? fmt::format("reduced over {} ranks", values.ranks)
                                : fmt::format("from rank {}", segment.source);
   if (found[0] == 0)
-    return fail(Code::kDataLoss,
-                "{}: an element of {} to {} ({}) was wrong, and is right when it is read again",
-                what, segment.offset + block * 256,
-                segment.offset + std::min<std::uint64_t>(segment.count, (number + 1) * 256) - 1,
-                from);
+    return fmt::format(
+        "an element of {} to {} ({}) was wrong, and is right when it is read again",
+        segment.offset + block * kBlock,
+        segment.offset + std::min<std::uint64_t>(segment.count, (block + 1) * kBlock) - 1, from);
   const TypeRow& type = row_of(values.type);
   const bool as_double = segment.source == kReduced && type.floating;
-  return fail(Code::kDataLoss, "{}: element {} is {}, expected {} ({})", what,
-              segment.offset + found[0] - 1, element_text(found[2], type, as_double),
-              element_text(found[1], type, as_double), from);
+  return fmt::format("element {} is {}, expected {} ({})", segment.offset + found[0] - 1,
+                     element_text(found[2], type, as_double),
+                     element_text(found[1], type, as_double), from);
 }
 
 }  // namespace railgauge::nccl

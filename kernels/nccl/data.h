@@ -62,17 +62,37 @@ class Data {
   Status verify(cu::DevicePtr memory, std::span<const Segment> segments, const Values& values,
                 const std::string& what);
 
+  // The same work put onto a stream, without a wait. A check writes into `first_wrong`, a 32-bit
+  // word of GPU memory that is kNothingWrong before: the number of the first block of kBlock
+  // elements with a wrong one.
+  Status queue_fill(cu::Stream stream, cu::DevicePtr memory, std::uint64_t count,
+                    const Values& values, std::uint32_t rank);
+  Status queue_check(cu::Stream stream, cu::DevicePtr memory, const Segment& segment,
+                     const Values& values, cu::DevicePtr first_wrong);
+  static constexpr std::uint32_t kNothingWrong = 0xffffffff;  // as in verify.cu
+  static constexpr std::uint64_t kBlock = 256;
+
+  // Returns whether the segment's elements are those of `values`.
+  Result<bool> holds(cu::DevicePtr memory, const Segment& segment, const Values& values);
+  // Describes the first wrong element of a block: "element 17 is 3, expected 5 (from rank 1)".
+  Result<std::string> difference(cu::DevicePtr memory, const Segment& segment, const Values& values,
+                                 std::uint64_t block);
+
   // Returns the place of execution for a fact: "sm_90".
   [[nodiscard]] const std::string& runs_on() const { return code_.image(); }
 
  private:
   explicit Data(const gpu::Gpu& gpu) : gpu_(&gpu) {}
-  // Runs one function of verify.cu and waits for its end.
+  // Puts one function of verify.cu onto a stream; `memory` is a buffer's begin.
+  Status queue(cu::Stream stream, cu::Function function, unsigned blocks, cu::DevicePtr memory,
+               const Segment& segment, const Values& values, std::initializer_list<void*> more);
+  // Runs one on the default stream and waits for its end.
   Status launch(cu::Function function, unsigned blocks, cu::DevicePtr memory,
                 const Segment& segment, const Values& values, std::initializer_list<void*> more);
-  [[nodiscard]] Result<unsigned> blocks() const;
-  Status describe_wrong(cu::DevicePtr memory, const Segment& segment, const Values& values,
-                        std::uint64_t block, const std::string& what);
+  [[nodiscard]] unsigned blocks_for(std::uint64_t count) const;
+  // Returns the first block with a wrong element, or kNothingWrong.
+  Result<std::uint32_t> first_wrong_block(cu::DevicePtr memory, const Segment& segment,
+                                          const Values& values);
 
   // Outlives this object.
   const gpu::Gpu* gpu_;
@@ -80,7 +100,9 @@ class Data {
   cu::Function fill_ = nullptr;
   cu::Function check_ = nullptr;
   cu::Function describe_ = nullptr;
-  // The first wrong block, or the result of describe_wrong().
+  // Blocks of threads that keep the GPU busy.
+  unsigned most_blocks_ = 1;
+  // The first wrong block, or what difference() found.
   GpuBuffer scratch_;
 };
 

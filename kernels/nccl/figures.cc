@@ -132,6 +132,10 @@ std::vector<Point> points_of(const Operation& operation, const Measured& measure
     // A size that the ranks or the type do not divide is rounded down.
     if (measured.moved_bytes != measured.asked_bytes)
       facts["moved_bytes"] = std::to_string(measured.moved_bytes);
+    if (measured.verified) {
+      facts["proved_messages"] = std::to_string(measured.proved_messages);
+      facts["proved_bytes"] = std::to_string(measured.proved_bytes);
+    }
     point.set_verified(measured.verified);
   }
   return points;

@@ -32,6 +32,10 @@ struct Measured {
   // Iterations whose mean is one sample.
   std::uint64_t repeat = 1;
   std::uint64_t wall_iterations = 0;
+  // Calls whose every result was compared after the timed part, and the bytes of all ranks'
+  // results.
+  std::uint64_t proved_messages = 0;
+  std::uint64_t proved_bytes = 0;
   bool verified = false;
   bool raw_samples = false;
   bool synthetic = false;

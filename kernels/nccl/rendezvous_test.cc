@@ -52,7 +52,8 @@ TEST_F(Rendezvous, OfRanksThatWouldShareAGpuEndsThemAllNamingBoth) {
 }
 
 TEST_F(Rendezvous, GivesWhoNamedNoGpuTheNextOneOfItsHost) {
-  fake::RanksOptions options{.parameters = {{"sizes", "8"}, {"iterations", "1"}}, .ranks = 3};
+  fake::RanksOptions options{
+      .parameters = {{"sizes", "8"}, {"iterations", "1"}, {"proof_time", "0s"}}, .ranks = 3};
   options.endpoints = {"", "", ""};
   const auto results = fake::run_ranks(*find_kernel("nccl.all_reduce"), options);
   expect_passed(results);

@@ -10,24 +10,18 @@
 
 #include "kernels/core/text/units.h"
 #include "kernels/gpu/timing.h"
+#include "kernels/nccl/proof.h"
 
 namespace railgauge::nccl {
 namespace {
 
 // The input of a size differs from that of the size before by its seed.
 constexpr std::uint64_t kSeed = 0x5eed;
-// Written over the receive buffer, so that an element that did not arrive is wrong.
-constexpr unsigned char kPoison = 0xa5;
 // Duration of polling an event without sleep, so that no sleep is in times by the CPU's clock.
 constexpr double kSpinNs = 2e6;
 // Within a measured wait: half a second without a nap, since a nap would be part of the figure.
 constexpr double kTimedSpinNs = 5e8;
 constexpr std::chrono::microseconds kNap{50};
-
-// NOLINTNEXTLINE(performance-no-int-to-ptr): addresses are numbers in CUDA's interface
-void* pointer(cu::DevicePtr address) { return reinterpret_cast<void*>(address); }
-// The way back of pointer().
-cu::DevicePtr address_of(const void* memory) { return reinterpret_cast<cu::DevicePtr>(memory); }
 
 }  // namespace
 
@@ -51,6 +45,7 @@ Stage::~Stage() {
 void Stage::give_up() {
   static_cast<void>(gpu_->make_current());
   graph_ = {};
+  proof_graph_ = {};
   for (Buffer* buffer : {&send_, &receive_}) buffer->deregister();
   *comm_ = {};
 }
@@ -60,9 +55,9 @@ void Stage::give_up() {
 Result<std::unique_ptr<Stage>> Stage::create(const gpu::Gpu& gpu, const TickClock& clock,
                                              const Operation& operation, const Plan& plan,
                                              Communicator& comm, Progress& progress,
-                                             std::uint64_t most) {
+                                             const std::vector<std::uint64_t>& counts) {
   std::unique_ptr<Stage> stage(new Stage(gpu, clock, operation, plan, comm, progress));
-  RG_TRY_OK(stage->allocate(most));
+  RG_TRY_OK(stage->allocate(counts));
   if (plan.verify) stage->data_ = RG_TRY(Data::create(gpu));
   stage->stream_ = RG_TRY(gpu::make_stream(gpu));
   // One event more than samples: the first one is the beginning.
@@ -77,15 +72,24 @@ Share Stage::share(std::uint64_t count) const {
   return {.ranks = plan_.ranks, .rank = plan_.rank, .root = plan_.root, .count = count};
 }
 
-// In place both directions share one buffer of the larger size.
-Status Stage::allocate(std::uint64_t most) {
-  const Share share = this->share(most);
+// In place both directions share one buffer of the larger size. The slots of a proof are in the
+// buffers of the timed calls: some MiB where messages are small.
+Status Stage::allocate(const std::vector<std::uint64_t>& counts) {
   const std::uint64_t bytes = bytes_of(plan_.type);
+  std::uint64_t send = 0;
+  std::uint64_t receive = 0;
+  for (const std::uint64_t count : counts) {
+    const Share share = this->share(count);
+    const ProofShape shape = plan_.verify ? proof_shape(*operation_, plan_, count) : ProofShape{};
+    const std::uint64_t before = (shape.slots - 1) * shape.stride_bytes;
+    if (const std::uint64_t own = operation_->send_count(share) * bytes; own > 0)
+      send = std::max(send, before + own);
+    if (const std::uint64_t own = operation_->receive_count(share) * bytes; own > 0)
+      receive = std::max(receive, before + own);
+  }
   const auto make = [this](std::uint64_t size) {
     return plan_.registered ? Buffer::registered(*gpu_, *comm_, size) : Buffer::plain(*gpu_, size);
   };
-  const std::uint64_t send = operation_->send_count(share) * bytes;
-  const std::uint64_t receive = operation_->receive_count(share) * bytes;
   send_ = RG_TRY(make(plan_.in_place ? std::max(send, receive) : send));
   if (!plan_.in_place) receive_ = RG_TRY(make(receive));
   aligner_ = RG_TRY(Buffer::plain(*gpu_, sizeof(float)));
@@ -94,7 +98,24 @@ Status Stage::allocate(std::uint64_t most) {
 }
 
 // In place the smaller buffer begins at own_offset() inside the larger one, as NCCL documents for
-// in-place calls. The first call of a size may open connections, so it is made and waited for here.
+// in-place calls.
+Call Stage::call_in(std::uint64_t slot) const {
+  Call call = call_;
+  cu::DevicePtr send = send_.data() + slot * stride_bytes_;
+  cu::DevicePtr receive = receive_.data() + slot * stride_bytes_;
+  if (plan_.in_place) {
+    const std::uint64_t offset = operation_->own_offset(call.share) * call.element_bytes;
+    const bool receives_more =
+        operation_->receive_count(call.share) > operation_->send_count(call.share);
+    receive = send + (receives_more ? 0 : offset);
+    send += receives_more ? offset : 0;
+  }
+  call.send = pointer_to(send);
+  call.receive = pointer_to(receive);
+  return call;
+}
+
+// The first call of a size may open connections, so it is made and waited for here.
 Status Stage::begin_size(std::uint64_t count) {
   const Share share = this->share(count);
   const std::uint64_t bytes = bytes_of(plan_.type);
@@ -103,23 +124,18 @@ Status Stage::begin_size(std::uint64_t count) {
              .reduction = plan_.reduction,
              .seed = kSeed + count,
              .ranks = plan_.ranks};
-  cu::DevicePtr send = send_.data();
-  cu::DevicePtr receive = receive_.data();
-  if (plan_.in_place) {
-    const std::uint64_t offset = operation_->own_offset(share) * bytes;
-    const bool receives_more = operation_->receive_count(share) > operation_->send_count(share);
-    receive = send + (receives_more ? 0 : offset);
-    send += receives_more ? offset : 0;
-  }
   call_ = {.share = share,
-           .send = pointer(send),
-           .receive = pointer(receive),
            .type = plan_.type,
            .reduction = plan_.reduction,
            .comm = comm_->get(),
            .stream = stream_.get(),
            .element_bytes = bytes};
+  stride_bytes_ = proof_shape(*operation_, plan_, count).stride_bytes;
+  segments_ = operation_->result(share);
+  call_ = call_in(0);
   graph_ = {};
+  proof_graph_ = {};
+  fills_ = 0;
   RG_TRY_OK(reset_data());
   RG_TRY_OK(align());
   RG_TRY_OK(queue_call());
@@ -141,6 +157,8 @@ Status Stage::capture() {
 Status Stage::reset_data() {
   const std::uint64_t received = operation_->receive_count(call_.share);
   const Cuda& cuda = loaded_cuda();
+  // Data of the warm-up, or of an earlier verification, must not pass for a later call's.
+  values_.seed = kSeed + call_.share.count + (fills_++ << 48U);
   if (received > 0)
     RG_TRY_OK(gpu_status(
         *gpu_, cuda.memset_d8(address_of(call_.receive), kPoison, received * call_.element_bytes),
@@ -176,7 +194,7 @@ Status Stage::queue_sample() { return graph_ ? graph_.launch(*gpu_, stream_.get(
 Status Stage::align() {
   if (plan_.ranks == 1) return {};
   const Nccl& nccl = loaded_nccl();
-  void* word = pointer(aligner_.data());
+  void* word = pointer_to(aligner_.data());
   const nc::Return returned =
       nccl.all_reduce(word, word, 1, nc::kFloat32, nc::kSum, comm_->get(), stream_.get());
   return comm_->done(returned, gpu_->name() + ": align the ranks");
@@ -263,14 +281,14 @@ Status Stage::call_to_verify() {
 
 // Compares on the GPU, rank by rank alone.
 Status Stage::check_data() {
-  const std::vector<Segment> segments = operation_->result(call_.share);
-  return data_->verify(address_of(call_.receive), segments, values_,
+  return data_->verify(address_of(call_.receive), segments_, values_,
                        fmt::format("{}: rank {}: {}", gpu_->name(), plan_.rank, what()));
 }
 
 // Registrations end before the communicator that they belong to.
 Status Stage::finish() {
   graph_ = {};
+  proof_graph_ = {};
   for (Buffer* buffer : {&send_, &receive_}) buffer->deregister();
   return comm_->finish();
 }

@@ -13,6 +13,7 @@
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/handle.h"
 #include "kernels/core/base/result.h"
+#include "kernels/core/proof/proof_plan.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/dl/nccl.h"
 #include "kernels/gpu/device.h"
@@ -119,18 +120,19 @@ struct Plan {
 // Not thread safe; its GPU's context must be current. All references passed in outlive it.
 class Stage {
  public:
-  // Makes buffers for shares of up to `most` elements. Waives when memory is lacking. After an
-  // error the communicator is still alive.
+  // Makes buffers for shares of each of `counts` elements, and for their proofs' slots. Waives when
+  // memory is lacking. After an error the communicator is still alive.
   static Result<std::unique_ptr<Stage>> create(const gpu::Gpu& gpu, const TickClock& clock,
                                                const Operation& operation, const Plan& plan,
                                                Communicator& comm, Progress& progress,
-                                               std::uint64_t most);
+                                               const std::vector<std::uint64_t>& counts);
   ~Stage();
 
   // Begins shares of `count` elements: fills fresh data and makes the first calls, which may
   // connect.
   Status begin_size(std::uint64_t count);
-  // Fills the receive buffer with wrong bytes and the send buffer with its input.
+  // Fills the receive buffer with wrong bytes and the send buffer with its input, another one each
+  // time. All ranks do so equally often.
   Status reset_data();
   // Takes `count` samples by events, in ns an iteration: each is the mean of `repeat` iterations in
   // a row. With graphs, `repeat` counts launches.
@@ -144,6 +146,10 @@ class Stage {
   Status call_to_verify();
   // Returns kDataLoss when the receive buffer is wrong. Does not wait for other ranks.
   Status check_data();
+  // Makes the calls of a proof's round, each with input of its own in a slot of its own, and
+  // compares all results; kDataLoss names the first wrong call and its fault. With a graph the
+  // calls are one graph's. All ranks together.
+  Status prove(const ProofRound& round);
 
   // Aborts the communicator, which ends waits for other ranks; nothing can run any more.
   void give_up();
@@ -162,8 +168,17 @@ class Stage {
  private:
   Stage(const gpu::Gpu& gpu, const TickClock& clock, const Operation& operation, const Plan& plan,
         Communicator& comm, Progress& progress);
-  Status allocate(std::uint64_t most);
+  Status allocate(const std::vector<std::uint64_t>& counts);
   [[nodiscard]] Share share(std::uint64_t count) const;
+  // The call of a slot; slot 0 is that of the timed calls.
+  [[nodiscard]] Call call_in(std::uint64_t slot) const;
+  // Steps of prove().
+  Status begin_round(const ProofRound& round);
+  Status run_round(const ProofRound& round);
+  Status queue_checks(const ProofRound& round);
+  Status judge_round(const ProofRound& round);
+  Status describe_round(const ProofRound& round, std::uint64_t slot, const Segment& wrong);
+  [[nodiscard]] Values values_of(std::uint64_t number) const;
   [[nodiscard]] std::string what() const;
   Status queue_call();
   Status queue_sample();
@@ -187,8 +202,15 @@ class Stage {
   gpu::Stream stream_;
   std::vector<gpu::Event> events_;
   Graph graph_;
+  // A proof's: its graph, the distance of two slots in bytes, and a word for each segment of each
+  // slot, where the checks write.
+  Graph proof_graph_;
+  std::uint64_t stride_bytes_ = 0;
+  GpuBuffer found_;
+  std::vector<Segment> segments_;  // of the size's result
   Call call_;
   Values values_;
+  std::uint64_t fills_ = 0;  // of reset_data(), in this size
   // Set once the stage owns the communicator's end too.
   bool whole_ = false;
 };

@@ -41,6 +41,8 @@ class Pipe {
   // Describes the failure in one line: who, act and cause. Call after a failed call.
   [[nodiscard]] Error failure() const;
   [[nodiscard]] bool failed() const { return failure_ != Failure::kNone; }
+  // Reports whether it failed because the other side closed or reset the connection.
+  [[nodiscard]] bool closed() const { return failure_ == Failure::kClosed; }
   [[nodiscard]] int fd() const { return socket_.get(); }
   // Ends both directions; the other side notices at once.
   void shut_down() const;

@@ -24,9 +24,11 @@
 #include "kernels/core/cpu/thread_cpu.h"
 #include "kernels/core/sampling.h"
 #include "kernels/core/stats/rate.h"
+#include "kernels/host_cost/host_cost.h"
 #include "kernels/memory/host_buffer.h"
 #include "kernels/net/pattern.h"
 #include "kernels/net/pipe.h"
+#include "kernels/net/proof.h"
 #include "kernels/net/tcp_link.h"
 
 namespace railgauge::net {
@@ -34,8 +36,9 @@ namespace {
 
 // The result of one thread; the owner reads it after the join, except `failed`.
 struct Work {
-  // Bytes that the thread moved.
+  // Bytes that the thread moved, and those of them with the content of kept samples.
   std::uint64_t bytes = 0;
+  std::uint64_t kept_bytes = 0;
   // CPU time of the thread, which it reads itself at its end.
   double cpu_ns = 0;
   // Set by the thread, read by the sampler while it runs.
@@ -99,7 +102,7 @@ class Movers {
   std::vector<std::thread> threads_;
 };
 
-// Sends one pattern over and over on each stream.
+// Sends one pattern over and over on each stream, from freshen() on another one.
 class Senders : public Movers {
  public:
   // Each stream has a pattern of its own, so that mixed-up streams show. `stop` of the limits does
@@ -108,16 +111,24 @@ class Senders : public Movers {
                                                 std::size_t size_index, std::uint32_t rank) {
     std::unique_ptr<Senders> made(new Senders(pipes, message_bytes));
     RG_TRY_OK(made->allocate());
-    for (std::size_t number = 0; number < pipes.size(); ++number)
-      fill_pattern(made->message(number), Sender{size_index, rank, number}.seed());
+    for (std::size_t number = 0; number < pipes.size(); ++number) {
+      const Sender sender{size_index, rank, number};
+      made->kept_.push_back(RG_TRY(HostBuffer::allocate(message_bytes)));
+      fill_pattern(made->message(number), sender.seed(kWarmUpMessage));
+      fill_pattern(made->kept_message(number), sender.seed(kKeptMessage));
+    }
     RG_TRY_OK(made->start_threads([self = made.get()](std::size_t number) { self->run(number); }));
     return made;
   }
   ~Senders() { stop(); }
 
+  // Each changes its pattern at its next message, so that what arrives later was sent later.
+  void freshen() {
+    if (state_ == State::kWarmsUp) state_ = State::kKept;
+  }
   // Each ends with its message; joins.
   void stop() {
-    stop_ = true;
+    state_ = State::kStopped;
     join();
   }
 
@@ -127,20 +138,31 @@ class Senders : public Movers {
   void run(std::size_t number) {
     Pipe& pipe = pipes_[number];
     Work& work = *work_[number];
-    const std::span<const std::byte> sent = message(number);
     std::uint64_t bytes = 0;
-    while (!stop_.load(std::memory_order_relaxed)) {
-      if (!pipe.send_all(sent)) {
-        work.failed = true;
-        break;
+    std::uint64_t kept_bytes = 0;
+    const auto send_while = [&](State state, std::span<const std::byte> sent,
+                                std::uint64_t& counted) {
+      while (state_.load(std::memory_order_relaxed) == state) {
+        if (!pipe.send_all(sent)) {
+          work.failed = true;
+          return;
+        }
+        counted += sent.size();
       }
-      bytes += sent.size();
-    }
-    work.bytes = bytes;
+    };
+    send_while(State::kWarmsUp, message(number), bytes);
+    if (!work.failed) send_while(State::kKept, kept_message(number), kept_bytes);
+    work.bytes = bytes + kept_bytes;
+    work.kept_bytes = kept_bytes;
     work.cpu_ns = thread_cpu_ns();
   }
+  [[nodiscard]] std::span<std::byte> kept_message(std::size_t number) const {
+    return kept_[number].span().first(message_bytes_);
+  }
 
-  std::atomic<bool> stop_{false};
+  enum class State : std::uint8_t { kWarmsUp, kKept, kStopped };
+  std::atomic<State> state_{State::kWarmsUp};
+  std::vector<HostBuffer> kept_;  // one a stream
 };
 
 // Receives each stream's bytes into a buffer of one message, over and over, so that the last
@@ -179,13 +201,17 @@ class Receivers : public Movers {
     }
     return {};
   }
-  // Compares the last message of each stream. One that carried nothing has nothing to compare: in
-  // the smallest runs another stream had it all.
-  [[nodiscard]] Status verify(std::size_t size_index, std::uint32_t from_rank,
-                              const std::string& who) const {
-    for (std::size_t number = 0; number < messages_.size(); ++number)
+  // Compares the last message of each stream, by the bytes that the other side sent with the
+  // content of kept samples. A stream that carried nothing has nothing to compare: in the smallest
+  // runs another stream had it all.
+  [[nodiscard]] Status verify(std::span<const std::uint64_t> kept_bytes, std::size_t size_index,
+                              std::uint32_t from_rank, const std::string& who) const {
+    for (std::size_t number = 0; number < messages_.size(); ++number) {
+      const bool kept = number < kept_bytes.size() && kept_bytes[number] != 0;
       if (work_[number]->bytes != 0)
-        RG_TRY_OK(verify_message(message(number), {size_index, from_rank, number}, who));
+        RG_TRY_OK(verify_message(message(number), {size_index, from_rank, number},
+                                 kept ? kKeptMessage : kWarmUpMessage, who));
+    }
     return {};
   }
 
@@ -234,6 +260,9 @@ class TcpBandwidth final : public Kernel {
     both_ = context.params.text("direction") == "both";
     options_ = RG_TRY(sampler_options(context.params));
     options_.batch = kWindowsInBatch;
+    verify_ = context.params.boolean("verify");
+    proof_time_ns_ = context.params.duration_ns("proof_time");
+    host_cost_.emplace(context.params.boolean("host_cpu"));
     link_ = RG_TRY(TcpLink::open(
         context, {.streams = static_cast<std::uint32_t>(context.params.integer("streams"))}));
     return {};
@@ -260,6 +289,9 @@ class TcpBandwidth final : public Kernel {
     std::optional<Sampled> sampled;
     std::vector<Stretch> windows;  // in bytes
     double own_cpu_ns = 0;
+    // Whether all ranks know the error of run().
+    bool is_told = false;
+    std::uint64_t proved_messages = 0;  // on both ranks
   };
 
   [[nodiscard]] bool sends() const { return both_ || rank_ == 0; }
@@ -270,20 +302,27 @@ class TcpBandwidth final : public Kernel {
   Status measure_size(Context& context, Group& group, std::size_t size_index) {
     AccountBook book(*link_);
     Part part;
+    host_cost_->look_before();
     Status here = begin(book, part, size_index);
     RG_TRY_OK(agree<NetStatus>(group, here, seconds_left(context)));
-    here = run(context, part, size_index);
+    here = run(context, group, part, size_index);
     // Rank 1 waits here while rank 0 samples.
-    const Status sampled = agree<NetStatus>(group, here, seconds_left(context));
+    const Status sampled =
+        part.is_told ? here : agree<NetStatus>(group, here, seconds_left(context));
+    const HostCostWords cost = host_cost_->stop();
     if (!sampled) return tl::unexpected(own_words(part, sampled.error()));
     if (part.senders) part.senders->stop();
     NetStatus told;
     for (std::size_t i = 0; part.senders && i < part.senders->work().size(); ++i)
       told.add_sent_bytes(part.senders->work()[i]->bytes);
+    for (std::size_t i = 0; part.senders && i < part.senders->work().size(); ++i)
+      told.add_kept_bytes(part.senders->work()[i]->kept_bytes);
     const auto sent = RG_TRY(agree_on(group, failure_of(part), told, seconds_left(context)));
     NetStatus closing;
-    here = end(context, book, part, size_index, sent[1 - rank_], closing);
+    *closing.mutable_host_cost() = cost;
+    here = end(book, part, size_index, sent[1 - rank_], closing);
     const auto closed = RG_TRY(agree_on(group, here, closing, seconds_left(context)));
+    if (verify_) part.proved_messages = RG_TRY(prove(context, group, size_index));
     return rank_ == 0 ? report(context, part, size_index, closed) : Status{};
   }
 
@@ -295,10 +334,26 @@ class TcpBandwidth final : public Kernel {
   }
 
   // Starts the senders; rank 0 samples while they run.
-  Status run(Context& context, Part& part, std::size_t size_index) {
-    if (!sends()) return {};
-    part.senders = RG_TRY(Senders::start(link_->pipes(), sizes_[size_index], size_index, rank_));
-    return rank_ == 0 ? sample(context, part) : Status{};
+  Status run(Context& context, Group& group, Part& part, std::size_t size_index) {
+    Status here;
+    if (sends()) {
+      auto started = Senders::start(link_->pipes(), sizes_[size_index], size_index, rank_);
+      if (!started) return told_freshness(context, group, part, tl::unexpected(started.error()));
+      part.senders = std::move(*started);
+    }
+    return rank_ == 0 ? sample(context, group, part) : told_freshness(context, group, part, {});
+  }
+
+  // Both sides change what they send at once, between warm-up and first kept sample. An error here
+  // is all ranks' error.
+  Status told_freshness(Context& context, Group& group, Part& part, const Status& mine) {
+    Status all = agree<NetStatus>(group, mine, seconds_left(context));
+    if (!all)
+      part.is_told = true;
+    else if (part.senders)
+      part.senders->freshen();
+    if (all) host_cost_->start();
+    return all;
   }
 
   // Bytes that count until now.
@@ -309,13 +364,15 @@ class TcpBandwidth final : public Kernel {
   }
 
   // Bytes and time of the warm-up are dropped.
-  Status sample(Context& context, Part& part) {
+  Status sample(Context& context, Group& group, Part& part) {
     const double began_cpu_ns = thread_cpu_ns();
     Sampler sampler(context.clock, options_);
-    part.sampled = RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) {
-      if (out.empty()) part.windows.clear();  // what was before warmed up
-      return add_windows(context, part, count, out);
-    }));
+    part.sampled = RG_TRY(sampler.run(
+        [&](std::uint64_t count, std::vector<double>& out) {
+          if (out.empty()) part.windows.clear();  // what was before warmed up
+          return add_windows(context, part, count, out);
+        },
+        [&] { return told_freshness(context, group, part, {}); }));
     part.own_cpu_ns = thread_cpu_ns() - began_cpu_ns;
     return {};
   }
@@ -372,13 +429,13 @@ class TcpBandwidth final : public Kernel {
   }
 
   // Joins the receivers, verifies, and closes the account of this rank.
-  Status end(Context& context, const AccountBook& book, Part& part, std::size_t size_index,
-             const NetStatus& peer, NetStatus& closing) {
+  Status end(const AccountBook& book, Part& part, std::size_t size_index, const NetStatus& peer,
+             NetStatus& closing) {
     const std::vector<std::uint64_t> sent(peer.sent_bytes().begin(), peer.sent_bytes().end());
     if (part.receivers) {
       RG_TRY_OK(part.receivers->finish(sent));
-      if (context.params.boolean("verify"))
-        RG_TRY_OK(part.receivers->verify(size_index, 1 - rank_, link_->words()));
+      const std::vector<std::uint64_t> kept(peer.kept_bytes().begin(), peer.kept_bytes().end());
+      if (verify_) RG_TRY_OK(part.receivers->verify(kept, size_index, 1 - rank_, link_->words()));
     }
     double cpu_ns = part.own_cpu_ns;
     double bytes = 0;
@@ -395,6 +452,32 @@ class TcpBandwidth final : public Kernel {
     return {};
   }
 
+  // The proof of one size on both ranks; the messages that both proved.
+  Result<std::uint64_t> prove(Context& context, Group& group, std::size_t size_index) {
+    std::vector<Pipe>& outward = link_->pipes();
+    // Streams work at the same time, so that each has the size's whole time.
+    const std::size_t parts = sizes_.size() * outward.size() * (both_ ? 2 : 1);
+    StreamProof proof{.message_bytes = sizes_[size_index],
+                      .size_index = size_index,
+                      .rank = rank_,
+                      .share = {.messages = proof_share(proof_time_ns_, parts).messages,
+                                .time_ns = proof_share(proof_time_ns_, sizes_.size()).time_ns},
+                      .deadline_monotonic_ns = context.deadline_monotonic_ns,
+                      .who = link_->words()};
+    if (sends()) proof.outward = outward;
+    if (receives()) proof.inward = inward_;
+    const auto proved = prove_streams(proof);
+    NetStatus told;
+    told.set_proved_messages(proved.value_or(0));
+    const auto all = agree_on(group, proved ? Status{} : Status(tl::unexpected(proved.error())),
+                              told, seconds_left(context));
+    if (all) return (*all)[0].proved_messages() + (*all)[1].proved_messages();
+    // Nobody knows why the streams were closed.
+    Error error = all.error();
+    if (error.code == Code::kAborted) error.code = Code::kUnavailable;
+    return tl::unexpected(std::move(error));
+  }
+
   // The point of one size, on rank 0. kDataLoss above the line rate.
   Status report(Context& context, Part& part, std::size_t size_index,
                 const std::vector<NetStatus>& closed) {
@@ -406,8 +489,9 @@ class TcpBandwidth final : public Kernel {
     const RateFigures figures = rate_figures(part.windows);
     point.set_mean(figures.per_second);
     set_rate(figures, part.sampled->precision, point);
-    point.set_verified(context.params.boolean("verify"));
+    point.set_verified(verify_);
     auto& facts = *point.mutable_facts();
+    if (verify_) add_proved(part.proved_messages, sizes_[size_index], facts);
     facts["mean_is"] = "all bytes over all time";
     facts["window_ms"] = fmt::format("{:.0f}", kWindowNs / 1e6);
     facts["clock_drift_ppm"] = fmt::format("{:.3f}", tick_clock(context).drift_ppm());
@@ -422,13 +506,35 @@ class TcpBandwidth final : public Kernel {
     const LineRate rate = link_->line_rate();
     facts["line_rate_check"] = rate.waiver.empty() ? "held" : "waived: " + rate.waiver;
     RG_TRY_OK(check_line_rate(rate, std::min(point.mean(), point.median()) / (both_ ? 2 : 1)));
+    const double per_second = point.rate();
     context.reporter.point(std::move(point));
+    report_host_cost(context, per_second, sizes_[size_index], closed);
     return {};
+  }
+
+  // A point for each end, or a note that says why there is none.
+  void report_host_cost(Context& context, double bytes_per_second, std::uint64_t message_bytes,
+                        const std::vector<NetStatus>& closed) const {
+    if (!host_cost_->is_wanted()) return;
+    for (std::size_t rank = 0; rank < closed.size(); ++rank) {
+      const std::string end = rank == 0 ? "initiator" : "target";
+      std::string refusal;
+      auto point =
+          host_cost_point(closed[rank].host_cost(), bytes_per_second, end, message_bytes, refusal);
+      if (point)
+        context.reporter.point(std::move(*point));
+      else
+        context.reporter.note("warning", fmt::format("{}: no {} of the {}: {}", link_->words(),
+                                                     kHostCostMetric, end, refusal));
+    }
   }
 
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
   bool both_ = false;
+  bool verify_ = true;
+  double proof_time_ns_ = 0;
+  std::optional<HostCostMeter> host_cost_;  // since prepare()
   std::unique_ptr<TcpLink> link_;
   std::vector<Pipe> inward_;  // the same streams, for the threads that receive
   std::uint32_t rank_ = 0;
@@ -440,7 +546,7 @@ KernelInfo info() {
   return InfoBuilder("net.tcp_bw", 2, "TCP bandwidth between two ports over one or more streams")
       .ranks(2, 2)
       .endpoint("nic")
-      .metrics({"bandwidth_bytes_per_second"})
+      .metrics({"bandwidth_bytes_per_second", kHostCostMetric})
       .sizes("64KiB")
       .integer("streams", "TCP connections, each with a thread of its own on both sides", 1, 1,
                kMaxStreams)
@@ -451,6 +557,8 @@ KernelInfo info() {
       .identity()
       .sampling("windows of 10 ms", 30, 10'000)
       .least_time("2s")
+      .proof_time()
+      .apply(add_host_cost)
       .apply(add_connection)
       .build();
 }

@@ -18,6 +18,7 @@
 #include "kernels/core/sampling.h"
 #include "kernels/memory/host_buffer.h"
 #include "kernels/net/pattern.h"
+#include "kernels/net/proof.h"
 #include "kernels/net/tcp_link.h"
 
 namespace railgauge::net {
@@ -30,7 +31,9 @@ enum class Order : std::uint32_t {
   kVerify,
   kVerified,
   kMismatch,
-  kDone
+  kDone,
+  kFresh,
+  kProve
 };
 
 // One order in the stream, in host byte order: both ends are of one architecture.
@@ -52,6 +55,12 @@ class TcpLatency final : public Kernel {
     const std::uint64_t largest = *std::ranges::max_element(sizes_);
     out_ = RG_TRY(HostBuffer::allocate(largest));
     in_ = RG_TRY(HostBuffer::allocate(largest));
+    verify_ = context.params.boolean("verify");
+    proof_time_ns_ = context.params.duration_ns("proof_time");
+    if (verify_) {
+      proof_out_ = RG_TRY(ProofRing::allocate(sizes_));
+      proof_in_ = RG_TRY(ProofRing::allocate(sizes_));
+    }
     link_ = RG_TRY(TcpLink::open(context, {.spins = context.params.text("wait") == "spin"}));
     return {};
   }
@@ -65,7 +74,10 @@ class TcpLatency final : public Kernel {
 
   Status measure(Context& context, Group& group) override {
     const Status here = rank_ == 0 ? measure_all(context) : serve_all();
-    if (!here) pipe().shut_down();  // whatever the other side waits for will not come
+    // Whatever the other side waits for will not come; where the bytes are wrong, the end can.
+    const bool ended = !here && rank_ == 0 && here.error().code == Code::kDataLoss &&
+                       !pipe().failed() && tell(Order::kDone);
+    if (!here && !ended) pipe().shut_down();
     NetStatus told;
     told.mutable_accounts()->Assign(accounts_.begin(), accounts_.end());
     // The other rank is at most one wait behind.
@@ -100,14 +112,15 @@ class TcpLatency final : public Kernel {
     return fail(Code::kInternal, link_->words() + ": the other side's order makes no sense");
   }
 
-  // The pattern to send, and zeros where the peer's arrives.
-  void set_up(std::size_t size_index) {
-    fill_pattern(outgoing(size_index), Sender{size_index, rank_}.seed());
+  // The pattern of message `number` to send, and zeros where the peer's arrives.
+  void set_up(std::size_t size_index, std::uint64_t number) {
+    fill_pattern(outgoing(size_index), Sender{size_index, rank_}.seed(number));
     std::ranges::fill(incoming(size_index), std::byte{0});
   }
-  // The last message that came here. kDataLoss.
+  // The last message that came here, one of the kept samples. kDataLoss.
   [[nodiscard]] Status compare(std::size_t size_index) const {
-    return verify_message(incoming(size_index), {size_index, 1 - rank_}, link_->words());
+    return verify_message(incoming(size_index), {size_index, 1 - rank_}, kKeptMessage,
+                          link_->words());
   }
 
   // The timed loop: `count` round trips, count + 1 stamps.
@@ -127,31 +140,35 @@ class TcpLatency final : public Kernel {
   Status measure_all(Context& context) {
     for (std::size_t i = 0; i < sizes_.size() && !peer_found_mismatch_; ++i)
       RG_TRY_OK(measure_size(context, i));
-    if (!tell(Order::kDone)) return failure();
+    // After a mismatch the other side has left already.
+    if (!peer_found_mismatch_ && !tell(Order::kDone)) return failure();
     return {};
   }
 
   // One size on rank 0. The point is kept until the peer's account is known.
   Status measure_size(Context& context, std::size_t size_index) {
     const TickClock& clock = tick_clock(context);
-    set_up(size_index);
+    set_up(size_index, kWarmUpMessage);
     AccountBook book(*link_);
     RG_TRY_OK(book.open());
     Sampler sampler(context.clock, options_);
     const double cpu_ns = thread_cpu_ns();
-    const Sampled sampled = RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) {
-      return batch(clock, size_index, count, out);
-    }));
+    const Sampled sampled = RG_TRY(
+        sampler.run([&](std::uint64_t count,
+                        std::vector<double>& out) { return batch(clock, size_index, count, out); },
+                    [&] { return freshen(size_index); }));
     accounts_.push_back(
         RG_TRY(book.close(thread_cpu_ns() - cpu_ns,
                           static_cast<double>(sampled.warmup_count + sampled.samples.size()))));
-    const bool verified = context.params.boolean("verify");
-    if (verified) RG_TRY_OK(verify(size_index));
+    if (verify_) RG_TRY_OK(verify(size_index));
+    std::uint64_t proved = 0;
+    if (verify_ && !peer_found_mismatch_) proved = RG_TRY(prove(size_index));
     if (peer_found_mismatch_) return {};
     Point point = make_point({.metric = "latency_ns", .meaning = "half_rtt", .unit = "ns"},
                              sizes_[size_index], sampled, context.raw_samples, false);
-    point.set_verified(verified);
+    point.set_verified(verify_);
     auto& facts = *point.mutable_facts();
+    if (verify_) add_proved(proved, sizes_[size_index], facts);
     facts["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
     const LineRate rate = link_->line_rate();
     facts["line_rate_check"] = rate.waiver.empty() ? "held" : "waived: " + rate.waiver;
@@ -176,6 +193,74 @@ class TcpLatency final : public Kernel {
     return fail(Code::kDeadlineExceeded, link_->words() + ": the task's deadline has come");
   }
 
+  // Both sides send another pattern from here on: what proves the result came in kept samples.
+  Status freshen(std::size_t size_index) {
+    Word word;
+    if (!tell(Order::kFresh, size_index) || !hear(word)) return failure();
+    if (word.order != Order::kReady) return nonsense();
+    set_up(size_index, kKeptMessage);
+    return {};
+  }
+
+  // The size's proof on rank 0; returns the number of messages that both ranks found right.
+  Result<std::uint64_t> prove(std::size_t size_index) {
+    const ProofShare share = proof_share(proof_time_ns_, sizes_.size());
+    const double began_ns = monotonic_now_ns();
+    double now_ns = began_ns;
+    std::uint64_t proved = 0;
+    ProofRound round;
+    for (std::uint64_t rounds = 0; share.wants_round(rounds, proved, now_ns - began_ns); ++rounds) {
+      begin_round(size_index, round);
+      Word word;
+      if (!tell(Order::kProve, size_index, round.first) || !hear(word)) return failure();
+      if (word.order != Order::kReady) return nonsense();
+      for (std::uint64_t k = 0; k < round.slots; ++k)
+        if (!pipe().send_all(proof_out_.slot(k)) || !pipe().receive_all(proof_in_.slot(k)))
+          return stopped_at(size_index, round.first + k);
+      if (!hear(word)) return failure();
+      peer_found_mismatch_ = word.order == Order::kMismatch;
+      if (peer_found_mismatch_) return proved;
+      if (word.order != Order::kVerified) return nonsense();
+      RG_TRY_OK(compare_round(size_index, round));
+      proved += 2 * round.slots;
+      round.first += round.slots;
+      now_ns = monotonic_now_ns();
+      if (now_ns >= link_->limits().deadline_monotonic_ns)
+        return fail(Code::kDeadlineExceeded, link_->words() + ": the task's deadline has come");
+    }
+    return proved;
+  }
+
+  // A round on rank 1: answers each message by its own of the same number.
+  Status serve_round(std::size_t size_index, std::uint64_t first) {
+    ProofRound round{.first = first};
+    begin_round(size_index, round);
+    if (!tell(Order::kReady)) return failure();
+    for (std::uint64_t k = 0; k < round.slots; ++k)
+      if (!pipe().receive_all(proof_in_.slot(k)) || !pipe().send_all(proof_out_.slot(k)))
+        return stopped_at(size_index, round.first + k);
+    Status compared = compare_round(size_index, round);
+    if (!tell(compared ? Order::kVerified : Order::kMismatch)) return failure();
+    return compared;
+  }
+
+  void begin_round(std::size_t size_index, ProofRound& round) {
+    for (ProofRing* ring : {&proof_out_, &proof_in_}) ring->begin(sizes_[size_index]);
+    round.slots = proof_out_.slots();
+    proof_out_.fill({size_index, rank_}, round);
+    proof_in_.clear();
+  }
+  [[nodiscard]] Status compare_round(std::size_t size_index, const ProofRound& round) const {
+    return proof_in_.compare({size_index, 1 - rank_}, round, link_->words());
+  }
+  // The stream failed while it carried this message or its answer.
+  [[nodiscard]] tl::unexpected<Error> stopped_at(std::size_t size_index, std::uint64_t number) {
+    Error error = pipe().failure();
+    error.message += fmt::format("; message {} of {} or its answer did not come", number,
+                                 canonical_bytes(sizes_[size_index]));
+    return tl::unexpected(std::move(error));
+  }
+
   // Has the last message compared that went there, and compares the last one that came here.
   Status verify(std::size_t size_index) {
     Word word;
@@ -193,6 +278,7 @@ class TcpLatency final : public Kernel {
     double answered = 0;
     const auto close = [&]() -> Status {
       if (current) accounts_.push_back(RG_TRY(book.close(cpu_ns, answered)));
+      current.reset();
       return {};
     };
     for (;;) {
@@ -200,20 +286,25 @@ class TcpLatency final : public Kernel {
       if (!hear(word)) return failure();
       if (word.order == Order::kDone) return close();
       if (word.size_index >= sizes_.size()) return nonsense();
-      if (word.order == Order::kVerify) {
-        RG_TRY_OK(serve_verify(word.size_index));
+      // The account is of the timed part alone.
+      if (word.order == Order::kVerify || word.order == Order::kProve) {
+        RG_TRY_OK(close());
+        RG_TRY_OK(word.order == Order::kVerify ? serve_verify(word.size_index)
+                                               : serve_round(word.size_index, word.count));
         continue;
       }
-      if (word.order != Order::kPlay) return nonsense();
-      // The first batch of a size closes the account of the one before.
+      if (word.order != Order::kPlay && word.order != Order::kFresh) return nonsense();
+      // The first order of a size closes the account of the one before.
       if (current != word.size_index) {
         RG_TRY_OK(close());
         RG_TRY_OK(book.open());
-        set_up(word.size_index);
+        set_up(word.size_index, kWarmUpMessage);
         cpu_ns = answered = 0;
         current = word.size_index;
       }
+      if (word.order == Order::kFresh) set_up(word.size_index, kKeptMessage);
       if (!tell(Order::kReady)) return failure();
+      if (word.order == Order::kFresh) continue;
       const double began_ns = thread_cpu_ns();
       if (!answer(word.size_index, word.count)) return failure();
       cpu_ns += thread_cpu_ns() - began_ns;
@@ -258,6 +349,10 @@ class TcpLatency final : public Kernel {
   std::vector<std::uint64_t> stamps_;
   HostBuffer out_;
   HostBuffer in_;
+  bool verify_ = true;
+  double proof_time_ns_ = 0;
+  ProofRing proof_out_;
+  ProofRing proof_in_;
   std::unique_ptr<TcpLink> link_;
   std::vector<Account> accounts_;  // one a size
   std::vector<Point> points_;      // one a size, on rank 0
@@ -279,6 +374,7 @@ KernelInfo info() {
               {"sleep", "spin"})
       .identity()
       .sampling("round trips", kLatencySamples, 100'000)
+      .proof_time()
       .apply(add_connection)
       .build();
 }

@@ -22,6 +22,7 @@ using Parameters = std::map<std::string, std::string>;
 auto run(std::string_view kernel, Parameters parameters, Parameters target = {}) {
   parameters.emplace("netdev", "lo");
   parameters.emplace("stall_timeout", "30s");
+  parameters.emplace("proof_time", "0s");
   return run_pair(*find_kernel(kernel), {.parameters = std::move(parameters),
                                          .endpoints = {"", ""},
                                          .target_parameters = std::move(target)});

@@ -28,6 +28,7 @@
 #include "kernels/core/text/units.h"
 #include "kernels/peers/nccl_tests/tool_options.h"
 #include "kernels/peers/osu/profile.h"
+#include "kernels/peers/osu/table.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/kernel_list.h"
 #include "kernels/runner/local_ranks.h"
@@ -59,6 +60,8 @@ struct Flags {
   std::string probe;
   std::string probe_ports;
   std::string records_to;
+  // The OSU program whose table is printed; "": ours.
+  std::string as_osu;
   bool task = false;
   int request_fd = -1;
   int record_fd = -1;
@@ -112,6 +115,8 @@ void add_general_flags(CLI::App& app, Flags& flags) {
   app.add_option("--probe-gpudirect", flags.probe)->group("");
   app.add_option("--probe-ports", flags.probe_ports)->group("");
   app.add_option("--records-to", flags.records_to)->group("");
+  // For run_as_mpi() alone.
+  app.add_option("--as-osu", flags.as_osu)->group("");
   app.add_flag("--task", flags.task)->group("");
   app.add_option("--request-fd", flags.request_fd)->group("");
   app.add_option("--record-fd", flags.record_fd)->group("");
@@ -204,6 +209,10 @@ Result<StandaloneOptions> standalone_options(const CLI::App& app, const Flags& f
   options.file_format = file_format_of(flags.run.file, format);
   options.style = {.rate_unit = RG_TRY(rate_unit_of(flags.units, row.info())),
                    .colour = stdout_takes_colour()};
+  if (const OsuProgram* osu = find_osu_program(flags.as_osu))
+    options.table = [osu](const RunnerReport& report, const TableStyle& style) {
+      return osu_table(*osu, report, style);
+    };
   if (app.count("--listen") > 0) options.listen = RG_TRY(listen_address(flags.listen));
   if (!flags.connect.empty())
     options.connect = RG_TRY(parse_connect_address(flags.connect, kDefaultGroupPort));
@@ -331,6 +340,7 @@ std::optional<int> run_as_mpi(std::span<char* const> argv, double entered_monoto
     auto read = read_osu_command(*osu, words);
     if (!read) return report_wrong_use(read.error().message);
     words = std::move(*read);
+    words.insert(words.end(), {"--as-osu", std::string(osu->name)});
   } else {
     words.insert(words.begin(), std::string(spelled->kernel));
   }

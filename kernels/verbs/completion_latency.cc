@@ -36,20 +36,24 @@ class CompletionLatency final : public LinkKernel {
     return take_steps(
         context, group, set_up_areas(*link_, layout, size_index, rank_),
         {.run = [&](PeerStatus& mine) -> Status {
-           if (rank_ == 0) point = RG_TRY(sample(context, size_index, mine));
+           if (rank_ == 0) point = RG_TRY(sample(context, size_index, layout, mine));
            return {};
          },
          .verify = [&](const Told& told) { return verify(layout, size_index, told[0].posted()); },
          .report = [&](const Told&, const Told& closed) -> Status {
            add_latency_accounts(closed, *point->mutable_facts());
+           add_proof(*point);
            context.reporter.point(std::move(*point));
            return {};
-         }});
+         }},
+        Proving{.size_index = size_index});
   }
 
   // The samples of one size in nanoseconds, on rank 0. Adds the number of posts to `mine`.
-  Result<Point> sample(Context& context, std::size_t size_index, PeerStatus& mine) {
+  Result<Point> sample(Context& context, std::size_t size_index, const Layout& layout,
+                       PeerStatus& mine) {
     const TickClock& clock = tick_clock(context);
+    const auto ready = [&] { return renew_areas(*link_, layout, size_index, rank_); };
     RoundTrip round_trip;
     round_trip.request = link_->request(sizes_[size_index]);
     round_trip.added_cost = context.params.number("added_cost_fraction");
@@ -57,18 +61,18 @@ class CompletionLatency final : public LinkKernel {
     std::uint64_t posted = 0;
     Sampler sampler(context.clock, options_);
     book_.begin_work();
-    const Sampled sampled =
-        RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) -> Status {
-          // The sampler asks for at most one batch, for which the stamps have room.
-          RG_CHECK(count < stamps_.size());
-          if (!link_->waiting().before_deadline() ||
-              !complete_each(link_->sends(), round_trip, clock, count, stamps_.data()))
-            return failure();
-          posted += count;
-          for (std::uint64_t i = 0; i < count; ++i)
-            out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]));
-          return {};
-        }));
+    const auto batch = [&](std::uint64_t count, std::vector<double>& out) -> Status {
+      // The sampler asks for at most one batch, for which the stamps have room.
+      RG_CHECK(count < stamps_.size());
+      if (!link_->waiting().before_deadline() ||
+          !complete_each(link_->sends(), round_trip, clock, count, stamps_.data()))
+        return failure();
+      posted += count;
+      for (std::uint64_t i = 0; i < count; ++i)
+        out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]));
+      return {};
+    };
+    const Sampled sampled = RG_TRY(sampler.run(batch, ready));
     book_.end_work(static_cast<double>(posted));
     mine.set_posted(posted);
     // Every operation uses the same slot.

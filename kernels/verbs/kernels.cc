@@ -108,7 +108,7 @@ void add_bandwidth(InfoBuilder& builder, const Operation& does) {
                 "NCCL, UCX and perftest do, but not beside a staged twin",
                 {"auto", "on", "off"})
         .identity();
-  builder.sampling(plural_of(does), 30, 10'000).least_time("2s");
+  builder.sampling(plural_of(does), 30, 10'000).least_time("2s").proof_time();
   add_added_cost(builder,
                  "test control: signal_every at a time, each group completed before the next and "
                  "made longer by this share of its own time");
@@ -128,7 +128,8 @@ void add_latency(InfoBuilder& builder, const Operation& does) {
                  1, 1, 1024)
         .identity();
   if (does.verb != Verb::kWrite) add_poll(builder);  // a write is waited for in memory
-  builder.sampling(does.fetches ? plural_of(does) : "round trips", kLatencySamples, 100'000);
+  builder.sampling(does.fetches ? plural_of(does) : "round trips", kLatencySamples, 100'000)
+      .proof_time();
   add_added_cost(builder,
                  "test control: each round trip is made longer by this share of its own time");
 }

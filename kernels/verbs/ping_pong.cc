@@ -136,16 +136,21 @@ class PingPong final : public LinkKernel {
     RoundTrip own = round_trips(context, size_index);
     Sampler sampler(context.clock, options_);
     book_.begin_work();
-    const Sampled sampled = RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) {
-      return batch(clock, own, size_index, count, out);
-    }));
+    const Sampled sampled = RG_TRY(sampler.run(
+        [&](std::uint64_t count, std::vector<double>& out) {
+          return batch(clock, own, size_index, count, out);
+        },
+        [&] { return renew_both(size_index); }));
     book_.end_work(static_cast<double>(sampled.warmup_count + sampled.samples.size()));
     if (context.params.boolean("verify")) RG_TRY_OK(verify(size_index));
+    accounts_.push_back(book_.close());
     if (peer_found_mismatch_) return {};
     Point point = RG_TRY(latency_point(context, "half_rtt", size_index, sampled, kUncompared));
     (*point.mutable_facts())["sent_inline"] =
         (own.request.flags & IBV_SEND_INLINE) != 0 ? "true" : "false";
-    accounts_.push_back(book_.close());
+    if (context.params.boolean("verify")) RG_TRY_OK(prove_both(context, size_index));
+    if (peer_found_mismatch_) return {};
+    add_proof(point);
     points_.push_back(std::move(point));
     return {};
   }
@@ -168,6 +173,17 @@ class PingPong final : public LinkKernel {
     return {};
   }
 
+  // After the warm-up, what either side sends changes; no ball is in flight.
+  Status renew_both(std::size_t size_index) {
+    ControlWord word;
+    if (!control_->send(batch_of(Order::kRenew, size_index, 0)) || !control_->receive(word))
+      return failure();
+    return renew(size_index);
+  }
+  Status renew(std::size_t size_index) const {
+    return renew_areas(*link_, single_layout(*link_, sizes_[size_index]), size_index, rank_);
+  }
+
   // Has the last ball compared that went there, and compares the last one that came here.
   Status verify(std::size_t size_index) {
     ControlWord word;
@@ -178,11 +194,35 @@ class PingPong final : public LinkKernel {
     return compare(size_index);
   }
 
+  // Has rank 1 enter the proof, too.
+  Status prove_both(Context& context, std::size_t size_index) {
+    ControlWord word;
+    if (!control_->send(batch_of(Order::kProve, size_index, 0)) || !control_->receive(word))
+      return failure();
+    RG_TRY_OK(prove(context, proving(size_index)));
+    peer_found_mismatch_ = proved_.peer_found_mismatch;
+    return {};
+  }
+  [[nodiscard]] Proving proving(std::size_t size_index) const {
+    return {.size_index = size_index,
+            .both = true,
+            .receives = single_layout(*link_, link_->options().largest_bytes).target};
+  }
+
   // All but the message's last byte: that is the ball's number, and the wait has seen it.
   [[nodiscard]] Status compare(std::size_t size_index) const {
     return verify_target(
-        *link_, single_layout(*link_, sizes_[size_index]),
+        *link_, renewed(single_layout(*link_, sizes_[size_index])),
         {.size_index = size_index, .from = 1 - rank_, .slots = 1, .uncompared = kUncompared});
+  }
+
+  // On the target; ends the size before.
+  Status begin_size(std::size_t size_index, std::optional<std::size_t>& current) {
+    if (current) accounts_.push_back(book_.close());
+    RG_TRY_OK(set_up(size_index));
+    book_.open();
+    current = size_index;
+    return {};
   }
 
   // Runs the target: performs the initiator's orders until kDone. A size changes with its first
@@ -197,17 +237,13 @@ class PingPong final : public LinkKernel {
         return {};
       }
       // A word of another order or an unknown size means that the ranks run different versions.
-      const bool known = word.order == Order::kPingPong || word.order == Order::kVerify;
+      const bool known = word.order == Order::kPingPong || word.order == Order::kVerify ||
+                         word.order == Order::kProve || word.order == Order::kRenew;
       if (!known || word.size_index >= sizes_.size())
         return fail(Code::kInternal,
                     link_->device().endpoint() + ": the other side's control word makes no sense");
       if (word.order == Order::kPingPong) {
-        if (current != word.size_index) {
-          if (current) accounts_.push_back(book_.close());
-          RG_TRY_OK(set_up(word.size_index));
-          book_.open();
-        }
-        current = word.size_index;
+        if (current != word.size_index) RG_TRY_OK(begin_size(word.size_index, current));
         RoundTrip own = round_trips(context, word.size_index);
         if (!control_->send(batch_of(Order::kReady, word.size_index, 0))) return failure();
         book_.begin_work();
@@ -216,6 +252,20 @@ class PingPong final : public LinkKernel {
         });
         book_.end_work(word.count);
         if (!answered) return failure();
+        continue;
+      }
+      if (word.order == Order::kRenew) {
+        // Without a warm-up it comes before the first ball, which sets the size up.
+        if (current != word.size_index) RG_TRY_OK(begin_size(word.size_index, current));
+        RG_TRY_OK(renew(word.size_index));
+        if (!control_->send(batch_of(Order::kReady, word.size_index, 0))) return failure();
+        continue;
+      }
+      if (word.order == Order::kProve) {
+        accounts_.push_back(book_.close());
+        current.reset();
+        if (!control_->send(batch_of(Order::kReady, word.size_index, 0))) return failure();
+        RG_TRY_OK(prove(context, proving(word.size_index)));
         continue;
       }
       Status compared = compare(word.size_index);

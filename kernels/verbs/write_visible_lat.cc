@@ -230,7 +230,8 @@ class WriteVisible final : public LinkKernel {
                       .report =
                           [&](const Told&, const Told& closed) {
                             return report(context, size_index, way, sampled, closed);
-                          }}));
+                          }},
+                     Proving{.size_index = size_index, .of = 3}));
     }
     return {};
   }
@@ -248,7 +249,7 @@ class WriteVisible final : public LinkKernel {
   [[nodiscard]] Status compare(const Layout& layout, std::size_t size_index) const {
     if (rank_ == 0) return {};
     return verify_target(
-        *link_, layout,
+        *link_, renewed(layout),
         {.size_index = size_index, .from = 0, .slots = 1, .uncompared = kFlagBytes});
   }
 
@@ -264,6 +265,7 @@ class WriteVisible final : public LinkKernel {
     if (way == Way::kFlushed) facts["flushed_by"] = kFlush;
     if (way == Way::kReadBack) facts["flushed_by"] = "RDMA read";
     add_latency_accounts(closed, facts);
+    add_proof(point);
     context.reporter.point(std::move(point));
     return {};
   }
@@ -299,7 +301,10 @@ class WriteVisible final : public LinkKernel {
     const TickClock& clock = tick_clock(context);
     Posts posts{message(size_index, way), read_back(size_index), telling()};
     Sampler sampler(context.clock, options_);
-    return sampler.run([&](std::uint64_t count, std::vector<double>& out) -> Status {
+    const auto ready = [&] {
+      return renew_areas(*link_, single_layout(*link_, sizes_[size_index]), size_index, rank_);
+    };
+    const auto batch = [&](std::uint64_t count, std::vector<double>& out) -> Status {
       RG_CHECK(count < stamps_.size());
       if (!link_->waiting().before_deadline()) return failure();
       const std::uint32_t first = next_ + 1;  // the kernel's first word, first - 1, is new as well
@@ -308,17 +313,18 @@ class WriteVisible final : public LinkKernel {
       // No leftover may look like the first answer, whose lowest byte is compared.
       const std::uint32_t before = first - 1;
       std::memcpy(link_->receive_area().data(), &before, sizeof before);
-      ControlWord ready;
+      ControlWord answer;
       if (way != Way::kCompletion &&
           (!control_->send({static_cast<std::uint32_t>(count),
                             static_cast<std::uint16_t>(size_index), Order::kPingPong}) ||
-           !control_->receive(ready)))
+           !control_->receive(answer)))
         return failure();
       if (!round_trips(clock, posts, first, count, way)) return failure();
       for (std::uint64_t i = 0; i < count; ++i)
         out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]));
       return {};
-    });
+    };
+    return sampler.run(batch, ready);
   }
 
   // The timed loop. False when a queue or a wait failed.
@@ -442,7 +448,7 @@ KernelInfo info() {
   InfoBuilder builder("verbs.write_visible_lat", 4,
                       "RDMA WRITE into GPU memory until a GPU kernel there sees it");
   builder.ranks(2, 2).endpoint("nic").metrics({"latency_ns"}).sizes("8,4KiB");
-  builder.sampling("writes", kLatencySamples, 100'000);
+  builder.sampling("writes", kLatencySamples, 100'000).proof_time();
   add_connection(builder, {.transports = {"RC"}, .inline_bytes = "220", .has_memory = false});
   add_gpu_target(builder);
   return builder.build();

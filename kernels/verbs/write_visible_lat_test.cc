@@ -82,7 +82,7 @@ TEST_F(HeldBack, ThePlatformsNeedAndItsWaysAreFacts) {
 
 TEST_F(Memories, ReadingBackSurvivesAFailureOfEachCallOfEachLibrary) {
   setenv("RAILGAUGE_FAKE_CUDA", "no_flush=1", 1);
-  walk(kKernel, {{"sizes", "1KiB"}, {"iterations", "2"}, {"stall_timeout", "100ms"}});
+  walk(kKernel, {{"sizes", "64KiB"}, {"iterations", "2"}, {"stall_timeout", "100ms"}});
   unsetenv("RAILGAUGE_FAKE_CUDA");
 }
 

@@ -153,7 +153,8 @@ void read_each(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
   if (!stage.placement.endpoint.empty())
     return value.key_problem("endpoint names one of a node's endpoints, each takes them all");
   if (kind == PlacementKind::kLoopback) return read_each_on_port(*text, value, kernel, stage);
-  if (kernel != nullptr && kernel->endpoint_kind() != *text &&
+  const bool placed = kernel != nullptr && places_ranks(*kernel) && *text != "rail";
+  if (kernel != nullptr && !placed && kernel->endpoint_kind() != *text &&
       (*text != "rail" || kernel->endpoint_kind() == "none"))
     return value.problem(fmt::format("is {}; {} runs on {}", *text, kernel->name(),
                                      kernel->endpoint_kind() == "none"
@@ -220,6 +221,12 @@ bool is_word(std::string_view text) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                   c == '_' || c == '-' || c == '.';
          });
+}
+
+bool places_ranks(const KernelInfo& kernel) {
+  const auto& all = kernel.parameters();
+  return kernel.endpoint_kind() == "none" &&
+         std::ranges::find(all, "process_to_rail", &ParameterInfo::name) != all.end();
 }
 
 // Kind first: all other keys depend on it.

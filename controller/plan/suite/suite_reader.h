@@ -32,6 +32,10 @@ bool is_word(std::string_view text);
 // ranks and endpoint kind by `kernel`; nullptr skips these checks.
 void read_placement(const YamlValue& value, const KernelInfo* kernel, Stage& stage);
 
+// Reports whether the kernel runs on no endpoint of its own, but puts its ranks on those that a
+// placement chooses: MPI's, which have the parameter process_to_rail.
+bool places_ranks(const KernelInfo& kernel);
+
 // Reads the mapping `preflight`.
 PreflightGate read_preflight(const YamlValue& value);
 // Reads the mapping `rounds`, with its mappings `stop` and `kindness`.

@@ -138,11 +138,12 @@ constexpr std::string_view kOfTheseNodes =
     "json_each(?2)))))";
 
 // The path of one rank from its facts: its own path, that of the other end where it differs, how
-// MPI reads the GPU's memory, and the transport.
+// MPI was asked to read the GPU's memory (gpu_path in older records), and the transport.
 constexpr std::string_view kPathOfFacts =
     "coalesce(json_extract(body, '$.path'), '') || coalesce(' to ' || "
     "nullif(json_extract(body, '$.peer_path'), json_extract(body, '$.path')), '') || "
-    "coalesce('gpu ' || json_extract(body, '$.gpu_path'), '') || "
+    "coalesce('gpu ' || coalesce(json_extract(body, '$.gpu_path_configured'), json_extract(body, "
+    "'$.gpu_path')), '') || "
     "coalesce(' ' || json_extract(body, '$.transport'), '')";
 
 // "rxe0:1", "gpu0", "mlx5_0:1+gpu0"; the planned name where no report has one.

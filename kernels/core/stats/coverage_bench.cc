@@ -2,10 +2,12 @@
 // interval holds the truth where `converged` is said. Exit codes: 0 within the bound, 1 below it, 2
 // wrong use.
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -47,20 +49,35 @@ struct Cell {
   Coverage before;
 };
 
-// Latencies take tens of thousands of samples a run: a quarter of the runs.
+// Calls `work(i)` for each i below `count`, on all cores.
+template <class Work>
+void for_each_on_all_cores(std::size_t count, const Work& work) {
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::jthread> threads;
+  for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i)
+    threads.emplace_back([&] {
+      for (std::size_t at = next++; at < count; at = next++) work(at);
+    });
+}
+
+// Latencies take tens of thousands of samples a run: a quarter of the runs. A cell depends on its
+// seeds alone, so the number of cores changes nothing.
 std::vector<std::vector<Cell>> measure(const std::vector<SampledFamily>& families, double noise,
                                        std::uint64_t runs) {
   std::vector<std::vector<Cell>> rows;
   for (const SimulatedOperation& operation : simulated_operations(noise)) {
-    std::vector<Cell>& row = rows.emplace_back();
-    for (const SampledFamily& family : families) {
-      const bool is_long = family.options.min_samples >= 1000;
-      const std::uint64_t count = is_long ? std::max<std::uint64_t>(1, runs / 4) : runs;
-      row.push_back(
-          {family, operation, measure_coverage(family, operation, count),
-           measure_coverage_before(family, operation, std::min<std::uint64_t>(count, 100))});
-    }
+    rows.emplace_back();
+    for (const SampledFamily& family : families) rows.back().push_back({family, operation, {}, {}});
   }
+  const std::size_t columns = families.size();
+  for_each_on_all_cores(rows.size() * columns, [&](std::size_t at) {
+    Cell& cell = rows[at / columns][at % columns];
+    const bool is_long = cell.family.options.min_samples >= 1000;
+    const std::uint64_t count = is_long ? std::max<std::uint64_t>(1, runs / 4) : runs;
+    cell.now = measure_coverage(cell.family, cell.operation, count);
+    cell.before =
+        measure_coverage_before(cell.family, cell.operation, std::min<std::uint64_t>(count, 100));
+  });
   return rows;
 }
 

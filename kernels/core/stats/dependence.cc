@@ -24,7 +24,8 @@ constexpr std::size_t kFewestBatches = 8;
 constexpr double kMostCorrelation = 0.98;
 // Standard errors that are added to the series' own lag-1 correlation.
 constexpr double kLag1Caution = 0.5;
-// The allowance: an interval is wider by this over the root of the count.
+// The allowance: an interval is wider by this over the root of the count, once for each halving
+// that the dependence costs beyond the first.
 constexpr double kAllowance = 3;
 // Where the powers of a correlation end.
 constexpr double kLeastPower = 1e-4;
@@ -166,7 +167,8 @@ double likely_count(std::vector<double> centred) {
 }
 
 // The longest batches see the slowest movement, the shortest have the surest variance: the widest
-// interval of all counts.
+// interval of all counts. The stronger the dependence, the surer a narrow interval is a run that
+// looks less dependent than it is: so the allowance grows with the dependence.
 double safe_count(std::vector<double> centred) {
   const auto n = static_cast<double>(centred.size());
   const double squares = sum_of_squares(centred);
@@ -177,7 +179,8 @@ double safe_count(std::vector<double> centred) {
   for (; centred.size() >= kFewestBatches; centred = means_of_pairs(centred))
     widest = std::max(widest, half_width_of(centred));
   const double count = std::min(n, kNormal * kNormal * variance / (widest * widest));
-  const double allowance = 1 + kAllowance / std::sqrt(count);
+  const double halvings = std::max(1.0, std::log2(n / count));
+  const double allowance = 1 + kAllowance * halvings / std::sqrt(count);
   return count / (allowance * allowance);
 }
 

@@ -11,8 +11,11 @@
 namespace railgauge {
 namespace {
 
-// Least chance of the misses of a rule that keeps the bound.
-constexpr double kLeastChance = 1e-3;
+// Converged runs from which on their own share is compared with the bound.
+constexpr std::uint64_t kManyRuns = 50;
+// Share of all runs that may converge and miss where few converge, and the least chance of more.
+constexpr double kMissesOfAll = 0.01;
+constexpr double kLeastChance = 0.01;
 // Runs that find the typical length.
 constexpr std::uint64_t kTypicalRuns = 20;
 
@@ -136,13 +139,13 @@ Coverage measure_coverage_before(const SampledFamily& family, const SimulatedOpe
 
 // The chance of at least the misses seen, summed downwards from one less.
 bool is_below_bound(const Coverage& coverage) {
-  const auto n = static_cast<double>(coverage.converged);
+  if (coverage.converged >= kManyRuns) return coverage.share() < kCoverageBound;
+  const auto n = static_cast<double>(coverage.runs);
   const auto misses = static_cast<double>(coverage.converged - coverage.held);
-  const double miss = 1 - kCoverageBound;
   double fewer = 0;
   for (double k = 0; k < misses; ++k)
     fewer += std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) +
-                      k * std::log(miss) + (n - k) * std::log(kCoverageBound));
+                      k * std::log(kMissesOfAll) + (n - k) * std::log(1 - kMissesOfAll));
   return 1 - fewer < kLeastChance;
 }
 

@@ -52,8 +52,9 @@ Coverage measure_coverage(const SampledFamily& family, const SimulatedOperation&
 Coverage measure_coverage_before(const SampledFamily& family, const SimulatedOperation& operation,
                                  std::uint64_t runs, std::uint64_t first_seed = 1);
 
-// Whether so many misses among the converged runs have less than one chance in a thousand at a
-// coverage of kCoverageBound.
+// Whether the share of converged runs that hold the truth is below kCoverageBound. Where fewer than
+// 50 converge, they are the runs that happened to look steady, as one that met one of two states
+// alone, which no single run can show: there at most 1 % of all runs may converge and miss.
 bool is_below_bound(const Coverage& coverage);
 
 }  // namespace railgauge

@@ -162,7 +162,11 @@ std::string canonical_duration(double ns) {
   for (const Unit& unit : kUnits)
     if (std::fmod(ns, unit.factor) == 0)
       return fmt::format("{:.0f}{}", ns / unit.factor, unit.name);
-  return fmt::format("{}ns", ns);
+  // The shortest digits that read as the same number, without an exponent, which no duration has.
+  std::array<char, 512> digits{};
+  const auto end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), ns, std::chars_format::fixed);
+  return std::string(digits.data(), end.ptr) + "ns";
 }
 
 std::string value_text(const ParameterInfo& parameter, double value) {

@@ -80,6 +80,8 @@ TEST(CanonicalText, ParsesBackToTheSameValue) {
   EXPECT_EQ(canonical_duration(0), "0s");
   EXPECT_EQ(canonical_duration(1.5e6), "1500us");
   EXPECT_EQ(canonical_duration(0.5), "0.5ns");
+  EXPECT_EQ(canonical_duration(3e-7), "0.0000003ns");
+  EXPECT_EQ(parse_duration_ns(canonical_duration(5e-324)), 5e-324);
 }
 
 TEST(Format, PicksTheUnitAfterRounding) {

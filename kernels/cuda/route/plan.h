@@ -30,12 +30,12 @@ std::uint64_t choose_batch(double operation_ns, std::uint64_t repeat,
 // copy, not the alignment of its addresses.
 inline constexpr std::uint64_t kSlotAlignment = 256;
 
-// A copy that fits in the GPU's L2 cache rotates through a buffer larger than the cache, slot by
-// slot in leaps, so that no copy finds the bytes of a recent one in the cache.
+// A cold copy that fits in the GPU's L2 cache rotates through a buffer larger than the cache, slot
+// by slot in leaps, so that no copy finds the bytes of a recent one in the cache.
 class Rotation {
  public:
   Rotation() = default;
-  // A `size` up to `cache_bytes` rotates; a larger one stays in place.
+  // A `size` up to `cache_bytes` rotates; a larger one stays in place. 0: a hot copy, in place.
   Rotation(std::uint64_t size, std::uint64_t cache_bytes);
   // Divides `size` into `count` adjacent equal slices; `count` divides it.
   static Rotation of_slices(std::uint64_t size, std::uint64_t count);

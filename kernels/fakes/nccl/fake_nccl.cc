@@ -141,6 +141,9 @@ void NcclControl::reset() {
                             Setting{"stuck_at", stuck_at, 1},
                             Setting{"skip_call", skip_call, 0},
                             Setting{"slow_us", slow_us, 0},
+                            Setting{"fault", fault, 0},
+                            Setting{"fault_of", fault_of, 0},
+                            Setting{"fault_every", fault_every, 1},
                             Setting{"told_network", told_network, 0},
                             Setting{"processes", processes, 0}};
   apply_settings(settings, "RAILGAUGE_FAKE_NCCL");

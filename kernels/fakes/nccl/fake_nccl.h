@@ -40,6 +40,12 @@ struct NcclControl {
   std::atomic<std::uint64_t> stuck_at{1};
   std::atomic<std::uint64_t> skip_call{0};  // this collective (from 1) moves nothing; 0: none
   std::atomic<std::uint64_t> slow_us{0};    // least duration of each collective
+  // One of `fault_every` results of rank fault_of (from 1; 0: none) suffers: 1 a wrong bit, 2
+  // it does not arrive, 3 the one before arrives in its place, 4 it and the next one arrive in each
+  // other's place.
+  std::atomic<std::uint64_t> fault{0};
+  std::atomic<std::uint64_t> fault_of{0};
+  std::atomic<std::uint64_t> fault_every{1};
   // The connections in the debug output: 0 copies between GPUs, 1 a network with GPUDirect RDMA, 2
   // a network without it.
   std::atomic<std::uint64_t> told_network{0};

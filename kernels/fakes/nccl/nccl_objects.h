@@ -88,6 +88,20 @@ bool put_on_board(Board& board, int rank, std::uint64_t number, const Bytes& inp
 const void* on_board(const Board& board, int rank);
 void take_from_board(Board& board, int rank, std::uint64_t number);
 
+// Places a rank's results where its calls want them, or what the control's fault makes of them. Not
+// thread safe.
+class Deliveries {
+ public:
+  void place(int rank, void* to, Bytes result);
+
+ private:
+  std::uint64_t count_ = 0;
+  Bytes before_;
+  // A result that comes late, and its place.
+  Bytes held_;
+  void* held_to_ = nullptr;
+};
+
 // Returns the bytes of a rank's send buffer.
 std::size_t sent_bytes(const Collective& call, int rank, int ranks);
 
@@ -115,7 +129,7 @@ class World {
   };
   nc::Return gather(std::unique_lock<std::mutex>& lock, const int& came);
   // Computes the result of all calls for all ranks, or for rank `only`.
-  void compute(const std::map<int, Collective>& calls, int only = -1) const;
+  void compute(const std::map<int, Collective>& calls, int only = -1);
   void run_on_board(Member& member, const Collective& call);
   void receive(std::unique_lock<std::mutex>& lock, Member& member, const Part& part);
 
@@ -126,6 +140,9 @@ class World {
   int joined_ = 0;
   int connected_ = 0;
   bool left_ = false;  // a rank has ended
+  void deliver(int rank, void* to, Bytes result);
+
+  std::map<int, Deliveries> deliveries_;  // by rank
   std::map<std::uint64_t, Gathering> gatherings_;
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> mail_;  // by sender, receiver
 };

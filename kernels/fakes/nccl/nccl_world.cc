@@ -18,11 +18,39 @@ Bytes snapshot(const void* data, std::size_t bytes) {
   return copy;
 }
 
-// As a copy of the fake driver, which a test can make fail.
-void put(void* to, std::size_t offset, const unsigned char* from, std::size_t bytes) {
-  if (bytes > 0)
-    copy_bytes(reinterpret_cast<std::uintptr_t>(to) + offset,
-               reinterpret_cast<std::uintptr_t>(from), bytes);
+// One rank's result; empty where it has none.
+Bytes result_of(const Collective& call, std::size_t rank, const std::vector<Bytes>& inputs,
+                const Bytes& reduced) {
+  const std::size_t bytes = call.bytes;
+  const auto root = static_cast<std::size_t>(call.root);
+  const auto own = static_cast<std::ptrdiff_t>(rank * bytes);
+  const auto part = [&](const Bytes& all, std::ptrdiff_t from) {
+    const auto begin = all.begin() + from;
+    return Bytes(begin, begin + static_cast<std::ptrdiff_t>(bytes));
+  };
+  Bytes result;
+  switch (call.kind) {
+    case Kind::kAllReduce:
+      return part(reduced, 0);
+    case Kind::kReduce:
+      return rank == root ? part(reduced, 0) : result;
+    case Kind::kReduceScatter:
+      return part(reduced, own);
+    case Kind::kBroadcast:
+      return part(inputs[root], 0);
+    case Kind::kScatter:
+      return part(inputs[root], own);
+    case Kind::kAllGather:
+    case Kind::kGather:
+    case Kind::kAllToAll:
+      break;
+  }
+  if (call.kind == Kind::kGather && rank != root) return result;
+  for (const Bytes& input : inputs) {
+    const Bytes one = part(input, call.kind == Kind::kAllToAll ? own : 0);
+    result.insert(result.end(), one.begin(), one.end());
+  }
+  return result;
 }
 
 bool alike(const Collective& a, const Collective& b) {
@@ -129,7 +157,7 @@ void World::run(Member& member, const Collective& call) {
 
 // Inputs are copied first: a result may take an input's place. Ranks that do not agree get nothing,
 // which no data survives.
-void World::compute(const std::map<int, Collective>& calls, int only) const {
+void World::compute(const std::map<int, Collective>& calls, int only) {
   const Collective& first = calls.begin()->second;
   std::vector<Bytes> inputs;
   for (const auto& [rank, call] : calls) {
@@ -139,38 +167,15 @@ void World::compute(const std::map<int, Collective>& calls, int only) const {
   const bool reduces = first.kind == Kind::kAllReduce || first.kind == Kind::kReduce ||
                        first.kind == Kind::kReduceScatter;
   const Bytes reduced = reduces ? reduce(inputs, first.type, first.op) : Bytes{};
-  const std::size_t bytes = first.bytes;
-  const auto root = static_cast<std::size_t>(first.root);
-  for (const auto& [rank, call] : calls) {
-    if (only >= 0 && rank != only) continue;
-    const auto own = static_cast<std::size_t>(rank) * bytes;
-    const bool is_root = rank == first.root;
-    switch (first.kind) {
-      case Kind::kAllReduce:
-        put(call.receive, 0, reduced.data(), bytes);
-        break;
-      case Kind::kReduce:
-        if (is_root) put(call.receive, 0, reduced.data(), bytes);
-        break;
-      case Kind::kReduceScatter:
-        put(call.receive, 0, reduced.data() + own, bytes);
-        break;
-      case Kind::kBroadcast:
-        put(call.receive, 0, inputs[root].data(), bytes);
-        break;
-      case Kind::kScatter:
-        put(call.receive, 0, inputs[root].data() + own, bytes);
-        break;
-      case Kind::kAllGather:
-      case Kind::kGather:
-      case Kind::kAllToAll:
-        if (first.kind == Kind::kGather && !is_root) break;
-        for (std::size_t from = 0; from < inputs.size(); ++from)
-          put(call.receive, from * bytes,
-              inputs[from].data() + (first.kind == Kind::kAllToAll ? own : 0), bytes);
-        break;
-    }
-  }
+  for (const auto& [rank, call] : calls)
+    if (only < 0 || rank == only)
+      deliver(rank, call.receive,
+              result_of(first, static_cast<std::size_t>(rank), inputs, reduced));
+}
+
+// Only the control's one rank has a plan of faults.
+void World::deliver(int rank, void* to, Bytes result) {
+  if (!result.empty()) deliveries_[rank].place(rank, to, std::move(result));
 }
 
 void World::run_on_board(Member& member, const Collective& call) {
@@ -214,7 +219,7 @@ void World::receive(std::unique_lock<std::mutex>& lock, Member& member, const Pa
   const std::shared_ptr<Message> message = waiting.front();
   waiting.pop_front();
   if (message->bytes == part.bytes)
-    put(part.receive, 0, static_cast<const unsigned char*>(message->data), part.bytes);
+    deliver(member.rank, part.receive, snapshot(message->data, part.bytes));
   message->taken = true;
   ++nccl_control().messages;
   changed_.notify_all();

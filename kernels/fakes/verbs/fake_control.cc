@@ -27,6 +27,8 @@ void VerbsControl::reset() {
                             Setting{"max_inline", max_inline, 256},
                             Setting{"delay_ns", delay_ns, 0},
                             Setting{"flip_write", flip_write, 0},
+                            Setting{"fault", fault, 0},
+                            Setting{"fault_every", fault_every, 0},
                             Setting{"fail_destroy", fail_destroy, 0},
                             Setting{"infiniband", infiniband, 0},
                             Setting{"iwarp", iwarp, 0},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <infiniband/verbs.h>
+#include <sys/types.h>
 
 #include <array>
 #include <cerrno>
@@ -58,6 +59,13 @@ struct Pending {
   std::vector<std::uint8_t> inline_bytes;
 };
 
+// A payload and where it went; kept while a fault is set.
+struct Delivered {
+  pid_t pid = 0;
+  std::uint64_t address = 0;
+  std::vector<std::uint8_t> bytes;
+};
+
 struct FakeQueuePair {
   ibv_qp qp{};
   ibv_qp_cap cap{};
@@ -67,6 +75,7 @@ struct FakeQueuePair {
   std::uint32_t inbox = 0;
   std::shared_ptr<Table> peer;
   std::deque<Pending> pending;
+  Delivered before;
   bool signal_all = false;
 };
 

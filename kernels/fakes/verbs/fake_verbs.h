@@ -17,6 +17,16 @@
 
 namespace railgauge::fake {
 
+// Faults of a wire whose posts all complete with success. The message before is the queue pair's,
+// and has as many bytes; where there is none, nothing happens.
+enum class WireFault : std::uint8_t {
+  kNone,
+  kCorrupt,  // a bit in the middle is wrong; a word that an atomic changed has a wrong bit
+  kDrop,     // nothing is delivered, and an atomic does not work
+  kRepeat,   // the payload of the message before is delivered in its place
+  kSwap,     // it and the message before have each other's payload
+};
+
 struct VerbsControl {
   // Calls since reset() that could fail: creating, changing, querying, posting, and polls that
   // found a completion.
@@ -31,7 +41,10 @@ struct VerbsControl {
 
   // 1: one byte of each operation above 8 bytes is wrong, and no atomic does its work
   std::atomic<std::uint64_t> flip_byte{0};
-  std::atomic<std::uint64_t> flip_write{0};    // as flip_byte, only of this operation; 0: none
+  std::atomic<std::uint64_t> flip_write{0};  // as flip_byte, only of this operation; 0: none
+  // The fate of each `fault_every`th data operation, as data_writes counts them; 0: of none.
+  std::atomic<std::uint64_t> fault{0};  // a WireFault
+  std::atomic<std::uint64_t> fault_every{0};
   std::atomic<std::uint64_t> fail_destroy{0};  // 1: releases return EIO, as with a lost device
   std::atomic<std::uint64_t> lose_after{0};    // writes until the peer is unreachable; 0: never
   std::atomic<std::uint64_t> memlock{0};       // 1: registration obeys RLIMIT_MEMLOCK for everybody

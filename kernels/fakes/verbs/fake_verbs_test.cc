@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -127,6 +128,33 @@ TEST_F(FakeVerbs, AWriteMovesTheBytesAndCompletesWithItsNumber) {
   EXPECT_EQ(wc.wr_id, 7U);
   EXPECT_TRUE(std::equal(memory_.begin(), memory_.begin() + 16, memory_.begin() + 2048));
   EXPECT_EQ(poll(wc), 0);
+}
+
+TEST_F(FakeVerbs, EachNthDataOperationHasTheFaultAndCompletesWithSuccess) {
+  using fake::WireFault;
+  const auto slot = [&](std::size_t k) { return memory_[2048 + 64 * k]; };
+  // Four writes of 16 bytes with the contents 1 to 4, into slots of their own.
+  const auto four = [&](WireFault fault) {
+    verbs_control().reset();
+    verbs_control().fault = static_cast<std::uint64_t>(fault);
+    verbs_control().fault_every = 3;
+    std::ranges::fill(memory_, 0);
+    for (std::uint8_t k = 0; k < 4; ++k) {
+      std::fill_n(memory_.begin(), 16, static_cast<std::uint8_t>(k + 1));
+      EXPECT_EQ(status_of({.to = 2048 + 64ULL * k}), IBV_WC_SUCCESS);
+      // Control words are not counted.
+      EXPECT_EQ(status_of({.bytes = 8, .to = 3072}), IBV_WC_SUCCESS);
+    }
+    EXPECT_EQ(memory_[3072], 4) << "control words are left as they are";
+    return std::array{slot(0), slot(1), slot(2), slot(3)};
+  };
+  using Slots = std::array<std::uint8_t, 4>;
+  EXPECT_EQ(four(WireFault::kNone), (Slots{1, 2, 3, 4}));
+  EXPECT_EQ(four(WireFault::kCorrupt), (Slots{1, 2, 3, 4}));
+  EXPECT_EQ(memory_[2048 + 128 + 8], 3 ^ 0x40);
+  EXPECT_EQ(four(WireFault::kDrop), (Slots{1, 2, 0, 4}));
+  EXPECT_EQ(four(WireFault::kRepeat), (Slots{1, 2, 2, 4}));
+  EXPECT_EQ(four(WireFault::kSwap), (Slots{1, 3, 2, 4}));
 }
 
 TEST_F(FakeVerbs, AnUnsignalledWriteCompletesInSilence) {

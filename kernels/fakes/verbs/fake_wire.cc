@@ -65,13 +65,39 @@ bool gather(const ibv_send_wr& wr, std::vector<std::uint8_t>& bytes) {
   return copy_from(getpid(), sge.addr, bytes.data(), bytes.size()) == Copied::kDone;
 }
 
-// Whether this operation is the one that shall go wrong. Control words are never.
-bool goes_wrong(std::size_t bytes, bool is_atomic) {
-  if (bytes <= kControlWordBytes && !is_atomic) return false;
-  const std::uint64_t number = ++verbs_control().data_writes;
-  if (verbs_control().on_data_write) verbs_control().on_data_write(number);
-  const bool chosen = number == verbs_control().flip_write;
-  return chosen || verbs_control().flip_byte != 0;
+// Decides on this operation. Control words are left as they are.
+struct Fate {
+  bool flips = false;
+  bool is_data = false;
+  WireFault fault = WireFault::kNone;
+};
+Fate fate_of(std::size_t bytes, bool is_atomic) {
+  VerbsControl& control = verbs_control();
+  if (bytes <= kControlWordBytes && !is_atomic) return {};
+  const std::uint64_t number = ++control.data_writes;
+  if (control.on_data_write) control.on_data_write(number);
+  Fate fate{.flips = number == control.flip_write || control.flip_byte != 0, .is_data = true};
+  const std::uint64_t every = control.fault_every;
+  if (every != 0 && number % every == 0) fate.fault = static_cast<WireFault>(control.fault.load());
+  if (fate.fault == WireFault::kCorrupt) fate.flips = true;
+  return fate;
+}
+
+// Does what a fault does to the payloads of two neighbours. `bytes` is about to be written at
+// `address`; the message before is where it was delivered.
+void change_payload(FakeQueuePair& mine, const Fate& fate, pid_t pid, std::uint64_t address,
+                    std::vector<std::uint8_t>& bytes) {
+  if (!fate.is_data || verbs_control().fault == 0) return;
+  Delivered& before = mine.before;
+  if (before.bytes.size() != bytes.size()) before = {pid, address, bytes};
+  if (fate.fault == WireFault::kSwap)
+    static_cast<void>(copy_to(before.pid, before.address, bytes.data(), bytes.size()));
+  const bool takes_other = fate.fault == WireFault::kRepeat || fate.fault == WireFault::kSwap;
+  if (takes_other) bytes.swap(before.bytes);
+  // The payload that was sent, whatever is delivered.
+  if (!takes_other) before.bytes = bytes;
+  before.pid = pid;
+  before.address = address;
 }
 
 bool is_lost(const FakeQueuePair& mine, std::size_t bytes) {
@@ -123,18 +149,19 @@ bool permits(const Target& target, std::uint32_t key, std::uint64_t address, std
   return pid_of(key) == target.pid && region_covers(*target.table, key, address, count, access);
 }
 
-ibv_wc_status write_there(const Target& target, const ibv_send_wr& wr,
-                          const std::vector<std::uint8_t>& bytes) {
+ibv_wc_status write_there(const Target& target, FakeQueuePair& mine, const Fate& fate,
+                          const ibv_send_wr& wr, std::vector<std::uint8_t>& bytes) {
   if (!permits(target, wr.wr.rdma.rkey, wr.wr.rdma.remote_addr, bytes.size(),
                IBV_ACCESS_REMOTE_WRITE))
     return IBV_WC_REM_ACCESS_ERR;
   if (loses_data(*target.table, wr.wr.rdma.rkey)) return IBV_WC_SUCCESS;
+  change_payload(mine, fate, target.pid, wr.wr.rdma.remote_addr, bytes);
   return status_of(copy_to(target.pid, wr.wr.rdma.remote_addr, bytes.data(), bytes.size()));
 }
 
 // Takes one of the target's receives and reports it. Returns nothing when it has none.
-std::optional<ibv_wc_status> arrive(const Target& target, const FakeQueuePair& mine,
-                                    const ibv_send_wr& wr, const std::vector<std::uint8_t>& bytes) {
+std::optional<ibv_wc_status> arrive(const Target& target, FakeQueuePair& mine, const Fate& fate,
+                                    const ibv_send_wr& wr, std::vector<std::uint8_t>& bytes) {
   Inbox& inbox = target.table->inboxes[slot_of(target.slot().inbox)];
   const std::uint32_t number = inbox.arrived;
   if (number == inbox.posted) return std::nullopt;
@@ -151,7 +178,7 @@ std::optional<ibv_wc_status> arrive(const Target& target, const FakeQueuePair& m
   if (grh != 0) arrival.flags |= IBV_WC_GRH;
   ibv_wc_status here = IBV_WC_SUCCESS;
   if (is_write) {
-    here = write_there(target, wr, bytes);
+    here = write_there(target, mine, fate, wr, bytes);
     if (here != IBV_WC_SUCCESS) return here;
   } else if (receive.is_valid == 0) {
     arrival.status = IBV_WC_LOC_PROT_ERR;
@@ -160,6 +187,7 @@ std::optional<ibv_wc_status> arrive(const Target& target, const FakeQueuePair& m
     arrival.status = IBV_WC_LOC_LEN_ERR;
     here = IBV_WC_REM_INV_REQ_ERR;
   } else if (receive.loses_data == 0) {
+    change_payload(mine, fate, target.pid, receive.address + grh, bytes);
     here = status_of(copy_to(target.pid, receive.address + grh, bytes.data(), bytes.size()));
   }
   inbox.arrivals[number % kInboxDepth] = arrival;
@@ -167,7 +195,7 @@ std::optional<ibv_wc_status> arrive(const Target& target, const FakeQueuePair& m
   return here;
 }
 
-ibv_wc_status read_from(const Target& target, const ibv_send_wr& wr) {
+ibv_wc_status read_from(const Target& target, FakeQueuePair& mine, const ibv_send_wr& wr) {
   const ibv_sge& sge = *wr.sg_list;
   if (!permits(target, wr.wr.rdma.rkey, wr.wr.rdma.remote_addr, sge.length, IBV_ACCESS_REMOTE_READ))
     return IBV_WC_REM_ACCESS_ERR;
@@ -178,14 +206,16 @@ ibv_wc_status read_from(const Target& target, const ibv_send_wr& wr) {
   if (!loses_data(*target.table, wr.wr.rdma.rkey))
     copied = copy_from(target.pid, wr.wr.rdma.remote_addr, bytes.data(), bytes.size());
   if (copied != Copied::kDone) return status_of(copied);
-  if (goes_wrong(sge.length, false)) bytes[bytes.size() / 2] ^= 0x40U;
-  if (loses_data(*own_table(), sge.lkey)) return IBV_WC_SUCCESS;
+  const Fate fate = fate_of(sge.length, false);
+  if (fate.flips) bytes[bytes.size() / 2] ^= 0x40U;
+  if (fate.fault == WireFault::kDrop || loses_data(*own_table(), sge.lkey)) return IBV_WC_SUCCESS;
+  change_payload(mine, fate, getpid(), sge.addr, bytes);
   copied = copy_to(getpid(), sge.addr, bytes.data(), bytes.size());
   return copied == Copied::kDone ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR;
 }
 
 // One process alone changes a word at a time here, under its lock: no lock between processes.
-ibv_wc_status change_word(const Target& target, const ibv_send_wr& wr) {
+ibv_wc_status change_word(const Target& target, FakeQueuePair& mine, const ibv_send_wr& wr) {
   const auto& atomic = wr.wr.atomic;
   if (!permits(target, atomic.rkey, atomic.remote_addr, sizeof(std::uint64_t),
                IBV_ACCESS_REMOTE_ATOMIC) ||
@@ -195,13 +225,19 @@ ibv_wc_status change_word(const Target& target, const ibv_send_wr& wr) {
   if (const Copied read = copy_from(target.pid, atomic.remote_addr, &word, sizeof word);
       read != Copied::kDone)
     return status_of(read);
-  if (copy_to(getpid(), wr.sg_list->addr, &word, sizeof word) != Copied::kDone)
+  const Fate fate = fate_of(sizeof word, true);
+  if (fate.fault == WireFault::kDrop) return IBV_WC_SUCCESS;
+  thread_local std::vector<std::uint8_t> fetched(sizeof word);
+  std::memcpy(fetched.data(), &word, sizeof word);
+  change_payload(mine, fate, getpid(), wr.sg_list->addr, fetched);
+  if (copy_to(getpid(), wr.sg_list->addr, fetched.data(), sizeof word) != Copied::kDone)
     return IBV_WC_LOC_PROT_ERR;
-  if (goes_wrong(sizeof word, true)) return IBV_WC_SUCCESS;
+  if (fate.flips && fate.fault == WireFault::kNone) return IBV_WC_SUCCESS;
   if (wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
     word += atomic.compare_add;
   else if (word == atomic.compare_add)
     word = atomic.swap;
+  if (fate.fault == WireFault::kCorrupt) word ^= 1ULL << 40U;
   return status_of(copy_to(target.pid, atomic.remote_addr, &word, sizeof word));
 }
 
@@ -227,7 +263,8 @@ std::optional<ibv_wc_status> carry_out(FakeQueuePair& mine, const ibv_send_wr& w
   std::optional<ibv_wc_status> done;
   if (fetches) {
     wait_delay();
-    done = wr.opcode == IBV_WR_RDMA_READ ? read_from(*target, wr) : change_word(*target, wr);
+    done = wr.opcode == IBV_WR_RDMA_READ ? read_from(*target, mine, wr)
+                                         : change_word(*target, mine, wr);
   } else {
     const Inbox& inbox = target->table->inboxes[slot_of(target->slot().inbox)];
     const bool takes_receive = wr.opcode != IBV_WR_RDMA_WRITE;
@@ -237,8 +274,13 @@ std::optional<ibv_wc_status> carry_out(FakeQueuePair& mine, const ibv_send_wr& w
     if (!gather(wr, bytes)) return IBV_WC_LOC_PROT_ERR;
     wait_delay();
     if (is_lost(mine, bytes.size())) return IBV_WC_SUCCESS;
-    if (goes_wrong(bytes.size(), false)) bytes[bytes.size() / 2] ^= 0x40U;
-    done = takes_receive ? arrive(*target, mine, wr, bytes) : write_there(*target, wr, bytes);
+    const Fate fate = fate_of(bytes.size(), false);
+    if (fate.flips) bytes[bytes.size() / 2] ^= 0x40U;
+    if (fate.fault == WireFault::kDrop)
+      done = IBV_WC_SUCCESS;
+    else
+      done = takes_receive ? arrive(*target, mine, fate, wr, bytes)
+                           : write_there(*target, mine, fate, wr, bytes);
   }
   ++verbs_control().writes;
   return reliable ? done : IBV_WC_SUCCESS;  // an unreliable sender learns nothing

@@ -95,8 +95,11 @@ struct Session::State {
   }
 };
 
-// `busy` changes no figure of an idle GPU; `watch` may move the tails of short ones.
-void add_session_parameters(InfoBuilder& builder) {
+namespace {
+
+// `busy` changes no figure of an idle GPU; `watch` may move the tails of short ones. The first word
+// of `watch` is its default.
+void add_parameters(InfoBuilder& builder, const std::vector<std::string>& watch) {
   add_busy_parameter(builder);
   builder
       .choice("numa", "", "NUMA node of the CPU's side, as seen from the GPU",
@@ -110,8 +113,16 @@ void add_session_parameters(InfoBuilder& builder) {
       .choice("watch", "",
               "NVML beside the samples: running reads clocks every 5 to 100 ms; still reads before "
               "and after, and NVML's counters of throttled time cover the samples",
-              {"running", "still"})
+              watch)
       .identity();
+}
+
+}  // namespace
+
+void add_session_parameters(InfoBuilder& builder) { add_parameters(builder, {"running", "still"}); }
+
+void add_still_session_parameters(InfoBuilder& builder) {
+  add_parameters(builder, {"still", "running"});
 }
 
 void add_gpus_parameter(InfoBuilder& builder) {

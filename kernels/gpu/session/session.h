@@ -22,6 +22,9 @@ namespace railgauge::gpu {
 // identity), `beside` (other GPUs measured meanwhile; identity), `watch` (running, still: NVML
 // beside the samples; identity).
 void add_session_parameters(InfoBuilder& builder);
+// The same with a watch that is still unless asked for, where a reading of NVML beside the samples
+// moves their p99 by more than 2 % (deploy/check_watch.sh).
+void add_still_session_parameters(InfoBuilder& builder);
 // Declares `gpus` for kernels over several GPUs (endpoint "none"): "all" or "0,2,3" (identity).
 void add_gpus_parameter(InfoBuilder& builder);
 

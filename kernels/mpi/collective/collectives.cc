@@ -1,5 +1,5 @@
-// MPI's collectives. The slowest rank's time counts, measured after a barrier that starts all ranks
-// together.
+// MPI's collectives. All ranks' times count, measured after a barrier that starts the ranks
+// together; `over_ranks` says how they make a sample (over_ranks.h).
 #include "kernels/mpi/parts.h"
 
 namespace railgauge::mpi {

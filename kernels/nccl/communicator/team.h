@@ -63,8 +63,10 @@ class Communicator {
 };
 
 // The kinds of orders. peer.proto carries the numbers, so they never change.
-enum class Command : std::uint32_t { kNone, kReady, kBatch, kWall, kEnd, kCall };
-// The next step of all ranks: `count` samples of `repeat` iterations. kCall is one untimed call.
+enum class Command : std::uint32_t { kNone, kReady, kBatch, kWall, kEnd, kCall, kProve, kCheck };
+// The next step of all ranks: `count` samples of `repeat` iterations. kCall is one untimed call,
+// kProve a proof's round of `count` calls from number `repeat` on, kCheck the check of the timed
+// calls' results.
 struct Order {
   Command command = Command::kNone;
   std::uint64_t count = 0;

@@ -62,7 +62,7 @@ class OnFakeRanks : public ::testing::Test {
   using Parameters = std::map<std::string, std::string>;
   static std::vector<fake::RankResult> run(const std::string& kernel, std::uint32_t ranks,
                                            Parameters parameters) {
-    parameters.insert({{"iterations", "3"}, {"sizes", "4KiB"}});
+    parameters.insert({{"iterations", "3"}, {"sizes", "4KiB"}, {"proof_time", "0s"}});
     return fake::run_ranks(*find_kernel(kernel), {.parameters = parameters, .ranks = ranks});
   }
   static void expect_passed(const std::vector<fake::RankResult>& results) {

@@ -37,6 +37,13 @@ constexpr std::array kPrograms{
 bool is_windowed(const OsuProgram& program) {
   return program.kernel.ends_with("bw") || program.kernel == "mpi.rate";
 }
+// One-sided windows have a place for each message in OSU's programs too.
+bool has_one_buffer(const OsuProgram& program) {
+  return program.kernel == "mpi.bw" || program.kernel == "mpi.bibw" || program.kernel == "mpi.rate";
+}
+bool is_collective(const OsuProgram& program) {
+  return !program.pair && program.kernel != "mpi.rate";
+}
 bool is_reduction(const OsuProgram& program) {
   return program.kernel.find("reduce") != std::string_view::npos;
 }
@@ -85,6 +92,17 @@ Status take_sizes(const OsuProgram& program, const std::string& option, const st
   return {};
 }
 
+// "-b single" and "-b multiple", where the program has windows of sends.
+Status take_buffers(const OsuProgram& program, const std::string& option, const std::string& value,
+                    Reading& reading) {
+  if (value != "single" && value != "multiple")
+    return wrong(option, fmt::format("{} is not single or multiple", in_quotes(value)));
+  if (!has_one_buffer(program))
+    return wrong(option, fmt::format("{} has no such choice", program.name));
+  reading.set["buffers"] = value == "single" ? "single" : "each";
+  return {};
+}
+
 // Other accelerators have no kernel here.
 Status take_accelerator(const std::string& option, const std::string& value, Reading& reading) {
   if (value != "cuda" && value != "managed")
@@ -104,13 +122,15 @@ constexpr std::array kOptions{
     Option{"-m", "--message-size", true}, Option{"-i", "--iterations", true},
     Option{"-x", "--warmup", true},       Option{"-W", "--window-size", true},
     Option{"-d", "--accelerator", true},  Option{"-c", "--validation", false},
-    Option{"-f", "--full", false},        Option{"-z", "--tail-lat", false}};
+    Option{"-f", "--full", false},        Option{"-z", "--tail-lat", false},
+    Option{"-b", "--buffer-num", true}};
 
 // One option. -i and -x also set the counts of large messages, as in OSU's programs.
 Status take(const OsuProgram& program, std::string_view letter, const std::string& option,
             const std::string& value, Reading& reading) {
   if (letter == "-m") return take_sizes(program, option, value, reading);
   if (letter == "-d") return take_accelerator(option, value, reading);
+  if (letter == "-b") return take_buffers(program, option, value, reading);
   if (letter == "-i") reading.set["iterations"] = reading.set["large_iterations"] = value;
   if (letter == "-x") reading.set["skip"] = reading.set["large_skip"] = value;
   if (letter == "-W") reading.set["window"] = value;
@@ -159,8 +179,10 @@ const OsuProgram* find_mpi_spelling(std::string_view mpi_name) {
 // OSU's counts depend on kind and size; above 8 KiB the counts of large messages apply.
 Parameters osu_defaults(const OsuProgram& program) {
   // OSU counts osu_mbw_mr with the bandwidth programs.
-  const bool collective = program.kernel == "mpi.rate" ? false : !program.pair;
+  const bool collective = is_collective(program);
   Parameters out;
+  if (collective) out["over_ranks"] = "mean";
+  if (has_one_buffer(program)) out["buffers"] = "single";
   if (program.kernel != "mpi.barrier")
     out["sizes"] = sizes_from(least_size(program), collective ? 1U << 20U : 4U << 20U);
   if (is_windowed(program)) out["window"] = "64";

@@ -99,7 +99,7 @@ void Nodes::cancel() {
 void Nodes::start(const Folder& folder, const Order& order, std::uint32_t rank) {
   // A node has a disk of its own. Open MPI's daemons that share one write one file of the job's
   // session (hwloc.sm) into each other's mapped memory, and now and then one crashes.
-  const std::string address = fmt::format("127.0.0.{}", rank + kFirstAddress);
+  const std::string address = fmt::format("127.0.0.{}", rank / order.ranks_a_node + kFirstAddress);
   const auto own = folder.path / "tmp" / address;
   std::filesystem::create_directory(own);
   Words environment{"RAILGAUGE_DATA_ADDRESS=" + address,
@@ -119,6 +119,7 @@ void Nodes::start(const Folder& folder, const Order& order, std::uint32_t rank) 
   request.mutable_key()->set_rank(rank);
   request.set_kernel(order.kernel);
   request.set_size(order.nodes);
+  if (rank < order.endpoints.size()) request.set_endpoint(order.endpoints[rank]);
   request.set_deadline_seconds(order.deadline_seconds);
   auto& parameters = *request.mutable_parameters();
   parameters["mpi"] = order.mpi;

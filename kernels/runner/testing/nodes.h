@@ -44,10 +44,12 @@ struct Rank {
 struct Order {
   std::string mpi;
   std::string kernel = "mpi.lat";
-  std::uint32_t nodes = 2;
+  std::uint32_t nodes = 2;  // ranks; each on a node of its own, or so many together
+  std::uint32_t ranks_a_node = 1;
   std::map<std::string, std::string> parameters{};
   double deadline_seconds = 120;
-  std::vector<Words> environments{};  // of each rank, added to the common one
+  std::vector<std::string> endpoints{};  // of each rank
+  std::vector<Words> environments{};     // of each rank, added to the common one
 };
 
 class Nodes {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -11,7 +12,8 @@ namespace {
 
 // Atomics of different words do not share a line, which would serialise them.
 constexpr std::size_t kCacheLineBytes = 64;
-constexpr std::uint32_t kWords = 64;  // that atomics move through, of all lanes
+constexpr std::size_t kRenewedNumber = 1U << 20U;  // above the slots of any layout
+constexpr std::uint32_t kWords = 64;               // that atomics move through, of all lanes
 
 // Words of one lane: the total is shared out, and each lane has at least one.
 std::size_t words_of_each(std::uint32_t lanes) { return std::max<std::size_t>(1, kWords / lanes); }
@@ -27,9 +29,24 @@ Status compare(const Link& link, Slots slots, const Brought& brought) {
   if (brought.slots == 0 || brought.slots > slots.count)
     return fail(Code::kInternal, fmt::format("rank {}: {} slots used, of {}", brought.from,
                                              brought.slots, slots.count));
+  const Compared compared{link.device().endpoint(), link.operation().words};
   slots.count = static_cast<std::size_t>(brought.slots);
-  return verify_slots(receiving(link), slots, brought.size_index, brought.from, brought.uncompared,
-                      {link.device().endpoint(), link.operation().words});
+  if (!brought.may_be_old)
+    return verify_slots(receiving(link), slots, brought.size_index, brought.from,
+                        brought.uncompared, compared);
+  RG_CHECK(slots.are_alike);
+  const std::size_t count = std::exchange(slots.count, 1);
+  for (std::size_t k = 0; k < count; ++k) {
+    const Area area{link.memory(), receiving(link).begin + k * slots.stride_bytes};
+    const auto as = [&](std::size_t number) {
+      Slots one = slots;
+      one.first_number = number;
+      return verify_slots(area, one, brought.size_index, brought.from, brought.uncompared,
+                          compared);
+    };
+    if (Status here = as(slots.first_number); !here && !as(0)) return here;
+  }
+  return {};
 }
 
 // Each atomic that did its work added one to some word.
@@ -89,6 +106,19 @@ Status set_up_areas(const Link& link, const Layout& layout, std::size_t size_ind
     return link.memory().clear(receiving(link).begin, link.receive_area().size());
   RG_TRY_OK(fill_slots(sending(link), layout.source, size_index, rank));
   return clear_slots(receiving(link), layout.target);
+}
+
+Layout renewed(Layout layout) {
+  layout.source.first_number = layout.target.first_number = kRenewedNumber;
+  return layout;
+}
+
+// A read's data is the other rank's.
+Status renew_areas(const Link& link, const Layout& layout, std::size_t size_index,
+                   std::uint32_t rank) {
+  if (link.operation().is_atomic()) return {};
+  if (link.operation().verb == Verb::kRead) return clear_slots(receiving(link), layout.target);
+  return fill_slots(sending(link), renewed(layout).source, size_index, rank);
 }
 
 // Reads leave nothing at the target, so there is nothing to verify.

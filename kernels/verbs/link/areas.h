@@ -31,6 +31,14 @@ std::size_t area_bytes_for(const Operation& operation, std::uint64_t largest_byt
 Status set_up_areas(const Link& link, const Layout& layout, std::size_t size_index,
                     std::uint32_t rank);
 
+// The layout with other content in the same places: what is sent after a renewal differs from what
+// was sent before it, so that verification covers what came after it.
+Layout renewed(Layout layout);
+// Renews what this rank sends, or clears what it reads, with nothing in flight; does nothing for
+// atomics, whose every operation counts.
+Status renew_areas(const Link& link, const Layout& layout, std::size_t size_index,
+                   std::uint32_t rank);
+
 // The changes that the other rank's posts make, as that rank reports them: `slots` messages of
 // writes or sends by rank `from`, or `posted` atomics. `uncompared` as in verify_slots.
 struct Brought {
@@ -40,6 +48,9 @@ struct Brought {
   std::uint64_t slots = 0;
   std::uint64_t posted = 0;
   std::size_t uncompared = 0;
+  // A slot may also hold what was sent before the renewal, where it is unknown which slots the last
+  // messages took.
+  bool may_be_old = false;
 };
 // Verifies the changes in this rank's receive area. kDataLoss names the fault; kInternal when the
 // peer's report does not fit the layout.

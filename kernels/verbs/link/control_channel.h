@@ -25,6 +25,10 @@ enum class Order : std::uint8_t {
   kVerified,
   // Wrong bytes were found; the group carries the details.
   kMismatch,
+  // Change what is sent: the warm-up is over.
+  kRenew,
+  // The proof phase of a size or a direction begins; kVerify compares each of its rounds.
+  kProve,
   // A time query: any value asks, and the answer has the time of the other rank's clock.
   kTime,
   // The begin of the common interval, by the target's clock.

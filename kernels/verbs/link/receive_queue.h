@@ -54,6 +54,15 @@ class ReceiveQueue {
     return count;
   }
 
+  // Takes messages, posts each one's receive again, and appends their slots in the order in which
+  // they came. Outside timed regions.
+  [[nodiscard]] std::int64_t take_into(std::vector<std::size_t>& slots) {
+    const std::int64_t count = take(true);
+    for (std::int64_t i = 0; i < count; ++i)
+      slots.push_back(completion_[static_cast<std::size_t>(i)].wr_id & ((1ULL << kLaneShift) - 1));
+    return count;
+  }
+
   // Waits for the next message; give_back() posts its receive again. A failure of `sends` ends the
   // wait.
   [[nodiscard]] bool wait_one(SendQueue& sends) {

@@ -175,7 +175,7 @@ TEST_F(DmabufNode, SurvivesAFailureOfEachCallOnTheWayToDataDirect) {
   setenv("RAILGAUGE_FAKE_CUDA", "coherent=1,pcie_mapping=1", 1);
   walk("verbs.write_bw",
        {{"memory", "cuda"},
-        {"sizes", "1KiB"},
+        {"sizes", "64KiB"},
         {"iterations", "2"},
         {"signal_every", "1"},
         {"depth", "2"},

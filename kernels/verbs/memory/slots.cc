@@ -12,9 +12,7 @@ namespace {
 // No two slots of a task hold the same bytes, unless they are to be alike.
 std::uint64_t slot_seed(const Slots& slots, std::size_t size_index, std::uint32_t rank,
                         std::size_t slot) {
-  constexpr unsigned kSlotShift = 32;
-  const std::uint64_t number = slots.are_alike ? 0 : slots.first_number + slot;
-  return 0x7261696c67617567U + 2 * size_index + rank + (number << kSlotShift);
+  return message_seed({size_index, rank, slots.first_number + (slots.are_alike ? 0 : slot)});
 }
 
 // Offset of a message in its memory.
@@ -23,6 +21,23 @@ std::size_t message_at(const Area& area, const Slots& slots, std::size_t slot) {
 }
 
 }  // namespace
+
+std::uint64_t message_seed(const SlotMessage& message) {
+  constexpr unsigned kNumberShift = 32;
+  return 0x7261696c67617567U + 2 * message.size_index + message.rank +
+         (std::uint64_t{message.number} << kNumberShift);
+}
+
+Result<std::optional<std::string>> message_difference(const Area& area, const Slots& slots,
+                                                      std::size_t slot, const SlotMessage& message,
+                                                      std::size_t bytes) {
+  const std::size_t at = message_at(area, slots, slot);
+  return area.memory.difference(at, bytes, message_seed(message), at - area.begin);
+}
+
+Status read_slot(const Area& area, const Slots& slots, std::size_t slot, std::span<std::byte> out) {
+  return area.memory.read(message_at(area, slots, slot), out);
+}
 
 // At least two slots fit a page, or there is one slot of the whole message.
 Slots slots_in(std::size_t area_bytes, std::size_t message_bytes, std::size_t offset_bytes) {

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "kernels/core/base/result.h"
@@ -39,6 +41,20 @@ struct Area {
 Status fill_slots(const Area& area, const Slots& slots, std::size_t size_index, std::uint32_t rank);
 // Writes zeros into the slots.
 Status clear_slots(const Area& area, const Slots& slots);
+// A message by its content.
+struct SlotMessage {
+  std::size_t size_index = 0;
+  std::uint32_t rank = 0;
+  std::size_t number = 0;
+};
+// The seed of its pattern.
+std::uint64_t message_seed(const SlotMessage& message);
+// Describes the first difference of the first `bytes` in a slot from a message's; absent when none.
+Result<std::optional<std::string>> message_difference(const Area& area, const Slots& slots,
+                                                      std::size_t slot, const SlotMessage& message,
+                                                      std::size_t bytes);
+// Copies the beginning of a slot's message into `out`.
+Status read_slot(const Area& area, const Slots& slots, std::size_t slot, std::span<std::byte> out);
 // The words of a verification message: "fake1:1: verify a 64 write" without the size.
 struct Compared {
   std::string who;        // "fake1:1"

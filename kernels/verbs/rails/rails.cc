@@ -18,6 +18,7 @@
 #include "kernels/verbs/link/message_sink.h"
 #include "kernels/verbs/link/parameters.h"
 #include "kernels/verbs/memory/near_node.h"
+#include "kernels/verbs/proof/link_proof.h"
 #include "kernels/verbs/rails/report.h"
 #include "kernels/verbs/stream/link_stream.h"
 
@@ -35,6 +36,8 @@ struct Rail {
   AccountBook book;
   // The slots of the size that runs.
   Layout layout;
+  // Messages of that size that its proof found right.
+  std::uint64_t proved = 0;
   TimeSlots slots;
   // This rank's numbers for the peer.
   PeerStatus told;
@@ -171,7 +174,8 @@ class Rails final : public Kernel {
       RailPort& port = *rail->link->mine().mutable_rail();
       port.set_number(RG_TRY(rail_number(places, device.name())));
       port.set_port(rail->link->device().port());
-      if (takes() || form_.both) rail->control = RG_TRY(ControlChannel::open(*rail->link));
+      if (takes() || form_.both || context.params.boolean("verify"))
+        rail->control = RG_TRY(ControlChannel::open(*rail->link));
       rails_.push_back(std::move(rail));
     }
     return {};
@@ -213,6 +217,8 @@ class Rails final : public Kernel {
     PeerStatus closing;
     for (const auto& rail : rails_) *closing.add_accounts() = rail->book.close();
     const auto closed = RG_TRY(agree_on(group, here, closing, seconds_left(context)));
+    if (context.params.boolean("verify"))
+      RG_TRY_OK(agree<PeerStatus>(group, prove(context, size_index), seconds_left(context)));
     return rank_ == 0 ? report(context, size_index, all, closed) : Status{};
   }
 
@@ -316,6 +322,24 @@ class Rails final : public Kernel {
     return {};
   }
 
+  // Link by link, as far as both sides find everything right; the error names the link.
+  Status prove(const Context& context, std::size_t size_index) {
+    const std::size_t parts = sizes_.size() * rails_.size() * (form_.both ? 2 : 1);
+    for (const auto& rail : rails_) {
+      const LinkProof proof{.size_index = size_index,
+                            .message_bytes = sizes_[size_index],
+                            .rank = rank_,
+                            .both = form_.both,
+                            .receives = rail->layout.target,
+                            .share = proof_share(context.params.duration_ns("proof_time"), parts)};
+      const auto proved = prove_link(*rail->link, *rail->control, tick_clock(context), proof);
+      if (!proved) return rail->named(tl::unexpected(proved.error()));
+      if (proved->peer_found_mismatch) return {};
+      rail->proved = proved->messages;
+    }
+    return {};
+  }
+
   // Collects counts and accounts of both ranks, checks that they fit, and makes the points. Rank 0.
   Status report(const Context& context, std::size_t size_index, const std::vector<PeerStatus>& all,
                 const std::vector<PeerStatus>& closed) const {
@@ -326,6 +350,7 @@ class Rails final : public Kernel {
       RailFigure figure;
       figure.link = rails_[i]->link.get();
       figure.facts = rails_[i]->facts;
+      figure.proved = rails_[i]->proved;
       for (std::size_t rank = 0; rank < 2; ++rank) {
         const auto& counts = all[rank].links(number).counts();
         if (rank == 0 || form_.both) figure.counts.at(rank).assign(counts.begin(), counts.end());

@@ -23,6 +23,8 @@ struct RailFigure {
   std::array<std::vector<std::uint32_t>, 2> counts;
   // CPU and port counters of each rank.
   std::array<Account, 2> accounts;
+  // Messages that its proof found right.
+  std::uint64_t proved = 0;
   // Facts of this link only.
   std::map<std::string, std::string> facts;
 };

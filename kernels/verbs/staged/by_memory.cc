@@ -232,7 +232,11 @@ class StagedTransfer final : public LinkKernel {
                        .report = [&](const Told&, const Told& closed) -> Status {
                          for (Point& point : points) report(context, size_index, closed, point);
                          return {};
-                       }});
+                       }},
+                      Proving{.size_index = size_index, .both = !is_bandwidth()});
+  }
+  Result<Proved> prove_by(Context& context, const LinkProof& proof) override {
+    return prove_staged(*staging_, *link_, *control_, tick_clock(context), proof);
   }
 
   void report(Context& context, std::size_t size_index, const Told& closed, Point& point) const {
@@ -248,6 +252,7 @@ class StagedTransfer final : public LinkKernel {
           std::min(staging_->chunks_on_way() * chunks.chunk_bytes, depth_ * chunks.message_bytes));
       add_bandwidth_accounts(closed, sizes_[size_index], facts);
     }
+    add_proof(point);
     context.reporter.point(std::move(point));
   }
 

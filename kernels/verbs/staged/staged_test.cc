@@ -143,7 +143,8 @@ std::vector<std::int64_t> ahead_at_each_write(Parameters parameters) {
     ahead.push_back(static_cast<std::int64_t>(cuda_control().copies_to_host) -
                     static_cast<std::int64_t>(cuda_control().copies_to_gpu));
   };
-  parameters.insert({{"memory", "staged"}, {"iterations", "20"}, {"sizes", "4KiB"}});
+  parameters.insert(
+      {{"memory", "staged"}, {"iterations", "20"}, {"sizes", "4KiB"}, {"verify", "false"}});
   const KernelRow& row = *find_kernel("verbs.write_bw");
   expect_passed(run_pair(row, {.parameters = parameters}), "depth");
   verbs_control().on_data_write = nullptr;
@@ -263,7 +264,7 @@ TEST_F(Memories, OnIwarpTheFlagIsReadBackIntoWhatTheOtherSideMayWrite) {
 
 TEST_F(Memories, VisibilitySurvivesAFailureOfEachCallOfEachLibrary) {
   walk("verbs.write_visible_lat",
-       {{"sizes", "1KiB"}, {"iterations", "2"}, {"stall_timeout", "100ms"}});
+       {{"sizes", "64KiB"}, {"iterations", "2"}, {"stall_timeout", "100ms"}});
 }
 
 TEST_F(Memories, AFlagIsReadByOneAccess) {

@@ -178,6 +178,15 @@ Status Staging::begin_size(std::size_t size_index, std::uint32_t rank) {
   return clear_slots(target(), messages_of(chunks_, 1));
 }
 
+Status Staging::renew_next(const SlotMessage& message) {
+  const std::uint64_t place = (goal_ - sent_before_) / chunks_.in_message % chunks_.different;
+  Area area = source();
+  area.begin += place * rounded(chunks_.message_bytes);
+  Slots one = messages_of(chunks_, 1);
+  one.first_number = message.number;
+  return fill_slots(area, one, message.size_index, message.rank);
+}
+
 // Sends carry buffers, writes with immediate data do not.
 Status Staging::give_out_receives() {
   if (!link_->operation().takes_receive) return {};

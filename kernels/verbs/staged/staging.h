@@ -17,6 +17,7 @@
 #include "kernels/verbs/link/memory_choice.h"
 #include "kernels/verbs/memory/memory.h"
 #include "kernels/verbs/memory/slots.h"
+#include "kernels/verbs/proof/link_proof.h"
 
 namespace railgauge::verbs {
 
@@ -86,6 +87,15 @@ class Staging {
     return (goal_ - sent_before_) / chunks_.in_message;
   }
 
+  // Gives the next message that will be allowed the content of `number` of its sender. Nothing is
+  // in flight.
+  Status renew_next(const SlotMessage& message);
+  // Whether everything allowed has left this side, and nothing else is in flight here.
+  [[nodiscard]] bool is_sent() const { return posted_ == goal_ && link_->sends().in_flight() == 0; }
+  // Return source and target of messages on this side: the GPU's memory, or the link's.
+  [[nodiscard]] Area source() const;
+  [[nodiscard]] Area target() const;
+
   // Verifies the content after the last of the peer's `messages`. kDataLoss names the fault.
   Status verify(std::size_t size_index, std::uint32_t from, std::uint64_t messages);
 
@@ -120,9 +130,6 @@ class Staging {
   Status make_gpu_side(const Context& context);
   // Makes the counts that the peer writes, and the ones that are sent to it.
   Status make_words();
-  // Return source and target of messages on this side: the GPU's memory, or the link's.
-  [[nodiscard]] Area source() const;
-  [[nodiscard]] Area target() const;
   // `chunk` counts from the size's first chunk, `number` from the task's first.
   [[nodiscard]] std::uint64_t bytes_of(std::uint64_t chunk) const;
   [[nodiscard]] std::uint64_t offset_in_message(std::uint64_t chunk) const;
@@ -165,5 +172,10 @@ class Staging {
   std::uint64_t sent_before_ = 0;  // this size
   std::uint64_t drained_before_ = 0;
 };
+
+// As prove_link(), with messages that go through the staging. The target has room for one message,
+// so that a round has one.
+Result<Proved> prove_staged(Staging& staging, Link& link, ControlChannel& control,
+                            const TickClock& clock, const LinkProof& proof);
 
 }  // namespace railgauge::verbs

@@ -22,7 +22,8 @@ Result<Link::Options> LinkKernel::read(const Context& context, Verb verb) {
 
 Status LinkKernel::open(const Context& context, const Link::Options& options, bool is_controlled) {
   link_ = RG_TRY(Link::open(context, options));
-  if (is_controlled) control_.emplace(RG_TRY(ControlChannel::open(*link_)));
+  if (is_controlled || context.params.boolean("verify"))
+    control_.emplace(RG_TRY(ControlChannel::open(*link_)));
   return {};
 }
 
@@ -52,7 +53,7 @@ Status LinkKernel::measure(Context& context, Group& group) {
 
 // Verification reads both ranks' numbers: the target compares as much as the initiator posted.
 Status LinkKernel::take_steps(Context& context, Group& group, const Status& ready,
-                              const Steps& steps) {
+                              const Steps& steps, const std::optional<Proving>& proving) {
   book_.open();  // before the other side may begin
   RG_TRY_OK(agree<PeerStatus>(group, ready, seconds_left(context)));
   PeerStatus mine;
@@ -63,7 +64,31 @@ Status LinkKernel::take_steps(Context& context, Group& group, const Status& read
   *closing.add_accounts() = book_.close();
   const Status compared = context.params.boolean("verify") ? steps.verify(told) : Status{};
   const Told closed = RG_TRY(agree_on(group, compared, std::move(closing), seconds_left(context)));
+  if (proving && context.params.boolean("verify"))
+    RG_TRY_OK(agree<PeerStatus>(group, prove(context, *proving), seconds_left(context)));
   return rank_ == 0 ? steps.report(told, closed) : Status{};
+}
+
+Status LinkKernel::prove(Context& context, const Proving& proving) {
+  const std::size_t parts = sizes_.size() * proving.of * (proving.both ? 2 : 1);
+  const LinkProof proof{.size_index = proving.size_index,
+                        .message_bytes = sizes_[proving.size_index],
+                        .rank = rank_,
+                        .both = proving.both,
+                        .receives = proving.receives,
+                        .share = proof_share(context.params.duration_ns("proof_time"), parts)};
+  proved_ = RG_TRY(prove_by(context, proof));
+  return {};
+}
+
+Result<Proved> LinkKernel::prove_by(Context& context, const LinkProof& proof) {
+  return prove_link(*link_, *control_, tick_clock(context), proof);
+}
+
+void LinkKernel::add_proof(Point& point) const {
+  if (proved_.messages > 0)
+    add_proved(proved_.messages, static_cast<std::uint64_t>(point.message_bytes()),
+               *point.mutable_facts());
 }
 
 Result<Point> LinkKernel::latency_point(const Context& context, const std::string& meaning,

@@ -11,6 +11,8 @@
 #include "kernels/core/sampler.h"
 #include "kernels/verbs/link/control_channel.h"
 #include "kernels/verbs/link/link.h"
+#include "kernels/verbs/memory/slots.h"
+#include "kernels/verbs/proof/link_proof.h"
 #include "kernels/verbs/transport/account.h"
 
 namespace railgauge::verbs {
@@ -28,8 +30,8 @@ class LinkKernel : public Kernel {
   // For prepare: reads sizes and sampling from the parameters and returns the link options that all
   // kernels share.
   Result<Link::Options> read(const Context& context, Verb verb);
-  // Opens the port and makes the queues and, with `is_controlled`, the control channel. Call after
-  // read().
+  // Opens the port and makes the queues and, with `is_controlled` or for a proof, the control
+  // channel. Call after read().
   Status open(const Context& context, const Link::Options& options, bool is_controlled);
   // Makes waits end at the task's deadline and at the stall limit from now on.
   void set_limits(const Context& context);
@@ -52,11 +54,30 @@ class LinkKernel : public Kernel {
     // Makes the points, on rank 0. `closed` has each rank's account.
     std::function<Status(const Told& told, const Told& closed)> report;
   };
-  // Runs the steps on both ranks, with an agreement before the first message, after the last one
-  // and after the verification. `ready` is the result of the set-up. A failure on one side reaches
-  // the other in the next agreement, so neither waits for its stall limit. The account covers all
-  // traffic between the first and the second agreement.
-  Status take_steps(Context& context, Group& group, const Status& ready, const Steps& steps);
+  // The step after a size's verification: numbered messages on the same queue pairs.
+  struct Proving {
+    std::size_t size_index = 0;
+    bool both = false;
+    // As LinkProof has them.
+    Slots receives{};
+    // Proofs of this size, of which this is one.
+    std::size_t of = 1;
+  };
+  // Runs the steps on both ranks, with an agreement before the first message, after the last one,
+  // after the verification and after the proof, whose result is in proved_ then. `ready` is the
+  // result of the set-up. A failure on one side reaches the other in the next agreement, so neither
+  // waits for its stall limit. The account covers all traffic between the first and the second
+  // agreement.
+  Status take_steps(Context& context, Group& group, const Status& ready, const Steps& steps,
+                    const std::optional<Proving>& proving = {});
+  // Proves messages; both ranks call. Sets proved_. kDataLoss is the rank's that found it, before
+  // the ranks agree.
+  Status prove(Context& context, const Proving& proving);
+  // The way of a kernel's messages; set proved_ by what it returns.
+  virtual Result<Proved> prove_by(Context& context, const LinkProof& proof);
+
+  // Adds the size's proved messages, if any, to a point.
+  void add_proof(Point& point) const;
 
   // Makes a latency's point of one size, verified except for its last `uncompared` bytes. kDataLoss
   // above the line rate.
@@ -73,6 +94,8 @@ class LinkKernel : public Kernel {
   std::optional<ControlChannel> control_;  // after the link, whose domain it is registered in
   AccountBook book_;
   std::uint32_t rank_ = 0;
+  // The last size's.
+  Proved proved_;
 };
 
 }  // namespace railgauge::verbs

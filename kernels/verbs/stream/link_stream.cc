@@ -184,10 +184,15 @@ Status verify_stream(Link& link, const Layout& layout, const StreamEnds& ends,
   if (!ends.both && ends.rank == 0) return {};
   brought.posted = theirs.posted();
   brought.slots = theirs.slots_written();
-  if (link.operation().verb == Verb::kSend)
+  if (link.operation().verb == Verb::kSend) {
     brought.slots = slots_reached(link, layout.target, mine.arrived());
+    // Once round the one ring, each slot was taken again.
+    const bool has_one_ring = link.options().lanes == 1 || link.options().shares_receives;
+    brought.may_be_old = ends.is_renewed && !(link.is_reliable() && has_one_ring &&
+                                              theirs.posted_kept() >= link.options().receive_depth);
+  }
   if (!link.is_reliable() && brought.slots == 0) return {};  // the report says that all is lost
-  return verify_target(link, layout, brought);
+  return verify_target(link, ends.is_renewed ? renewed(layout) : layout, brought);
 }
 
 }  // namespace railgauge::verbs

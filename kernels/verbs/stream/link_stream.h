@@ -61,6 +61,8 @@ struct StreamEnds {
   std::size_t size_index = 0;
   std::uint32_t rank = 0;
   bool both = false;
+  // The content changed after the warm-up, and slots_written counts from there.
+  bool is_renewed = false;
 };
 // Verifies both ends. kDataLoss names the first wrong byte or count. Compares nothing when all
 // messages are lost.

@@ -101,16 +101,29 @@ class Stream {
   // Ends the stream and waits; afterwards none of its posts is in flight and the counts are final.
   bool finish() { return queue_.wait_retired() && close() && queue_.wait_retired(); }
 
+  // Begins at the first slot again, so that slots_written() counts from here. After finish(); not
+  // where laps are counted.
+  void begin_again() {
+    RG_CHECK(!aim_.counts_laps && queue_.in_flight() == 0);
+    posted_before_ = posted();
+    for (Lane& lane : lanes_) {
+      lane.next = lane.first;
+      lane.lap = 0;
+    }
+  }
+
   // Returns the number of posts, derived from laps and positions: the timed loop counts nothing
   // else.
   [[nodiscard]] std::uint64_t posted() const {
-    std::uint64_t all = 0;
+    std::uint64_t all = posted_before_;
     for (const Lane& lane : lanes_) all += lane.lap * aim_.slots.count + slot_of(lane);
     return all;
   }
+  // Returns the posts since begin_again().
+  [[nodiscard]] std::uint64_t posted_again() const { return posted() - posted_before_; }
   // Returns the posts that the adapter has completed, including posts without their own completion.
   [[nodiscard]] std::uint64_t completed() const { return posted() - queue_.in_flight(); }
-  // Returns how many of the first slots were used at least once.
+  // Returns how many of the first slots were used at least once, since begin_again().
   [[nodiscard]] std::uint64_t slots_written() const {
     std::uint64_t most = 0;
     for (const Lane& lane : lanes_)
@@ -249,6 +262,8 @@ class Stream {
   Aim aim_;
   std::vector<Lane> lanes_;
   std::vector<Request> chains_;  // post_list a lane, chained
+  // Posts before begin_again().
+  std::uint64_t posted_before_ = 0;
   // Begin of the group to which the control adds its cost.
   std::uint64_t group_began_ = 0;
 };
@@ -290,6 +305,13 @@ class WindowMeter {
       if (!stream_.top_up()) return false;
     }
     return true;
+  }
+
+  // Forgets the open window, because the stream was finished: the next one begins with new posts.
+  // Not with a fixed number.
+  void interrupt() {
+    RG_CHECK(!fixed_);
+    running_ = false;
   }
 
   // Returns the last `count` requested windows.

@@ -2,7 +2,7 @@
 // whether a change made one slower.
 #include <benchmark/benchmark.h>
 
-#include "kernels/bar/copy_routines.h"
+#include "kernels/bar/routine/copy_routines.h"
 #include "kernels/memory/host_buffer.h"
 
 namespace railgauge::bar {

@@ -38,8 +38,8 @@ std::span<const Routine> routines();
 // Returns the words of the parameter `routine` on every architecture; "auto" first.
 std::span<const std::string> routine_names();
 
-// Returns the order in which "auto" takes the CPU's first available writer, "avx512, avx2, ...":
-// for help texts.
+// Returns the order in which "auto" prefers writers that are as fast as each other, "avx512, avx2,
+// ...": for help texts.
 std::string auto_order();
 
 // A task's copy routines.
@@ -53,8 +53,9 @@ struct Copier {
   [[nodiscard]] std::string name() const;
 };
 
-// Chooses for `wanted`: "auto" or a routine's name. A routine that only writes is combined with the
-// best reader. kFailedPrecondition when this CPU lacks the wanted one. Pure.
+// Chooses for `wanted`: a routine's name, or for "auto" the CPU's first available ones, until a
+// trial has found the fastest (trial.h). A routine that only writes is combined with the
+// first reader. kFailedPrecondition when this CPU lacks the wanted one. Pure.
 Result<Copier> choose_copier(std::span<const Routine> known, std::string_view wanted);
 
 }  // namespace railgauge::bar

@@ -1,6 +1,6 @@
 // The copy loops for each instruction set, and the choice among them. Loads and stores of the GPU's
 // side are volatile or intrinsics: the compiler may neither split nor merge them.
-#include "kernels/bar/copy_routines.h"
+#include "kernels/bar/routine/copy_routines.h"
 
 #include <algorithm>
 #include <array>
@@ -309,10 +309,9 @@ std::vector<Routine> make_routines() { return {{"memcpy", true, write_plain, rea
 
 #endif
 
-// The choice of `auto`: the first routine that the CPU has. Measured on an H200 through Vulkan's
-// mapping (write-combining): AVX-512 non-temporal stores reach 20.6 GB/s at 64 KiB; streaming loads
-// reach 1.0 GB/s where memcpy reads 0.06. The first is not always the fastest:
-// deploy/docs/results/gpu-bar-routines.md has the figures.
+// The order in which `auto` prefers routines that are as fast as each other, and what proves the
+// mapping before the trial. deploy/docs/results/gpu-bar-routines.md has figures of machines on
+// which another one is the fastest.
 constexpr std::array kWriters{"avx512", "avx2", "movdir64b", "sse41", "memcpy"};
 constexpr std::array kReaders{"avx512", "avx2", "sse41", "memcpy"};
 

@@ -1,6 +1,6 @@
 // Every routine that this CPU has, on plain host memory: writes all bytes of the range and no
 // other.
-#include "kernels/bar/copy_routines.h"
+#include "kernels/bar/routine/copy_routines.h"
 
 #include <gmock/gmock.h>
 

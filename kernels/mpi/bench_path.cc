@@ -1,0 +1,104 @@
+// The path that the messages of a size really took: the devices whose counters grew by them, and
+// for GPU memory the comparison with a twin that is copied through host memory. Nothing here
+// repeats a setting.
+#include <algorithm>
+#include <utility>
+
+#include "kernels/core/stats/quantile.h"
+#include "kernels/mpi/bench.h"
+#include "kernels/mpi/path/gpu_path.h"
+
+namespace railgauge::mpi {
+namespace {
+
+// The twin has a tenth of the samples of its figure: it takes longer, and need not be as exact.
+constexpr std::size_t kTwinPart = 10;
+constexpr std::size_t kLeastTwin = 5;
+constexpr std::size_t kMostTwin = 200;
+
+// The bytes that a rank receives in one sample; a place of a window gets several messages in turn.
+double received_in_a_sample(const Operation& operation, const Share& share) {
+  double bytes = 0;
+  for (const Segment& segment : operation.received(share))
+    bytes += static_cast<double>(segment.bytes);
+  if (!operation.windowed) return bytes;
+  return bytes * static_cast<double>(share.window) / static_cast<double>(share.places());
+}
+
+}  // namespace
+
+// Right behind the last kept sample. Rank 0 gathers over MPI, as all orders travel.
+void Bench::gather_traffic(std::size_t size_index) {
+  RankTraffic mine = own_place();
+  mine.sent = grown(traffic_before_, traffic_.read());
+  mine.received_bytes =
+      static_cast<double>(played_) * received_in_a_sample(operation_, share_of(size_index));
+  std::vector<RankTraffic> all(rank_ == 0 ? ranks_ : 0);
+  mpi_->gather(&mine, sizeof mine, all.data(), 0);
+  path_facts_.clear();
+  if (rank_ != 0) return;
+  Transport found = transport_of(all, static_cast<double>(played_));
+  path_facts_["transport_observed"] = std::move(found.observed);
+  path_facts_["transport_evidence"] = std::move(found.evidence);
+}
+
+// Also measures the copy, where staging begins: the buffers hold nothing that is needed then.
+Status Bench::stage(const TickClock& clock, std::size_t size_index, bool staged) {
+  if (staged) {
+    const std::uint64_t bytes = share_of(size_index).bytes;
+    double mine = send_.least_copy_ns(bytes, clock);
+    if (mine <= 0) mine = receive_.least_copy_ns(bytes, clock);
+    std::vector<double> all(rank_ == 0 ? ranks_ : 0);
+    mpi_->gather(&mine, sizeof mine, all.data(), 0);
+    copy_ns_ = 0;
+    for (const double ns : all)
+      if (ns > 0) copy_ns_ = copy_ns_ > 0 ? std::min(copy_ns_, ns) : ns;
+  }
+  send_.set_staged(staged);
+  receive_.set_staged(staged);
+  target_staged_ = staged && target_on_gpu_;
+  if (operation_.exposed == Exposed::kNothing) return {};
+  mpi_->unexpose();
+  return expose_memory();
+}
+
+// The middle of the samples as the time of one message of one direction and one pair.
+double Bench::message_ns(const std::vector<double>& values, std::size_t size_index) const {
+  const double middle = upper_median(values);
+  if (operation_.figure == Figure::kLatency) return middle;
+  if (middle <= 0) return 0;
+  if (operation_.figure == Figure::kRate) return ranks_ / 2 / middle * 1e9;
+  return static_cast<double>(sizes_[size_index]) * operation_.ways / middle * 1e9;
+}
+
+// With messages that the kernel itself stages there is nothing to find out.
+Status Bench::measure_twin(Context& context, std::size_t size_index, const Sampled& direct) {
+  if (!any_gpu_) return {};
+  if (staged_) {
+    path_facts_["gpu_path_observed"] = "staged";
+    path_facts_["gpu_path_evidence"] = "this kernel copies each message around the MPI's call";
+    return {};
+  }
+  const TickClock& clock = tick_clock(context);
+  send_order(Act::kStage, size_index, 1);
+  RG_TRY_OK(stage(clock, size_index, true));
+  // The twin's times are none of the figure's.
+  auto kept = std::exchange(by_rank_ns_, std::vector<std::vector<double>>(ranks_));
+  std::vector<double> values;
+  RG_TRY_OK(batch(context, size_index, 1, values));
+  values.clear();
+  RG_TRY_OK(batch(context, size_index,
+                  std::clamp(direct.samples.size() / kTwinPart, kLeastTwin, kMostTwin), values));
+  by_rank_ns_ = std::move(kept);
+  send_order(Act::kStage, size_index, 0);
+  RG_TRY_OK(stage(clock, size_index, false));
+  GpuPath found = gpu_path_of({.message_bytes = share_of(size_index).bytes,
+                               .direct_ns = message_ns(direct.samples, size_index),
+                               .staged_ns = message_ns(values, size_index),
+                               .copy_ns = copy_ns_});
+  path_facts_["gpu_path_observed"] = std::move(found.observed);
+  path_facts_["gpu_path_evidence"] = std::move(found.evidence);
+  return {};
+}
+
+}  // namespace railgauge::mpi

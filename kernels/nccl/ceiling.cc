@@ -1,0 +1,38 @@
+// Information bounds of the collectives.
+#include "kernels/nccl/ceiling.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+namespace railgauge::nccl {
+
+// The bus factor of nccl-tests is this share for every operation but all_reduce, whose 2(n-1)/n
+// counts both phases of an algorithm without help from switches.
+double least_share(const Operation& operation, std::uint32_t ranks, std::uint32_t root) {
+  if (ranks < 2) return 0;
+  if (operation.rooted && operation.shared_out && root != 0) return 1.0 / ranks;
+  return std::min(1.0, operation.bus_factor(ranks));
+}
+
+std::optional<gpu::Ceiling> algbw_ceiling(const Operation& operation, std::uint32_t ranks,
+                                          std::uint32_t root, const gpu::PeerParts& rank0) {
+  const double share = least_share(operation, ranks, root);
+  if (share <= 0) return std::nullopt;
+  auto ceiling = gpu::peer_ceiling(std::array{rank0});
+  if (ceiling) ceiling->bytes_per_second /= share;
+  return ceiling;
+}
+
+Status check_links(const Operation& operation, const std::optional<gpu::Ceiling>& ceiling,
+                   Point& point) {
+  if (!ceiling || point.metric() != "algbw_bytes_per_second") return {};
+  auto& facts = *point.mutable_facts();
+  facts["ceiling_bytes_per_second"] = fmt::format("{:.4g}", ceiling->bytes_per_second);
+  facts["ceiling_of"] = "rank 0: " + ceiling->words;
+  facts["share_of_ceiling"] = fmt::format("{:.3f}", point.median() / ceiling->bytes_per_second);
+  return gpu::check_ceiling(operation.name, ceiling, point.median());
+}
+
+}  // namespace railgauge::nccl

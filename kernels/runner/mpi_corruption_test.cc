@@ -1,0 +1,175 @@
+// Every MPI kernel with data on real ranks whose MPI corrupts, drops, repeats or swaps one message
+// of 100,000 at one rank (kernels/mpi/testing/faulty_mpi.cc): the task fails and names message and
+// fault. The short check has one of 1,000 in windows and one of 200 else, since ranks that share a
+// core with others are slow. One program for each MPI (RAILGAUGE_TEST_MPI).
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+
+#include "kernels/core/base/outcome.h"
+#include "kernels/runner/testing/process.h"
+#include "kernels/testing/contract.h"
+#include "kernels/testing/corruption.h"
+
+namespace railgauge {
+namespace {
+
+using ::testing::HasSubstr;
+using testing_process::Ended;
+using testing_process::Process;
+using testing_process::program;
+using Words = std::vector<std::string>;
+
+const std::string kMpi = RAILGAUGE_TEST_MPI;
+constexpr std::uint64_t kBytes = 64;
+
+// On this host, over shared memory and loopback; UCX would look for NICs.
+Ended launch(const std::string& kernel, const Words& more, const Words& environment) {
+  Words words{program("railgauge-runner"),
+              kernel,
+              "--mpi",
+              kMpi,
+              "--ranks",
+              "2",
+              "--format",
+              "json",
+              "--sizes",
+              fmt::format("{}", kBytes),
+              "--iterations",
+              "5"};
+  words.insert(words.end(), more.begin(), more.end());
+  Words all{"UCX_TLS=posix,sysv,cma,tcp,self", "UCX_WARN_UNUSED_ENV_VARS=n"};
+  all.insert(all.end(), environment.begin(), environment.end());
+  return Process(words, false, all).wait();
+}
+
+// Where messages suffer: a rank that receives, or the one that puts.
+struct Case {
+  const char* kernel;
+  int faulty_rank;
+  bool windowed = false;  // a late message still comes, in another one's place
+};
+void PrintTo(const Case& one, std::ostream* out) { *out << one.kernel; }
+
+// More than the timed calls' messages, which are no proof's.
+std::uint64_t every_how_many(const Case& one) {
+  if (full_check()) return 100'000;
+  return one.windowed ? 1'000 : 200;
+}
+
+// The number of the first wrong message; the timed calls before the proof count too.
+std::uint64_t wrong_message(const std::string& reason) {
+  constexpr std::string_view kWord = ": message ";
+  const std::size_t at = reason.find(kWord);
+  return at == std::string::npos ? 0 : std::stoull(reason.substr(at + kWord.size()));
+}
+std::uint64_t most_timed(const Case& one) { return one.windowed ? 400 : 20; }
+
+// One of each manner: a ping-pong, a window, a put, a reduction.
+bool is_in_short_check(std::string_view kernel) {
+  constexpr std::array kShort{"mpi.lat", "mpi.bw", "mpi.put_lat", "mpi.all_reduce"};
+  return std::ranges::find(kShort, kernel) != kShort.end();
+}
+
+constexpr std::array kFaults{"none", "corrupt", "dropped", "repeated", "swapped"};
+
+class MpiCorruption : public ::testing::TestWithParam<std::tuple<Case, const char*>> {};
+
+TEST_P(MpiCorruption, OfOneMessageOfManyFailsTheTaskAndIsNamed) {
+  const auto& [one, fault] = GetParam();
+  if (!full_check() && !is_in_short_check(one.kernel)) GTEST_SKIP() << "in the full check";
+  const std::uint64_t every = every_how_many(one);
+  const bool faulty = std::string(fault) != "none";
+  Words environment;
+  if (faulty)
+    environment = {std::string("LD_PRELOAD=") + RAILGAUGE_FAULTY_MPI,
+                   fmt::format("RAILGAUGE_FAULT={}", fault),
+                   fmt::format("RAILGAUGE_FAULT_RANK={}", one.faulty_rank),
+                   fmt::format("RAILGAUGE_FAULT_BYTES={}", kBytes),
+                   fmt::format("RAILGAUGE_FAULT_EVERY={}", every)};
+  const char* time = faulty ? "25s" : full_check() ? "2s" : "100ms";
+  Words parameters{"--proof-time", time};
+  // A window of many places: with one buffer a proof's window has one message.
+  if (one.windowed && !std::string_view(one.kernel).starts_with("mpi.put") &&
+      !std::string_view(one.kernel).starts_with("mpi.get"))
+    parameters.insert(parameters.end(), {"--buffers", "each"});
+  const Ended ended = launch(one.kernel, parameters, environment);
+  RunnerReport report;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(ended.out, &report).ok())
+      << ended.out << ended.err;
+  std::string proved = "0";
+  if (report.points_size() != 0) proved = report.points(0).facts().at("proved_messages");
+  print_corruption(kMpi + " " + one.kernel, fault, faulty ? every : 0, report.outcome(), proved);
+  if (!faulty) {
+    ASSERT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
+    EXPECT_GT(std::stoull(proved), 0U);
+    EXPECT_GE(std::stoull(report.points(0).facts().at("proved_bytes")), kBytes);
+    return;
+  }
+  EXPECT_EQ(ended.exit_code, kExitFailed) << ended.err << ended.out;
+  EXPECT_EQ(report.outcome(), "failed");
+  EXPECT_EQ(report.points_size(), 0);
+  const std::string reason = report.reason();
+  EXPECT_THAT(reason, ::testing::ContainsRegex(": message [0-9]+ of 64, slot [0-9]+: "));
+  EXPECT_LT(wrong_message(reason), every) << reason;
+  EXPECT_GE(wrong_message(reason) + most_timed(one), every) << reason;
+  EXPECT_THAT(reason, HasSubstr(", expected "));
+  // Its place is empty when it is looked at, unless a window's other messages have come too.
+  const std::string words = std::string(fault) != "swapped" ? fault
+                            : one.windowed                  ? "out of order"
+                                                            : "dropped";
+  EXPECT_THAT(reason, ::testing::EndsWith(words));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Catalog, MpiCorruption,
+    ::testing::Combine(::testing::Values(Case{"mpi.lat", 1}, Case{"mpi.bw", 1, true},
+                                         Case{"mpi.bibw", 0, true}, Case{"mpi.rate", 1, true},
+                                         Case{"mpi.put_lat", 0}, Case{"mpi.get_lat", 0},
+                                         Case{"mpi.put_bw", 0, true}, Case{"mpi.get_bw", 0, true},
+                                         Case{"mpi.broadcast", 1}, Case{"mpi.reduce", 0},
+                                         Case{"mpi.all_reduce", 1}, Case{"mpi.all_gather", 1},
+                                         Case{"mpi.reduce_scatter", 1}, Case{"mpi.all_to_all", 1}),
+                       ::testing::ValuesIn(kFaults)),
+    [](const auto& chosen) {
+      return std::string(std::get<0>(chosen.param).kernel).substr(4) + "_" +
+             std::get<1>(chosen.param);
+    });
+
+TEST(MpiProof, HasAllItsMessagesWhereItHasTheTime) {
+  if (!full_check()) GTEST_SKIP() << "takes long where ranks share a core with others";
+  const Ended ended = launch("mpi.bw", {"--proof-time", "25s"}, {});
+  ASSERT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
+  RunnerReport report;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(ended.out, &report).ok());
+  const auto& facts = report.points(0).facts();
+  EXPECT_GE(std::stoull(facts.at("proved_messages")), 500'000U);
+  EXPECT_EQ(std::stoull(facts.at("proved_bytes")),
+            kBytes * std::stoull(facts.at("proved_messages")));
+}
+
+TEST(MpiProof, OfABarrierIsNone) {
+  Words words{program("railgauge-runner"),
+              "mpi.barrier",
+              "--mpi",
+              kMpi,
+              "--ranks",
+              "2",
+              "--format",
+              "json",
+              "--iterations",
+              "5"};
+  const Ended ended = Process(words, false, {"UCX_TLS=posix,sysv,cma,tcp,self"}).wait();
+  ASSERT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
+  EXPECT_THAT(ended.out, HasSubstr("none: no message has a byte"));
+}
+
+}  // namespace
+}  // namespace railgauge
