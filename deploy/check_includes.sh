@@ -72,6 +72,11 @@ agent/preflight/rules: =core controller/api agent/inventory/facts
 agent/preflight/checks: =core controller/api agent/inventory/facts agent/preflight/rules agent/watch
 agent/preflight/probe: =core controller/api agent/inventory/facts agent/node_facts agent/os agent/preflight/rules agent/tasks
 agent/preflight: =core controller/api agent/inventory agent/inventory/facts agent/os agent/preflight/checks agent/preflight/probe agent/preflight/rules
+agent/fleet/scenario: =core controller/plan/suite controller/plan/topology
+agent/fleet/model: =core agent/fleet/scenario
+agent/fleet/node: =core controller/api agent/fleet/model agent/fleet/scenario agent/inventory agent/inventory/facts agent/preflight agent/preflight/rules
+agent/fleet/agents: =core controller/api agent/fleet/model agent/fleet/node agent/fleet/scenario agent/link
+agent/fleet: =core controller/api controller/log agent/fleet/* agent/tasks
 agent: =core kernels/dl controller/api controller/http controller/log controller/metric controller/trust agent/busy agent/inventory agent/inventory/facts agent/link agent/os agent/preflight agent/preflight/probe agent/tasks agent/watch
 controller/metric: =core
 controller/api: =core
@@ -130,19 +135,19 @@ dlfcn.h: kernels/dl kernels/fakes kernels/core/base
 spawn.h: kernels/core/base
 sqlite3.h: controller/store/* agent/link agent/inventory/sources kernels/fakes
 mpi.h: kernels/mpi/binding
-grpc: agent/busy agent/link controller controller/fleet controller/listen controller/rpc controller/cli controller/cli/* controller/api
+grpc: agent/busy agent/fleet agent/link controller controller/fleet controller/listen controller/rpc controller/cli controller/cli/* controller/api
 yaml-cpp: controller/plan/suite controller/http
 crypt.h: controller/http
 prometheus/: agent controller/metric controller/exporter
 httplib.h: controller/http
 openssl/: controller/http controller/trust controller/trust/*
 date/tz.h: controller/schedule
-CLI/: agent controller controller/cli controller/cli/* kernels/runner
+CLI/: agent agent/fleet controller controller/cli controller/cli/* kernels/runner
 spdlog/: agent agent/* controller controller/audit controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/relay controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
 '
-# Rooms that judge. Their code reads no clock, file, socket, random number or other state of the process (std::lgamma
+# Rooms that judge, and the modelled fabric. Their code reads no clock, file, socket, random number or other state of the process (std::lgamma
 # writes `signgam`).
-pure='controller/stats controller/detect controller/localise controller/localise/retest controller/verdict controller/run controller/plan/rounds'
+pure='controller/stats controller/detect controller/localise controller/localise/retest controller/verdict controller/run controller/plan/rounds agent/fleet/model agent/fleet/agents'
 impure='_clock|[^_a-z]time\(|random_device|std::rand|srand\(|std::lgamma|getenv|std::[io]?fstream|thread_local'
 impure+='|#include <(chrono|ctime|fstream|iostream|thread|mutex|unistd\.h|sys/[a-z]*\.h)>'
 

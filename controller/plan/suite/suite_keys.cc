@@ -332,6 +332,8 @@ std::optional<double> read_choice(const YamlValue& value, std::span<const Choice
   return std::nullopt;
 }
 
+double most_seconds(const SuiteKey& row) { return row.most > 0 ? row.most : kMaxSuiteSeconds; }
+
 // The figure of a text within the bounds of the row; absent where it is none. Booleans are 0 or 1,
 // durations seconds.
 std::optional<double> figure_of(std::string_view text, const SuiteKey& row) {
@@ -348,7 +350,7 @@ std::optional<double> figure_of(std::string_view text, const SuiteKey& row) {
   }
   if (row.kind == ValueKind::kDuration) {
     const auto ns = parse_duration_ns(text);
-    return ns && *ns <= kMaxSuiteSeconds * 1e9 ? std::optional(*ns / 1e9) : std::nullopt;
+    return ns && *ns <= most_seconds(row) * 1e9 ? std::optional(*ns / 1e9) : std::nullopt;
   }
   return text == "true" || text == "false" ? std::optional(text == "true" ? 1.0 : 0.0)
                                            : std::nullopt;
@@ -370,7 +372,7 @@ std::optional<double> read_scalar(const YamlValue& value, const SuiteKey& row) {
       break;
     case ValueKind::kDuration:
       wanted = "a duration, as in 90s or 5min";
-      bounds = fmt::format(", at most {}", canonical_duration(kMaxSuiteSeconds * 1e9));
+      bounds = fmt::format(", at most {}", canonical_duration(most_seconds(row) * 1e9));
       break;
     case ValueKind::kBoolean:
       break;

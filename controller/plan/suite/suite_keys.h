@@ -35,7 +35,7 @@ enum class ValueKind {
   kCount,
   // A number from `least` to `most`.
   kNumber,
-  // A duration with its unit (90s, 5min) or 0.
+  // A duration with its unit (90s, 5min) or 0, at most `most` seconds.
   kDuration,
   // The word true or false.
   kBoolean,
@@ -77,10 +77,12 @@ struct SuiteKey {
   ValueKind kind = ValueKind::kOther;
   // Lower bound of kCount and kNumber.
   double least = 0;
-  // Upper bound of kCount and kNumber, bytes of kText, elements of kList; 0: not stated here.
+  // Upper bound of kCount and kNumber, seconds of kDuration (0: kMaxSuiteSeconds), bytes of kText,
+  // elements of kList; 0: not stated here.
   double most = 0;
   // Words of kChoice.
   std::vector<ChoiceWord> words{};
+  // The definition of kMapping and kList; words of the page for the value of kOther.
   std::string of{};
   // Members of a JSON schema object, for kOther.
   std::string schema{};
@@ -88,6 +90,8 @@ struct SuiteKey {
   std::string help{};
   // Set only for kCount, kNumber, kDuration, kBoolean and kChoice.
   KeyField field{};
+  // The default in the schema and the page, for a row without a field; "": none is shown.
+  std::string shown_default{};
 };
 
 // The rows of one mapping. `name` is the name of the mapping's definition in the schema.
@@ -120,6 +124,20 @@ extern const KeyTable kPlacementKeys;
 extern const KeyTable kLimitKeys;
 // Returns all tables in the order of the schema and the page.
 std::vector<const KeyTable*> all_key_tables();
+
+// The texts around the tables of one language.
+struct SchemaHead {
+  std::string title{};
+  std::string description{};
+  // The name of the table of the whole document.
+  std::string root{};
+  // Definitions beside the tables, each a line of JSON without its comma.
+  std::vector<std::string> definitions{};
+};
+// Renders a JSON Schema, draft 2020-12, one line for each key.
+std::string schema_of(const SchemaHead& head, std::span<const KeyTable* const> tables);
+// Renders Markdown: `head`, then a section with a table for each of `tables`.
+std::string key_page(std::string head, std::span<const KeyTable* const> tables);
 
 // Renders the text of suites/schema.json: JSON Schema, draft 2020-12, one line for each key.
 std::string suite_schema();

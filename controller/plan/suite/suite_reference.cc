@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "kernels/core/text/units.h"
+
 namespace railgauge::plan {
 namespace {
 
@@ -81,7 +83,7 @@ std::string value_words(const SuiteKey& key) {
     case ValueKind::kList:
       return fmt::format("list of `{}`", key.of);
     case ValueKind::kOther:
-      return "see schema";
+      return key.of.empty() ? "see schema" : key.of;
   }
   return "";
 }
@@ -108,7 +110,7 @@ std::string default_of(const KeyTable& table, const SuiteKey& key) {
   return std::visit(
       [&]<class Field>(Field field) -> std::string {
         if constexpr (std::is_same_v<Field, std::monostate>) {
-          return "";
+          return key.shown_default;
         } else {
           return default_text(key, field);
         }
@@ -120,8 +122,11 @@ std::string default_of(const KeyTable& table, const SuiteKey& key) {
 std::string table_schema(const KeyTable& table) {
   std::vector<std::string> properties;
   for (const SuiteKey& key : table.keys) {
-    const std::string value = default_of(table, key);
-    const bool is_text = key.kind == ValueKind::kDuration || key.kind == ValueKind::kChoice;
+    const bool is_text = key.kind != ValueKind::kCount && key.kind != ValueKind::kNumber &&
+                         key.kind != ValueKind::kBoolean;
+    std::string value = default_of(table, key);
+    // A default in words is for the page alone.
+    if (key.kind == ValueKind::kCount && !parse_number(value)) value.clear();
     const char* quote = is_text ? "\"" : "";
     properties.push_back(
         fmt::format("        \"{}\": {{{}{}{}}}", key.name, value_schema(key),
@@ -142,31 +147,27 @@ std::string table_schema(const KeyTable& table) {
 
 }  // namespace
 
-std::string suite_schema() {
-  std::vector<std::string> definitions{
-      R"(    "word": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"})",
-      R"(    "duration": {"type": ["string", "number"], "description": "90s, 5min, 0"})",
-      R"(    "value": {"type": ["string", "number", "boolean", "array"]})"};
-  for (const KeyTable* table : all_key_tables()) definitions.push_back(table_schema(*table));
+std::string schema_of(const SchemaHead& head, std::span<const KeyTable* const> tables) {
+  std::vector<std::string> definitions;
+  for (const std::string& line : head.definitions) definitions.push_back("    " + line);
+  for (const KeyTable* table : tables) definitions.push_back(table_schema(*table));
   return fmt::format(R"({{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
-  "title": "Railgauge suite, version {}",
-  "description": "Kernels, placements and strictness of a run. For editors; `railgauge suites check` knows the kernels too. deploy/docs/reference/suite-keys.md lists every key.",
-  "$ref": "#/$defs/suite",
+  "title": "{}",
+  "description": "{}",
+  {},
   "$defs": {{
 {}
   }}
 }}
 )",
-                     kSuiteVersion, fmt::join(definitions, ",\n"));
+                     head.title, head.description, reference_to(head.root),
+                     fmt::join(definitions, ",\n"));
 }
 
-std::string suite_key_page() {
-  std::string page =
-      "# Suite keys\n\nRendered from the table in `controller/plan/suite/suite_keys.cc`; a test "
-      "compares the two.\n`suites/README.md` has an example and the rules that need more than a "
-      "line.\n";
-  for (const KeyTable* table : all_key_tables()) {
+std::string key_page(std::string head, std::span<const KeyTable* const> tables) {
+  std::string page = std::move(head);
+  for (const KeyTable* table : tables) {
     page += fmt::format("\n## {}\n\n", table->name);
     if (!table->help.empty()) page += table->help + ".\n\n";
     page += "| key | required | value | default | meaning |\n|---|---|---|---|---|\n";
@@ -175,6 +176,28 @@ std::string suite_key_page() {
                           value_words(key), default_of(*table, key), key.help);
   }
   return page;
+}
+
+std::string suite_schema() {
+  const SchemaHead head{
+      .title = fmt::format("Railgauge suite, version {}", kSuiteVersion),
+      .description =
+          "Kernels, placements and strictness of a run. For editors; `railgauge suites check` "
+          "knows the kernels too. deploy/docs/reference/suite-keys.md lists every key.",
+      .root = "suite",
+      .definitions = {
+          R"("word": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"})",
+          R"("duration": {"type": ["string", "number"], "description": "90s, 5min, 0"})",
+          R"("value": {"type": ["string", "number", "boolean", "array"]})"}};
+  return schema_of(head, all_key_tables());
+}
+
+std::string suite_key_page() {
+  return key_page(
+      "# Suite keys\n\nRendered from the table in `controller/plan/suite/suite_keys.cc`; a test "
+      "compares the two.\n`suites/README.md` has an example and the rules that need more than a "
+      "line.\n",
+      all_key_tables());
 }
 
 }  // namespace railgauge::plan

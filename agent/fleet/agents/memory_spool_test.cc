@@ -1,0 +1,46 @@
+// The spool in memory: ids without gaps, and what stays for how long.
+#include "agent/fleet/agents/memory_spool.h"
+
+#include <gtest/gtest.h>
+
+namespace railgauge::fleet {
+namespace {
+
+std::vector<Record> numbered(std::uint32_t first, std::uint32_t count) {
+  std::vector<Record> out(count);
+  for (std::uint32_t i = 0; i < count; ++i) out[i].mutable_key()->set_sequence(first + i);
+  return out;
+}
+
+TEST(MemorySpool, KeepsWhatIsNotAcknowledgedInOrder) {
+  MemorySpool spool;
+  spool.append(numbered(0, 5));
+  spool.acknowledge(2);
+  EXPECT_EQ(spool.waiting(), 3U);
+  const auto read = spool.read(2, 2);
+  ASSERT_EQ(read.size(), 2U);
+  EXPECT_EQ(read[0].spool_id(), 3U);
+  EXPECT_EQ(read[1].record().key().sequence(), 3U);
+}
+
+TEST(MemorySpool, AnAcknowledgementNeverFallsAndNeverPassesTheLastRecord) {
+  MemorySpool spool;
+  spool.append(numbered(0, 5));
+  spool.acknowledge(99);
+  spool.acknowledge(2);
+  EXPECT_EQ(spool.acknowledged(), 5U);
+  spool.append(numbered(5, 1));
+  EXPECT_EQ(spool.last_id(), 6U);
+  EXPECT_EQ(spool.waiting(), 1U);
+}
+
+TEST(MemorySpool, AcknowledgedRecordsStayAWhileForARestoredController) {
+  MemorySpool spool;
+  spool.append(numbered(0, 200));
+  spool.acknowledge(200);
+  EXPECT_EQ(spool.read(0, 1'000).size(), MemorySpool::kMaxKept);
+  EXPECT_EQ(spool.read(0, 1'000).back().spool_id(), 200U);
+}
+
+}  // namespace
+}  // namespace railgauge::fleet

@@ -1,0 +1,194 @@
+#include "agent/fleet/fleet.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <spdlog/spdlog.h>
+
+#include "controller/api/contract.h"
+
+namespace railgauge::fleet {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr Nanoseconds kSecond = 1'000'000'000;
+constexpr Nanoseconds kFarewellNs = 5 * kSecond;
+// Agents tick when due, rounded up: thousands share a wake-up.
+constexpr Nanoseconds kGrainNs = 5'000'000;
+
+}  // namespace
+
+Result<std::unique_ptr<Fleet>> Fleet::open(FleetOptions options, Scenario scenario,
+                                           std::vector<KernelInfo> kernels) {
+  auto inbox = RG_TRY(Inbox::open());
+  return std::unique_ptr<Fleet>(
+      new Fleet(std::move(options), std::move(scenario), std::move(kernels), std::move(inbox)));
+}
+
+Fleet::Fleet(FleetOptions options, Scenario scenario, std::vector<KernelInfo> kernels,
+             std::unique_ptr<Inbox> inbox)
+    : options_(std::move(options)),
+      fabric_(std::move(scenario)),
+      kernels_(std::move(kernels)),
+      board_(fabric_),
+      inbox_(std::move(inbox)),
+      started_(steady_clock::now()) {
+  const std::uint32_t count = fabric_.scenario().fabric.nodes;
+  nodes_.reserve(count);
+  for (std::uint32_t node = 0; node < count; ++node) {
+    nodes_.push_back({.agent = ModelledAgent(board_, kernels_, node, options_.at_ns)});
+    schedule(node, options_.at_ns);
+  }
+}
+
+void Fleet::schedule(std::uint32_t index, Nanoseconds time) {
+  if (time >= nodes_[index].due_ns) return;
+  nodes_[index].due_ns = time;
+  due_.emplace(time, index);
+}
+
+Fleet::~Fleet() { hang_up_all(); }
+
+Nanoseconds Fleet::now() const {
+  return options_.at_ns +
+         std::chrono::duration_cast<std::chrono::nanoseconds>(steady_clock::now() - started_)
+             .count();
+}
+
+void Fleet::run(int stop_fd, const std::function<void(const FleetCounts&)>& report) {
+  FleetCounts reported;
+  Nanoseconds report_at = now();
+  for (;;) {
+    const bool has_news = !(counts_ == reported);
+    wait(stop_fd, std::min(due_.top().first, has_news ? report_at : kForever - kGrainNs));
+    pollfd stop{stop_fd, POLLIN, 0};
+    if (::poll(&stop, 1, 0) > 0) break;
+    take_events();
+    tick_due();
+    dial();
+    if (now() < report_at || counts_ == reported) continue;
+    report(counts_);
+    reported = counts_;
+    report_at = now() + kSecond;
+  }
+  hang_up_all();
+}
+
+void Fleet::wait(int stop_fd, Nanoseconds until) const {
+  std::array<pollfd, 2> set{pollfd{inbox_->fd(), POLLIN, 0}, pollfd{stop_fd, POLLIN, 0}};
+  const double left_ms = static_cast<double>(until + kGrainNs - now()) / 1e6;
+  ::poll(set.data(), set.size(), static_cast<int>(std::ceil(std::clamp(left_ms, 0.0, 1e3))));
+}
+
+void Fleet::take_events() {
+  for (StreamEvent& event : inbox_->take()) {
+    Node& node = nodes_[event.agent];
+    if (node.stream == nullptr || node.stream->number() != event.stream) continue;
+    if (event.kind == StreamEvent::Kind::kMessage) {
+      take_message(node, std::move(event.message));
+      continue;
+    }
+    if (node.agent.is_attached()) --counts_.attached;
+    spdlog::debug("{}: {}", node_name(fabric_.scenario().fabric, event.agent), event.reason);
+    end_dial(node);
+    node.stream.reset();
+    obey(event.agent, node.agent.lost(std::exchange(node.is_refused, false), now()));
+  }
+}
+
+void Fleet::take_message(Node& node, api::ControllerMessage message) {
+  const auto index = static_cast<std::uint32_t>(&node - nodes_.data());
+  const bool was_attached = node.agent.is_attached();
+  if (message.has_refused()) {
+    spdlog::error("{} is refused: {}", node_name(fabric_.scenario().fabric, index),
+                  message.refused().reason());
+    node.is_refused = message.refused().permanent();
+    node.stream->hang_up();
+  } else if (message.has_welcome()) {
+    end_dial(node);
+    obey(index, node.agent.attached(message.welcome(), now()));
+    if (!was_attached && node.agent.is_attached()) ++counts_.attached;
+  } else {
+    if (message.has_go()) ++counts_.tasks;
+    obey(index, node.agent.received(message, now()));
+  }
+  if (node.stream) node.stream->read_next();
+}
+
+void Fleet::tick_due() {
+  const Nanoseconds time = now();
+  while (!due_.empty() && due_.top().first <= time) {
+    const auto [due_ns, index] = due_.top();
+    due_.pop();
+    Node& node = nodes_[index];
+    if (due_ns != node.due_ns) continue;
+    node.due_ns = kForever;
+    const bool was_attached = node.agent.is_attached();
+    obey(index, node.agent.tick(time));
+    if (was_attached && !node.agent.is_attached()) --counts_.attached;
+    const bool is_silent =
+        node.is_dialling &&
+        time - node.dialled_ns > static_cast<Nanoseconds>(options_.welcome_seconds * kNsPerSecond);
+    if (is_silent) node.stream->hang_up();
+    schedule(index, std::max(node.agent.next_tick(), time + kGrainNs));
+  }
+}
+
+void Fleet::obey(std::uint32_t index, AgentOrders orders) {
+  Node& node = nodes_[index];
+  if (node.stream)
+    for (api::AgentMessage& message : orders.send)
+      if (!node.stream->send(std::move(message)))
+        spdlog::warn("{}: a message is dropped: the stream's queue is full",
+                     node_name(fabric_.scenario().fabric, index));
+  if (orders.hang_up && node.stream) node.stream->hang_up();
+  if (orders.dial) to_dial_.push(index);
+  schedule(index, node.agent.next_tick());
+}
+
+void Fleet::dial() {
+  while (!to_dial_.empty() && counts_.dialling < options_.dials) {
+    dial_one(to_dial_.front());
+    to_dial_.pop();
+  }
+}
+
+// The stream before may still end; the agent dials again then.
+void Fleet::dial_one(std::uint32_t index) {
+  Node& node = nodes_[index];
+  if (node.stream) return;
+  api::Hello hello = node.agent.hello(now());
+  *hello.mutable_contract() = api::to_message(api::kContract);
+  node.is_dialling = true;
+  node.dialled_ns = now();
+  ++counts_.dialling;
+  node.stream =
+      std::make_unique<FleetStream>(options_.stream, index, ++streams_, std::move(hello), *inbox_);
+}
+
+void Fleet::end_dial(Node& node) {
+  if (std::exchange(node.is_dialling, false)) --counts_.dialling;
+}
+
+// gRPC's callbacks use a stream until its end was reported.
+void Fleet::hang_up_all() {
+  const auto any = [this] {
+    return std::ranges::any_of(nodes_, [](const Node& node) { return node.stream != nullptr; });
+  };
+  for (Node& node : nodes_)
+    if (node.stream) node.stream->hang_up();
+  const Nanoseconds begin = now();
+  while (any() && now() - begin < kFarewellNs) {
+    wait(-1, now() + kGrainNs);
+    for (const StreamEvent& event : inbox_->take())
+      if (event.kind == StreamEvent::Kind::kEnded) nodes_[event.agent].stream.reset();
+  }
+  for (Node& node : nodes_)
+    if (node.stream) static_cast<void>(node.stream.release());
+}
+
+}  // namespace railgauge::fleet

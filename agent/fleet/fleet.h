@@ -1,0 +1,92 @@
+// All agents of a scenario in one process, each with a stream of its own to the controller. One
+// thread has all agents; gRPC's threads move bytes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/fleet/agents/modelled_agent.h"
+#include "agent/fleet/fleet_stream.h"
+#include "agent/fleet/scenario/scenario.h"
+
+namespace railgauge::fleet {
+
+struct FleetOptions {
+  StreamOptions stream{};
+  // Time of the scenario at the start.
+  Nanoseconds at_ns = 0;
+  // Most agents that dial at once.
+  std::uint32_t dials = 256;
+  double welcome_seconds = 30;
+};
+
+// Counts of the fleet, for its log.
+struct FleetCounts {
+  std::uint32_t attached = 0;
+  std::uint32_t dialling = 0;
+  std::uint64_t tasks = 0;
+  bool operator==(const FleetCounts&) const = default;
+};
+
+// Not thread safe: create it and run it on one thread.
+class Fleet {
+ public:
+  // kResourceExhausted: no descriptor is left.
+  static Result<std::unique_ptr<Fleet>> open(FleetOptions options, Scenario scenario,
+                                             std::vector<KernelInfo> kernels);
+  ~Fleet();
+
+  // Runs until `stop_fd` is readable; then every stream ends. Calls `report` when counts changed,
+  // at most once a second.
+  void run(int stop_fd, const std::function<void(const FleetCounts&)>& report);
+
+ private:
+  struct Node {
+    ModelledAgent agent;
+    std::unique_ptr<FleetStream> stream{};
+    bool is_dialling = false;
+    bool is_refused = false;
+    Nanoseconds dialled_ns = 0;
+    // The entry of `due_` that counts; others of this agent are stale.
+    Nanoseconds due_ns = kForever;
+  };
+  // An agent by the time of its next tick.
+  using Due = std::pair<Nanoseconds, std::uint32_t>;
+
+  Fleet(FleetOptions options, Scenario scenario, std::vector<KernelInfo> kernels,
+        std::unique_ptr<Inbox> inbox);
+  // The scenario's time.
+  [[nodiscard]] Nanoseconds now() const;
+  void wait(int stop_fd, Nanoseconds until) const;
+  void take_events();
+  void take_message(Node& node, api::ControllerMessage message);
+  void tick_due();
+  void obey(std::uint32_t node, AgentOrders orders);
+  // Queues the agent's next tick, unless an earlier one is queued.
+  void schedule(std::uint32_t node, Nanoseconds time);
+  // Dials for agents that wait, within the bound.
+  void dial();
+  void dial_one(std::uint32_t node);
+  void end_dial(Node& node);
+  void hang_up_all();
+
+  FleetOptions options_;
+  ModelledFabric fabric_;
+  std::vector<KernelInfo> kernels_;
+  TaskBoard board_;
+  std::unique_ptr<Inbox> inbox_;
+  std::vector<Node> nodes_;
+  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+  std::queue<std::uint32_t> to_dial_;
+  std::uint64_t streams_ = 0;
+  FleetCounts counts_;
+  std::chrono::steady_clock::time_point started_;
+};
+
+}  // namespace railgauge::fleet

@@ -1,0 +1,170 @@
+// railgauge-fleet: wiring and signals.
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <CLI/CLI.hpp>
+
+#include "agent/fleet/fleet.h"
+#include "agent/tasks/kernel_list.h"
+#include "controller/log/log.h"
+#include "kernels/core/base/exhaustion.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
+
+namespace railgauge::fleet {
+namespace {
+
+constexpr double kListSeconds = 20;
+// A stream takes one descriptor, and a dial another one for a moment.
+constexpr std::uint64_t kSpareDescriptors = 256;
+
+struct Settings {
+  std::string controller;
+  bool insecure = false;
+  std::string scenario;
+  std::uint32_t nodes = 0;
+  std::string runner;
+  std::string at = "0";
+  std::uint32_t dials = 256;
+  std::string log_level = "info";
+};
+
+std::string beside_this(const char* program) {
+  std::error_code ignored;
+  return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / program)
+      .string();
+}
+
+void declare(CLI::App& app, Settings& settings) {
+  settings.runner = beside_this("railgauge-runner");
+  app.add_option("--controller", settings.controller, "HOST:PORT or unix:/path");
+  app.add_flag("--insecure", settings.insecure,
+               "plain TCP, where nobody else can reach the controller");
+  auto* const scenario = app.add_option("--scenario", settings.scenario,
+                                        "file, as deploy/docs/reference/scenarios.md has it");
+  app.add_option("--nodes", settings.nodes, "healthy nodes in place of a scenario")
+      ->check(CLI::Range(1U, kMaxNodes))
+      ->excludes(scenario);
+  app.add_option("--runner", settings.runner, "railgauge-runner, whose kernels the nodes declare");
+  app.add_option("--at", settings.at, "time of the scenario at the start, as 36h");
+  app.add_option("--dials", settings.dials, "most agents that dial at once")
+      ->check(CLI::Range(1U, kMaxNodes));
+  app.add_option("--log-level", settings.log_level, "trace, debug, info, warn or error");
+}
+
+// Some noise, so that a fabric of --nodes looks like one.
+Result<Scenario> scenario_of(const Settings& settings) {
+  if (!settings.scenario.empty()) return read_scenario_file(settings.scenario);
+  if (settings.nodes == 0)
+    return invalid("neither --scenario nor --nodes is given; --nodes 16 is a healthy fabric");
+  return read_scenario(fmt::format("version: 1\nmetadata: {{name: healthy}}\n"
+                                   "fabric: {{nodes: {}}}\n"
+                                   "noise: [{{kind: gaussian, size: 0.005}}]\n",
+                                   settings.nodes),
+                       "--nodes");
+}
+
+// The fleet has no certificates.
+Status check_controller(const Settings& settings) {
+  if (settings.controller.empty())
+    return invalid("no controller is given; use --controller unix:/path or HOST:PORT");
+  if (settings.insecure || settings.controller.starts_with("unix:")) return {};
+  return invalid("controller {}: TCP needs --insecure, where nobody else can reach it",
+                 settings.controller);
+}
+
+// Each agent has a connection of its own.
+Status raise_descriptors(std::uint32_t nodes) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
+  const std::uint64_t wanted = nodes + kSpareDescriptors;
+  if (limit.rlim_cur >= wanted) return {};
+  if (limit.rlim_max < wanted)
+    return fail(Code::kResourceExhausted,
+                "{} nodes need {} descriptors, the limit is {}; raise it by ulimit -Hn", nodes,
+                wanted, limit.rlim_max);
+  limit.rlim_cur = wanted;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  return {};
+}
+
+int complain(const Error& error) {
+  std::fprintf(stderr, "railgauge-fleet: %s\n", printable(error.message).c_str());
+  return error.code == Code::kInvalidArgument ? kExitUsage : kExitInvalid;
+}
+
+// Blocks signals in this thread and in all later ones; they are read from the descriptor.
+Fd catch_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  return Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+double unix_now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+Result<std::unique_ptr<Fleet>> open_fleet(const Settings& settings) {
+  RG_TRY_OK(check_controller(settings));
+  Scenario scenario = RG_TRY(scenario_of(settings));
+  RG_TRY_OK(raise_descriptors(scenario.fabric.nodes));
+  const double at_ns = RG_TRY(parse_duration_ns(settings.at));
+  KernelList list = RG_TRY(agent::list_kernels(settings.runner, kListSeconds));
+  // The controller's clock is the real one, so that the scenario's is moved to it.
+  scenario.begin_unix_seconds = unix_now() - at_ns / kNsPerSecond;
+  spdlog::info("{} modelled nodes, synthetic, dial {}", scenario.fabric.nodes, settings.controller);
+  return Fleet::open({.stream = {.controller = settings.controller},
+                      .at_ns = static_cast<Nanoseconds>(at_ns),
+                      .dials = settings.dials},
+                     std::move(scenario), {list.kernels().begin(), list.kernels().end()});
+}
+
+int run(const Settings& settings) {
+  end_when_exhausted("railgauge-fleet");
+  const Fd signals = catch_signals();
+  set_up_log("fleet", settings.log_level, "[%Y-%m-%d %H:%M:%S.%e] [%n] [%l] %*", false);
+  auto fleet = open_fleet(settings);
+  if (!fleet) return complain(fleet.error());
+  (*fleet)->run(signals.get(), [](const FleetCounts& counts) {
+    spdlog::info("{} attached, {} dial, {} ranks started", counts.attached, counts.dialling,
+                 counts.tasks);
+  });
+  signalfd_siginfo info{};
+  const bool interrupted = ::read(signals.get(), &info, sizeof(info)) == sizeof(info) &&
+                           info.ssi_signo == static_cast<std::uint32_t>(SIGINT);
+  return interrupted ? kExitInterrupted : kExitTerminated;
+}
+
+int main_of(int argc, char** argv) {
+  Settings settings;
+  CLI::App app("Plays the agents of a modelled fabric; all that they report is synthetic");
+  app.set_version_flag("--version", RAILGAUGE_VERSION);
+  declare(app, settings);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    return complain({Code::kInvalidArgument, error.what()});
+  }
+  return run(settings);
+}
+
+}  // namespace
+}  // namespace railgauge::fleet
+
+int main(int argc, char** argv) { return railgauge::fleet::main_of(argc, argv); }

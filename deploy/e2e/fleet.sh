@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Tests the whole service on a modelled fleet: real controller and CLI, 32 agents of railgauge-fleet in one process over
+# gRPC. Faults of a scenario are named by the localiser, stack changes and sick agents are seen. Figures are synthetic.
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+cat >"$work/pairs.yaml" <<'Y'
+version: 1
+metadata: {name: pairs, summary: "bandwidth of some pairs on all rails, both ways"}
+stages:
+  - kernel: verbs.write_bw
+    parameters: {sizes: 64KiB}
+    placement: {pairs: quick, matchings: 6, directions: both, rails: same, rails_together: true}
+Y
+# The leaves of the scenarios below.
+cat >"$work/leaves" <<'Y'
+sim[0001-0008] leaf=L0
+sim[0009-0016] leaf=L1
+sim[0017-0024] leaf=L2
+sim[0025-0032] leaf=L3
+Y
+cat >"$work/site.yaml" <<Y
+version: 1
+metadata: {name: modelled}
+defaults: {}
+topology: {source: labels, file: "$work/leaves"}
+Y
+readonly kHead='version: 1
+metadata: {name: test}
+seed: 5
+fabric: {nodes: 32, rails: 2, leaves: 4, spines: 4}
+classes: [{name: small, gpus: 2, nics: 2}]
+noise: [{kind: gaussian, size: 0.01}]'
+
+# play SCENARIO-LINES...: ends the fleet before and starts one that plays the scenario; waits until COUNT nodes attach.
+play() {
+  local count=$1; shift
+  if [ -e "$work/fleet.pid" ]; then kill -TERM "$(pid_of fleet)"; wait_for "the fleet ends" 15 eval '! alive fleet'; fi
+  printf '%s\n' "$kHead" "$@" >"$work/scenario.yaml"
+  "$bin/railgauge-fleet" --controller "unix:$socket" --scenario "$work/scenario.yaml" >>"$work/fleet.log" 2>&1 &
+  echo $! >"$work/fleet.pid"
+  wait_for "$count nodes attach" 60 attached "$count"
+}
+
+everything_is_marked_synthetic() {
+  play 32
+  cli run "$work/pairs.yaml" --all -o json >"$work/run.json"
+  jq -e '[.points[].point.synthetic] | length > 0 and all' "$work/run.json"
+  cli preflight sim0001 -o json >"$work/preflight.json" || true
+  jq -e '[.checks[].observed | startswith("synthetic: ")] | length > 10 and all' "$work/preflight.json"
+  cli nodes show sim0001 | grep synthetic
+}
+
+healthy_fabric_accuses_nobody() {
+  cli suspects -o json >"$work/suspects.json" || true
+  jq -e '[.suspects[] | select(.confirmed)] == []' "$work/suspects.json"
+}
+
+# is_named TEXT SCENARIO-LINES...: passes when the first confirmed suspect's words have the text, and is the only one.
+is_named() {
+  local text=$1; shift
+  play 32 "$@"
+  cli run "$work/pairs.yaml" --all >"$work/run.txt"
+  cli suspects >"$work/suspects.txt" || true
+  grep -E '^[0-9]+\. confirmed' "$work/suspects.txt" >"$work/confirmed.txt"
+  cat "$work/confirmed.txt"
+  [ "$(wc -l <"$work/confirmed.txt")" = 1 ]
+  grep -E "$text" "$work/confirmed.txt"
+}
+
+stack_change_is_seen() {
+  play 32 'changes: [{nodes: sim0003, versions: {gpu_driver: "999.1"}}]'
+  cli nodes show sim0003 | grep 999.1
+  ! cli nodes show sim0004 | grep 999.1
+}
+
+lost_agents_are_missing() {
+  play 30 'agents: [{kind: lost, nodes: "sim[0001-0002]"}]'
+  cli nodes -o json >"$work/nodes.json"
+  jq -e '[.nodes[] | select(.state == "attached") | .name] | index("sim0001", "sim0002") | not' "$work/nodes.json"
+}
+
+lost_function_fails_its_tasks() {
+  play 32 'losses: [{nodes: sim0007, outcome: failed, reason: no verbs here}]'
+  expect_exit 1 cli run "$work/pairs.yaml" --nodes sim0007,sim0008 >"$work/run.txt"
+  grep 'no verbs here' "$work/run.txt"
+}
+
+impossible_scenario_is_one_line() {
+  printf '%s\n' "$kHead" 'faults: [{kind: leaf, leaf: 9, takes: 0.1}]' >"$work/bad.yaml"
+  expect_exit 2 "$bin/railgauge-fleet" --controller "unix:$socket" --scenario "$work/bad.yaml" 2>"$work/bad.err"
+  [ "$(wc -l <"$work/bad.err")" = 1 ]
+  grep 'bad.yaml:7:.*faults\[0\].leaf: is 9; allowed: 0 to 3' "$work/bad.err"
+}
+
+start_controller --site-profile "$work/site.yaml"
+check "everything is marked synthetic" everything_is_marked_synthetic
+check "a healthy fabric accuses nobody" healthy_fabric_accuses_nobody
+check "a slow sending port is named" is_named 'sim0012 rail 1 sends' \
+  'faults: [{kind: port, node: sim0012, nic: 1, direction: sends, takes: 0.15}]'
+check "a slow leaf is named" is_named 'leaf L2' 'faults: [{kind: leaf, leaf: 2, takes: 0.15}]'
+check "a slow rail is named" is_named 'rail 0' 'faults: [{kind: rail, rail: 0, takes: 0.15}]'
+check "another stack is seen on its node" stack_change_is_seen
+check "lost agents are missing" lost_agents_are_missing
+check "a lost function fails its tasks with the reason" lost_function_fails_its_tasks
+check "an impossible scenario is refused in one line" impossible_scenario_is_one_line
+summary
