@@ -336,6 +336,11 @@ MedianEstimate estimate_median(std::span<const double> in_time_order, double all
     interval.high = out.median + extension * (interval.high - out.median);
   }
   extend_to(allowed, in_time_order, out.median, interval);
+  // Where no sample is below 0, as of times and rates, no end is: beyond half of the median it
+  // nears 0 instead of passing it.
+  const double below = out.median - interval.low;
+  if (out.median > 0 && below > out.median / 2 && std::ranges::min(in_time_order) >= 0)
+    interval.low = out.median * out.median / (4 * below);
   out.interval = interval;
   return out;
 }

@@ -401,5 +401,16 @@ TEST(SummarizeDeathTest, ASampleThatIsNoNumberStopsTheProcess) {
   EXPECT_DEATH(summarize(std::vector<double>{1, std::nan("")}, point), "CHECK failed");
 }
 
+// Few effective samples of a slow movement: the interval is wide, and its low end stays a time.
+TEST(MedianEstimate, OfPositiveSamplesEndsAboveZero) {
+  std::vector<double> values;
+  for (int i = 0; i < 200; ++i) values.push_back(i < 90 ? 1 + 0.01 * i : 10 + 0.01 * i);
+  const MedianEstimate estimate = estimate_median(values, 10'000);
+  ASSERT_TRUE(estimate.interval);
+  EXPECT_GT(estimate.interval->low, 0);
+  EXPECT_LT(estimate.interval->low, estimate.median / 2);
+  EXPECT_GT(estimate.interval->high, estimate.median);
+}
+
 }  // namespace
 }  // namespace railgauge
