@@ -37,7 +37,7 @@ done
 {
   printf '# Wires that change one message of so many\n\n'
   printf 'Each row is a task on a fake wire whose operations all end with success. A run without a fault passes.\n'
-  printf 'A run with one must not; "data loss" names the message and the fault.\n\n'
+  printf 'A run with one must fail; its error names the message and the fault, which the test compares.\n\n'
   printf '| kernel | fault | one message in | outcome | proved messages |\n|---|---|---|---|---|\n'
   awk -F'\t' '{ printf "| %s | %s | %s | %s | %s |\n", $2, $3, $4 == 0 ? "" : $4, $5, $5 == "passed" ? $6 : "" }' "$work/lines"
   printf '\n%s rows, %s without a fault.\n' "$(wc -l <"$work/lines")" "$(awk -F'\t' '$3 == "none"' "$work/lines" | wc -l)"
