@@ -25,11 +25,11 @@ kernels/peers/perftest: =core kernels/core/report kernels/peers/nccl_tests kerne
 kernels/dl: kernels/core/base kernels/core/text
 kernels/memory: =core kernels/dl
 kernels/gpu: =core kernels/dl kernels/memory
-kernels/gpu/session: =gpu
-kernels/gpu/ceiling: =gpu kernels/gpu/session
+kernels/gpu/ceiling: =gpu
+kernels/gpu/session: =gpu kernels/gpu/ceiling
 kernels/bar/backend: =gpu
 kernels/bar/routine: =gpu kernels/bar/backend
-kernels/bar: =gpu kernels/gpu/session kernels/bar/backend kernels/bar/routine
+kernels/bar: =gpu kernels/gpu/ceiling kernels/gpu/session kernels/bar/backend kernels/bar/routine
 kernels/cuda/route: =gpu kernels/gpu/session
 kernels/cuda: =gpu kernels/gpu/ceiling kernels/gpu/session kernels/cuda/route
 kernels/fakes: =core kernels/dl

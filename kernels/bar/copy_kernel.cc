@@ -11,8 +11,8 @@
 #include "kernels/bar/setup.h"
 #include "kernels/core/stats/stats.h"
 #include "kernels/core/text/units.h"
+#include "kernels/gpu/ceiling/link_ceiling.h"
 #include "kernels/gpu/pattern.h"
-#include "kernels/gpu/session/link_ceiling.h"
 #include "kernels/memory/host_buffer.h"
 
 namespace railgauge::bar {

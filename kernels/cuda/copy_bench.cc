@@ -11,8 +11,8 @@
 #include "kernels/core/text/units.h"
 #include "kernels/cuda/parameters.h"
 #include "kernels/gpu/ceiling/ceiling.h"
+#include "kernels/gpu/ceiling/link_ceiling.h"
 #include "kernels/gpu/session/host_pages.h"
-#include "kernels/gpu/session/link_ceiling.h"
 #include "kernels/gpu/session/placement.h"
 
 namespace railgauge::cuda {
@@ -189,10 +189,7 @@ Status CopyBench::check_gpus(const Route& route, std::uint64_t size, Point& poin
     if (ceiling && moves_both_ways(plan_.engine)) ceiling->bytes_per_second *= 2;
   }
   if (!ceiling) return {};
-  auto& facts = *point.mutable_facts();
-  facts["ceiling_bytes_per_second"] = fmt::format("{:.4g}", ceiling->bytes_per_second);
-  facts["ceiling_of"] = ceiling->words;
-  facts["share_of_ceiling"] = fmt::format("{:.3f}", point.median() / ceiling->bytes_per_second);
+  gpu::add_ceiling_facts(*ceiling, point.median(), *point.mutable_facts());
   const std::string& name = route.pair.empty() ? flow.source->name() : route.pair;
   return gpu::check_ceiling(name, ceiling, point.median());
 }

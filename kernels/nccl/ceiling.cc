@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
-
 namespace railgauge::nccl {
 
 // The bus factor of nccl-tests is this share for every operation but all_reduce, whose 2(n-1)/n
@@ -21,17 +19,16 @@ std::optional<gpu::Ceiling> algbw_ceiling(const Operation& operation, std::uint3
   const double share = least_share(operation, ranks, root);
   if (share <= 0) return std::nullopt;
   auto ceiling = gpu::peer_ceiling(std::array{rank0});
-  if (ceiling) ceiling->bytes_per_second /= share;
+  if (!ceiling) return ceiling;
+  ceiling->bytes_per_second /= share;
+  ceiling->words = "rank 0: " + ceiling->words;
   return ceiling;
 }
 
 Status check_links(const Operation& operation, const std::optional<gpu::Ceiling>& ceiling,
                    Point& point) {
   if (!ceiling || point.metric() != "algbw_bytes_per_second") return {};
-  auto& facts = *point.mutable_facts();
-  facts["ceiling_bytes_per_second"] = fmt::format("{:.4g}", ceiling->bytes_per_second);
-  facts["ceiling_of"] = "rank 0: " + ceiling->words;
-  facts["share_of_ceiling"] = fmt::format("{:.3f}", point.median() / ceiling->bytes_per_second);
+  gpu::add_ceiling_facts(*ceiling, point.median(), *point.mutable_facts());
   return gpu::check_ceiling(operation.name, ceiling, point.median());
 }
 

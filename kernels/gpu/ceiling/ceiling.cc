@@ -9,7 +9,7 @@
 
 #include "kernels/core/text/units.h"
 #include "kernels/dl/nvml_devices.h"
-#include "kernels/gpu/session/link_ceiling.h"
+#include "kernels/gpu/ceiling/link_ceiling.h"
 
 namespace railgauge::gpu {
 namespace {

@@ -1,11 +1,13 @@
 // The most that a GPU's memory and its links to other GPUs can carry: a faster copy was measured
-// wrong. The bound of the PCIe link is in kernels/gpu/session/link_ceiling.h.
+// wrong. The bound of the PCIe link is in link_ceiling.h.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+
+#include <fmt/format.h>
 
 #include "kernels/core/base/result.h"
 #include "kernels/gpu/device.h"
@@ -44,6 +46,15 @@ std::optional<Ceiling> peer_ceiling(std::span<const PeerParts> ends);
 // Reads the parts of this GPU by NVML (NVML_FI_DEV_NVLINK_LINK_COUNT, ..._SPEED_MBPS_COMMON) and
 // sysfs. Parts that neither reports are 0. Opens and closes NVML. Thread safe.
 PeerParts peer_parts(const Gpu& gpu);
+
+// Adds the facts of a figure beside its ceiling: ceiling_bytes_per_second, ceiling_of, and
+// share_of_ceiling.
+template <class Facts>
+void add_ceiling_facts(const Ceiling& ceiling, double bytes_per_second, Facts& facts) {
+  facts["ceiling_bytes_per_second"] = fmt::format("{:.4g}", ceiling.bytes_per_second);
+  facts["ceiling_of"] = ceiling.words;
+  facts["share_of_ceiling"] = fmt::format("{:.3f}", bytes_per_second / ceiling.bytes_per_second);
+}
 
 // Returns kDataLoss when `bytes_per_second` exceeds the ceiling; `name` is what was measured.
 Status check_ceiling(const std::string& name, const std::optional<Ceiling>& ceiling,

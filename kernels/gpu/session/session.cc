@@ -9,9 +9,9 @@
 
 #include "kernels/core/text/text.h"
 #include "kernels/dl/nvml.h"
+#include "kernels/gpu/ceiling/link_ceiling.h"
 #include "kernels/gpu/session/busy.h"
 #include "kernels/gpu/session/health.h"
-#include "kernels/gpu/session/link_ceiling.h"
 #include "kernels/gpu/session/placement.h"
 #include "kernels/gpu/session/usage.h"
 #include "kernels/memory/numa.h"

@@ -1,5 +1,5 @@
 // PCIe links from sysfs, and the ceiling that they set for copies.
-#include "kernels/gpu/session/link_ceiling.h"
+#include "kernels/gpu/ceiling/link_ceiling.h"
 
 #include <algorithm>
 #include <filesystem>

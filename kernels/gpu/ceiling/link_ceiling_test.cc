@@ -1,4 +1,4 @@
-#include "kernels/gpu/session/link_ceiling.h"
+#include "kernels/gpu/ceiling/link_ceiling.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
