@@ -5,10 +5,17 @@
 
 #include <fmt/format.h>
 
+#include "kernels/testing/gpu_presence.h"
+
 namespace railgauge::gpu {
 namespace {
 
-TEST(CeilingOnGpu, TheDriverDescribesMemoryAndLinks) {
+class CeilingOnGpu : public ::testing::Test {
+ protected:
+  void SetUp() override { need_whole_gpus(); }
+};
+
+TEST_F(CeilingOnGpu, TheDriverDescribesMemoryAndLinks) {
   auto gpu = Gpu::open("gpu0");
   ASSERT_TRUE(gpu) << gpu.error().message;
   const auto memory = memory_parts(*gpu);
