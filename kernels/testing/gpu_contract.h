@@ -95,6 +95,7 @@ class OnFakeGpus : public ::testing::TestWithParam<Way> {
     const bool loaded = GetParam().kernel == std::string_view("cuda.fan_copy_bw");
     return fake::declared_among(row().info(), {{"sizes", loaded ? "256KiB" : "4KiB"},
                                                {"iterations", "2"},
+                                               {"proof_time", "1ms"},
                                                {"backend", GetParam().backend}});
   }
   static std::map<std::string, std::string> shortest() {
