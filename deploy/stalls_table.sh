@@ -12,6 +12,6 @@ trap 'rm -f "$fresh"' EXIT
   "$build/bin/stalls_bench"
   printf '\nCommit %s, %s, `deploy/stalls_table.sh`.\n' "$(git rev-parse --short HEAD)" "$(date -u +%F)"
   # The sections below the table, of runs on guests, are written by hand and stay.
-  sed -n '/^## /,$p' "$page" 2>/dev/null | sed '1s/^/\n/'
+  [ ! -e "$page" ] || sed -n '/^## /,$p' "$page" | sed '1s/^/\n/'
 } >"$fresh"
 cp "$fresh" "$page"

@@ -2,8 +2,10 @@
 // streams are fakes on a virtual clock with fixed seeds, so that it prints the same figures on
 // every machine. Their points are made by the kernels' own sampler.
 //   stalls_bench
-// Exit 1 where a row of a bound is missed: pauses of 5 % and more are found every time, a stream
-// without pauses never.
+// Exit 1 where a row of a bound is missed. Pauses of 20 to 100 ms that take 5 % and more are found
+// every time, a stream without pauses never. One node of eight with pauses of 100 ms that take 5 %
+// must not pass: a launch holds two or three such pauses, so five launches do not always prove a
+// loss beyond the bound.
 #include <array>
 #include <cstdio>
 
@@ -19,6 +21,8 @@ constexpr std::array kShares{0.01, 0.05, 0.2, 0.5};
 constexpr double kBoundedShare = 0.05;  // from here on, and for these two lengths
 constexpr double kLeastBoundedMs = 20;
 constexpr double kMostBoundedMs = 100;
+constexpr double kLeastCertainPauses = 5;  // in a launch of 5 s, for a certain call of one node
+constexpr double kLaunchMs = 5000;
 
 // The figures of a launch as shares of an undisturbed one, the mean of all seeds.
 struct Figures {
@@ -41,16 +45,29 @@ Figures figures_of(const Stalls& stalls) {
   return out;
 }
 
-// In how many of the seeds an upgrade after which `stalled` of eight nodes have pauses is
-// regressed.
-std::uint64_t regressed(int stalled, const Stalls& stalls) {
-  std::uint64_t count = 0;
-  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed)
-    count += analysis::judge_upgrade(runs_of(stalled_sides(stalled, stalls, seed))).verdict ==
-                     analysis::Verdict::kRegressed
-                 ? 1
-                 : 0;
-  return count;
+// Verdicts of an upgrade after which some nodes have pauses, by seeds.
+struct Verdicts {
+  std::uint64_t regressed = 0;
+  std::uint64_t passed = 0;
+};
+
+Verdicts verdicts_of(int stalled, const Stalls& stalls) {
+  Verdicts out;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const analysis::Verdict verdict =
+        analysis::judge_upgrade(runs_of(stalled_sides(stalled, stalls, seed))).verdict;
+    out.regressed += verdict == analysis::Verdict::kRegressed ? 1 : 0;
+    out.passed += verdict == analysis::Verdict::kPass ? 1 : 0;
+  }
+  return out;
+}
+
+// Reports whether the verdicts are as a bound asks: all regressed, or none passed where a launch
+// has too few pauses for a certain call; without pauses none regressed.
+bool holds(const Verdicts& one, const Verdicts& all, const Stalls& stalls) {
+  if (stalls.share == 0) return one.regressed == 0 && all.regressed == 0;
+  const bool is_certain = stalls.share * kLaunchMs / (stalls.pause_ns / 1e6) >= kLeastCertainPauses;
+  return all.regressed == kSeeds && one.passed == 0 && (!is_certain || one.regressed == kSeeds);
 }
 
 // In how many of the seeds the judge of nights names the node within five nights.
@@ -66,41 +83,45 @@ std::uint64_t named(int nights, const Stalls& stalls) {
 bool print_row(const Stalls& stalls, bool is_found) {
   constexpr int kNights = 5;
   const Figures figures = figures_of(stalls);
-  const std::uint64_t one = regressed(1, stalls);
-  const std::uint64_t all = regressed(kStalledNodes / 2, stalls);
+  const Verdicts one = verdicts_of(1, stalls);
+  const Verdicts all = verdicts_of(kStalledNodes / 2, stalls);
   const std::uint64_t nights = named(kNights, stalls);
   const bool is_none = stalls.share == 0;
   const std::uint64_t wanted = is_none ? 0 : kSeeds;
-  const bool holds = !is_found || (one == wanted && all == wanted && nights == wanted);
-  std::printf("| %.0f %% | %s | %.3f | %.3f | %.3f | %.1f %% | %lu | %lu | %lu | %s |\n",
+  const bool is_met = !is_found || (holds(one, all, stalls) && nights == wanted);
+  std::printf("| %.0f %% | %s | %.3f | %.3f | %.3f | %.1f %% | %lu | %lu | %lu | %lu | %s |\n",
               100 * stalls.share,
               is_none ? "-" : fmt::format("{:g} ms", stalls.pause_ns / 1e6).c_str(), figures.median,
-              figures.rate, figures.p10, 100 * figures.paused, one, all, nights,
+              figures.rate, figures.p10, 100 * figures.paused, one.regressed, one.passed,
+              all.regressed, nights,
               !is_found ? ""
-              : holds   ? "pass"
+              : is_met  ? "pass"
                         : "miss");
-  return holds;
+  return is_met;
 }
 
 int print_table() {
   std::printf(
       "SYNTHETIC: fake streams in windows of 2 ms through the sampler, 2 to 5 s each, %lu seeds a "
       "row.\n"
-      "Figures are shares of an undisturbed stream; gate and nights count the seeds that find it: "
-      "the\n"
-      "gate after an upgrade of eight nodes, the nightly judge within five nights.\n\n"
-      "| time in pauses | each | median | rate | p10 | found as pauses | gate, 1 of 8 nodes | "
-      "gate, 8 "
-      "of 8 | nights | bound |\n|---|---|---|---|---|---|---|---|---|---|\n",
+      "Figures are shares of an undisturbed stream. The gate's columns count the seeds with that\n"
+      "verdict after an upgrade of eight nodes, of which one or all have pauses; the nights' "
+      "column "
+      "counts\n"
+      "those that the nightly judge names within five nights.\n\n"
+      "| time in pauses | each | median | rate | p10 | found as pauses | 1 of 8: regressed | 1 of "
+      "8: "
+      "passed | 8 of 8: regressed | nights | bound "
+      "|\n|---|---|---|---|---|---|---|---|---|---|---|\n",
       kSeeds);
-  bool holds = print_row({}, true);
+  bool is_met = print_row({}, true);
   for (const double share : kShares)
     for (const double pause_ms : kPausesMs)
-      holds = print_row({.share = share, .pause_ns = pause_ms * 1e6},
-                        share >= kBoundedShare && pause_ms >= kLeastBoundedMs &&
-                            pause_ms <= kMostBoundedMs) &&
-              holds;
-  return holds ? 0 : 1;
+      is_met = print_row({.share = share, .pause_ns = pause_ms * 1e6},
+                         share >= kBoundedShare && pause_ms >= kLeastBoundedMs &&
+                             pause_ms <= kMostBoundedMs) &&
+               is_met;
+  return is_met ? 0 : 1;
 }
 
 }  // namespace
