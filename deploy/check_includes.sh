@@ -87,7 +87,8 @@ controller/detect: =core controller/stats
 controller/verdict: =core controller/stats
 controller/localise: =core
 controller/localise/retest: =core controller/localise
-controller/sim: =core controller/localise
+controller/parts: =core controller/localise controller/stats
+controller/sim: =core controller/localise controller/parts
 controller/plan/policy: =core controller/api
 controller/plan/suite: =core kernels/peers/osu kernels/peers/perftest controller/api controller/plan/policy
 controller/plan/topology: =core kernels/peers/nccl_tests controller/plan/suite
@@ -147,7 +148,7 @@ spdlog/: agent agent/* controller controller/audit controller/control controller
 '
 # Rooms that judge, and the modelled fabric. Their code reads no clock, file, socket, random number or other state of the process (std::lgamma
 # writes `signgam`).
-pure='controller/stats controller/detect controller/localise controller/localise/retest controller/verdict controller/run controller/plan/rounds agent/fleet/model agent/fleet/agents'
+pure='controller/stats controller/detect controller/localise controller/localise/retest controller/parts controller/verdict controller/run controller/plan/rounds agent/fleet/model agent/fleet/agents'
 impure='_clock|[^_a-z]time\(|random_device|std::rand|srand\(|std::lgamma|getenv|std::[io]?fstream|thread_local'
 impure+='|#include <(chrono|ctime|fstream|iostream|thread|mutex|unistd\.h|sys/[a-z]*\.h)>'
 

@@ -1,0 +1,192 @@
+#include "controller/parts/judge.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/sim/nights.h"
+
+namespace railgauge::parts {
+namespace {
+
+using localise::Direction;
+using localise::Element;
+using localise::Kind;
+using simulator::NoiseFamily;
+using simulator::Site;
+using simulator::SiteFault;
+using simulator::SiteSpec;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr SiteSpec kSite{.nodes = 64, .rails = 2, .nodes_per_leaf = 8, .slices = 7};
+
+// The nights of a site: some healthy ones, then some with faults.
+std::vector<Levels> nights_of(const SiteSpec& spec, std::uint32_t healthy,
+                              const std::vector<SiteFault>& faults, std::uint32_t bad) {
+  Site site(spec);
+  std::vector<Levels> nights;
+  for (std::uint32_t night = 0; night < healthy + bad; ++night)
+    nights.push_back(levels_of(site.night(night, faults, healthy)).value());
+  return nights;
+}
+
+Judgement judge(const std::vector<Levels>& nights) {
+  std::vector<const Levels*> pointers;
+  for (const Levels& night : nights) pointers.push_back(&night);
+  return judge_parts(pointers);
+}
+
+std::vector<PartFinding> confirmed(const Judgement& judgement) {
+  std::vector<PartFinding> found;
+  for (const PartFinding& finding : judgement.findings)
+    if (finding.confirmed) found.push_back(finding);
+  return found;
+}
+
+// Expects that the faults, and nothing else, are found on each of three sites.
+void expect_named(const std::vector<SiteFault>& faults, std::uint32_t bad,
+                  std::uint32_t healthy = 10) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    SCOPED_TRACE(seed);
+    SiteSpec spec = kSite;
+    spec.seed = seed;
+    const std::vector<PartFinding> found = confirmed(judge(nights_of(spec, healthy, faults, bad)));
+    ASSERT_THAT(found, SizeIs(faults.size()));
+    for (const SiteFault& fault : faults)
+      EXPECT_TRUE(std::ranges::any_of(found, [&](const PartFinding& finding) {
+        Element element = finding.element;
+        element.intermittent = false;
+        return element == fault.element && finding.low <= fault.drop &&
+               fault.drop <= finding.high + 0.02;
+      })) << found.front().sentence;
+  }
+}
+
+constexpr Element kPortOf9{.kind = Kind::kPort, .first = 9, .rail = 1};
+
+TEST(PartJudge, NamesAPortAfterTwoNightsWithOtherPartners) {
+  expect_named({{.element = kPortOf9, .drop = 0.1}}, 2);
+}
+
+TEST(PartJudge, NamesAPortWithoutAnyPast) {
+  expect_named({{.element = kPortOf9, .drop = 0.1}}, 2, 0);
+}
+
+TEST(PartJudge, NamesTheSideThatIsSlow) {
+  Element element = kPortOf9;
+  element.direction = Direction::kReceives;
+  expect_named({{.element = element, .drop = 0.1}}, 2);
+}
+
+TEST(PartJudge, NamesAGpuWhereOnlyItsMemoryIsSlow) {
+  Element element = kPortOf9;
+  element.memory = "gpu";
+  expect_named({{.element = element, .drop = 0.1}}, 2);
+}
+
+TEST(PartJudge, NamesANodeWhereAllItsPortsAreSlow) {
+  expect_named({{.element = {.kind = Kind::kNode, .first = 9}, .drop = 0.1}}, 2);
+}
+
+TEST(PartJudge, NamesALeafAndNoneOfItsNodes) {
+  expect_named({{.element = {.kind = Kind::kLeaf, .first = 3}, .drop = 0.1}}, 2);
+}
+
+TEST(PartJudge, NamesTheUplinksOfALeafThatIsFastInside) {
+  expect_named({{.element = {.kind = Kind::kUplink, .first = 3}, .drop = 0.1}}, 2);
+}
+
+TEST(PartJudge, NamesTheLinksBetweenTwoLeaves) {
+  expect_named({{.element = {.kind = Kind::kTrunk, .first = 1, .second = 4}, .drop = 0.1}}, 2);
+}
+
+TEST(PartJudge, NamesTwoFaultsAtOnce) {
+  expect_named({{.element = kPortOf9, .drop = 0.1},
+                {.element = {.kind = Kind::kLeaf, .first = 5}, .drop = 0.1}},
+               2);
+}
+
+TEST(PartJudge, NamesAPortThatFlaps) {
+  expect_named({{.element = kPortOf9, .drop = 0.1, .every = 3}}, 4);
+}
+
+TEST(PartJudge, NamesAPairBelowHalfOnceItIsMeasured) {
+  SiteSpec spec = kSite;
+  Site site(spec);
+  std::uint32_t night = 0;
+  while (!site.measures(night, 9, 40)) ++night;
+  const SiteFault fault{.element = {.kind = Kind::kPair, .first = 9, .second = 40, .rail = 0},
+                        .drop = 0.55};
+  const Judgement judgement = judge(nights_of(spec, night, {fault}, 1));
+  ASSERT_THAT(confirmed(judgement), SizeIs(1));
+  EXPECT_EQ(confirmed(judgement).front().element, fault.element);
+}
+
+TEST(PartJudge, CallsOneBadNightACandidate) {
+  const Judgement judgement = judge(nights_of(kSite, 10, {{.element = kPortOf9, .drop = 0.1}}, 1));
+  ASSERT_THAT(judgement.findings, SizeIs(1));
+  EXPECT_FALSE(judgement.findings.front().confirmed);
+  EXPECT_THAT(judgement.findings.front().sentence, HasSubstr("measure it again"));
+}
+
+TEST(PartJudge, FindsNothingInHealthyNightsWhateverTheirNoise) {
+  for (int family = 0; family < simulator::kNoiseFamilies; ++family) {
+    SiteSpec spec = kSite;
+    spec.family = static_cast<NoiseFamily>(family);
+    spec.noise = 0.03;
+    spec.seed = 5;
+    std::vector<Levels> nights = nights_of(spec, 12, {}, 0);
+    while (nights.size() > 1) {
+      std::vector<std::string> sentences;
+      for (const PartFinding& finding : confirmed(judge(nights)))
+        sentences.push_back(finding.sentence);
+      EXPECT_THAT(sentences, IsEmpty())
+          << simulator::noise_word(spec.family) << " after " << nights.size() << " nights";
+      nights.pop_back();
+    }
+  }
+}
+
+TEST(PartJudge, SaysWhatItCouldNotSee) {
+  const Judgement judgement = judge(nights_of(kSite, 12, {}, 0));
+  const auto port = std::ranges::find(judgement.power, TableId::kPort, &PartPower::id);
+  ASSERT_NE(port, judgement.power.end());
+  EXPECT_EQ(port->parts, 128U);
+  EXPECT_GT(port->in_two_nights, 0.015);
+  EXPECT_LT(port->in_two_nights, 0.06);
+}
+
+// A night in which the nodes are listed in another order, and one was not there.
+TEST(PartJudge, MatchesNodesByName) {
+  const std::vector<SiteFault> faults{{.element = kPortOf9, .drop = 0.1}};
+  Site site(kSite);
+  std::vector<Levels> nights;
+  for (std::uint32_t number = 0; number < 12; ++number) {
+    NightFigures night = site.night(number, faults, 10);
+    if (number == 10) {
+      std::ranges::reverse(night.nodes);
+      const auto last = static_cast<std::uint32_t>(night.nodes.size() - 1);
+      std::erase_if(night.figures,
+                    [](const Figure& figure) { return figure.from == 3 || figure.to == 3; });
+      for (Figure& figure : night.figures) {
+        figure.from = last - figure.from;
+        figure.to = last - figure.to;
+      }
+    }
+    nights.push_back(levels_of(night).value());
+  }
+  const std::vector<PartFinding> found = confirmed(judge(nights));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found.front().element, kPortOf9);
+  EXPECT_THAT(found.front().sentence, HasSubstr("sim0009 rail 1"));
+}
+
+TEST(PartJudge, OfNoNightsIsEmpty) { EXPECT_THAT(judge_parts({}).findings, IsEmpty()); }
+
+}  // namespace
+}  // namespace railgauge::parts

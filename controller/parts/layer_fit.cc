@@ -1,0 +1,240 @@
+#include "controller/parts/layer_fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+namespace railgauge::parts {
+namespace {
+
+// Distance, in deviations, from which a figure counts less: 95 % of the efficiency of the mean with
+// normal noise.
+constexpr double kHuber = 1.345;
+// Figures that the belief "like the others" is worth.
+constexpr double kPull = 0.3;
+// Least deviation of a figure: figures that are rounded to steps have no spread at all.
+constexpr double kLeastScale = 0.0005;
+// Converts the median distance of normal noise to its standard deviation.
+constexpr double kOfMedian = 1.4826;
+// Distance, in deviations, that nine of ten normal values stay within.
+constexpr double kOfNinth = 1.6449;
+// The spread is taken from about so many figures.
+constexpr std::size_t kScaleFigures = 20'000;
+constexpr int kPasses = 4;
+// Ends with fewer figures on average are fitted twice, from both sides, because the first side that
+// is fitted takes what both could explain.
+constexpr double kFewFigures = 6;
+
+// The figures of one side, sorted by its node.
+struct SideFigures {
+  // By node: index of its first figure; one more at the end.
+  std::vector<std::uint32_t> begin{};
+  std::vector<std::uint32_t> other{};
+  std::vector<float> loss{};
+};
+
+SideFigures sorted_by(const std::vector<std::uint32_t>& own,
+                      const std::vector<std::uint32_t>& other, const std::vector<float>& loss,
+                      std::size_t nodes) {
+  SideFigures side;
+  side.begin.assign(nodes + 1, 0);
+  for (const std::uint32_t node : own) ++side.begin[node + 1];
+  for (std::size_t node = 0; node < nodes; ++node) side.begin[node + 1] += side.begin[node];
+  std::vector<std::uint32_t> next(side.begin.begin(), side.begin.end() - 1);
+  side.other.resize(own.size());
+  side.loss.resize(own.size());
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const std::uint32_t at = next[own[i]]++;
+    side.other[at] = other[i];
+    side.loss[at] = loss[i];
+  }
+  return side;
+}
+
+// The state of one fit: levels by node, with the centre apart.
+struct State {
+  double centre = 0;
+  double scale = 0;
+  std::vector<float> sends{};
+  std::vector<float> receives{};
+  // Sums of weights of the last pass.
+  std::vector<float> send_weight{};
+  std::vector<float> receive_weight{};
+};
+
+// Sets the levels of one side to the medians over its figures, pulled to 0.
+void median_pass(const SideFigures& side, double centre, const std::vector<float>& others,
+                 std::vector<float>& levels) {
+  std::vector<float> rest;
+  for (std::size_t node = 0; node + 1 < side.begin.size(); ++node) {
+    rest.clear();
+    for (std::uint32_t i = side.begin[node]; i < side.begin[node + 1]; ++i)
+      rest.push_back(side.loss[i] - static_cast<float>(centre) - others[side.other[i]]);
+    const auto count = static_cast<double>(rest.size());
+    levels[node] = static_cast<float>(middle_of(rest) * count / (count + kPull));
+  }
+}
+
+// Sets the levels of one side to the weighted means, with weights by the levels so far.
+void huber_pass(const SideFigures& side, const State& state, const std::vector<float>& others,
+                std::vector<float>& levels, std::vector<float>& weights) {
+  const auto limit = static_cast<float>(kHuber * state.scale);
+  const auto centre = static_cast<float>(state.centre);
+  for (std::size_t node = 0; node + 1 < side.begin.size(); ++node) {
+    const float level = levels[node];
+    float sum = 0;
+    float weight = 0;
+    for (std::uint32_t i = side.begin[node]; i < side.begin[node + 1]; ++i) {
+      const float rest = side.loss[i] - centre - others[side.other[i]];
+      const float w = limit / std::max(limit, std::abs(rest - level));
+      sum += w * rest;
+      weight += w;
+    }
+    weights[node] = weight;
+    const auto count = static_cast<float>(side.begin[node + 1] - side.begin[node]);
+    if (weight > 0) levels[node] = sum / weight * count / (count + static_cast<float>(kPull));
+  }
+}
+
+// Moves the median of a side's measured nodes into the centre.
+void move_centre(const SideFigures& side, std::vector<float>& levels, double& centre) {
+  std::vector<float> known;
+  for (std::size_t node = 0; node < levels.size(); ++node)
+    if (side.begin[node + 1] > side.begin[node]) known.push_back(levels[node]);
+  const float shift = middle_of(known);
+  for (std::size_t node = 0; node < levels.size(); ++node)
+    if (side.begin[node + 1] > side.begin[node]) levels[node] -= shift;
+  centre += static_cast<double>(shift);
+}
+
+// The spread of the figures about the levels.
+double scale_of(const SideFigures& sends, const State& state) {
+  std::vector<float> rest;
+  const auto step = static_cast<std::uint32_t>(1 + sends.loss.size() / kScaleFigures);
+  for (std::size_t node = 0; node + 1 < sends.begin.size(); ++node)
+    for (std::uint32_t i = sends.begin[node]; i < sends.begin[node + 1]; i += step)
+      rest.push_back(sends.loss[i] - static_cast<float>(state.centre) - state.sends[node] -
+                     state.receives[sends.other[i]]);
+  return std::max(kLeastScale, spread_of(rest));
+}
+
+// One fit; `first` is the side that is fitted first.
+State fit_from(const SideFigures& sends, const SideFigures& receives, double centre, bool first) {
+  const std::size_t nodes = sends.begin.size() - 1;
+  State state{.centre = centre};
+  state.sends.assign(nodes, 0);
+  state.receives.assign(nodes, 0);
+  state.send_weight.assign(nodes, 0);
+  state.receive_weight.assign(nodes, 0);
+  const auto both = [first](const auto& fit_sends, const auto& fit_receives) {
+    if (first) fit_sends();
+    fit_receives();
+    if (!first) fit_sends();
+  };
+  both(
+      [&] {
+        median_pass(sends, state.centre, state.receives, state.sends);
+        move_centre(sends, state.sends, state.centre);
+      },
+      [&] {
+        median_pass(receives, state.centre, state.sends, state.receives);
+        move_centre(receives, state.receives, state.centre);
+      });
+  for (int pass = 0; pass < kPasses; ++pass) {
+    if (pass == 0 || pass == 2) state.scale = scale_of(sends, state);
+    both(
+        [&] {
+          huber_pass(sends, state, state.receives, state.sends, state.send_weight);
+          move_centre(sends, state.sends, state.centre);
+        },
+        [&] {
+          huber_pass(receives, state, state.sends, state.receives, state.receive_weight);
+          move_centre(receives, state.receives, state.centre);
+        });
+  }
+  return state;
+}
+
+// The mean of two fits.
+State between(State a, const State& b) {
+  for (std::size_t node = 0; node < a.sends.size(); ++node) {
+    a.sends[node] = (a.sends[node] + b.sends[node]) / 2;
+    a.receives[node] = (a.receives[node] + b.receives[node]) / 2;
+  }
+  a.centre = (a.centre + b.centre) / 2;
+  a.scale = (a.scale + b.scale) / 2;
+  return a;
+}
+
+std::vector<Level> levels_of_side(const std::vector<float>& levels,
+                                  const std::vector<float>& weights, double scale) {
+  std::vector<Level> found(levels.size());
+  for (std::size_t node = 0; node < levels.size(); ++node) {
+    if (weights[node] <= 0) continue;
+    const double error = scale / std::sqrt(static_cast<double>(weights[node]));
+    found[node] = {.loss = levels[node], .error = static_cast<float>(error)};
+  }
+  return found;
+}
+
+}  // namespace
+
+float middle_of(std::vector<float>& values) {
+  if (values.empty()) return 0;
+  const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), half, values.end());
+  if (values.size() % 2 == 1) return *half;
+  return (*half + *std::max_element(values.begin(), half)) / 2;
+}
+
+double spread_of(std::vector<float>& values) {
+  if (values.empty()) return 0;
+  for (float& value : values) value = std::abs(value);
+  const double half = kOfMedian * static_cast<double>(middle_of(values));
+  const auto high = values.begin() + static_cast<std::ptrdiff_t>(9 * (values.size() - 1) / 10);
+  std::nth_element(values.begin(), high, values.end());
+  return std::max(half, static_cast<double>(*high) / kOfNinth);
+}
+
+Level huber_mean(const float* losses, std::size_t count, double scale) {
+  if (count == 0) return {};
+  double centre = 0;
+  double weight = 0;
+  for (int pass = 0; pass < 3; ++pass) {
+    double sum = 0;
+    weight = 0;
+    for (const float loss : std::span(losses, count)) {
+      const double away = std::abs(static_cast<double>(loss) - centre);
+      const double w = away <= kHuber * scale ? 1 : kHuber * scale / away;
+      sum += w * static_cast<double>(loss);
+      weight += w;
+    }
+    centre = sum / weight;
+  }
+  return {.loss = static_cast<float>(centre),
+          .error = static_cast<float>(scale / std::sqrt(std::max(weight, 0.1)))};
+}
+
+LayerFit fit_layer(const LayerLosses& losses, std::size_t nodes) {
+  LayerFit fit;
+  const SideFigures sends = sorted_by(losses.from, losses.to, losses.loss, nodes);
+  const SideFigures receives = sorted_by(losses.to, losses.from, losses.loss, nodes);
+  std::vector<float> all = losses.loss;
+  const auto centre = static_cast<double>(middle_of(all));
+  State state = fit_from(sends, receives, centre, true);
+  if (static_cast<double>(losses.loss.size()) < kFewFigures * static_cast<double>(nodes))
+    state = between(std::move(state), fit_from(sends, receives, centre, false));
+  fit.scale = state.scale;
+  fit.sends = levels_of_side(state.sends, state.send_weight, fit.scale);
+  fit.receives = levels_of_side(state.receives, state.receive_weight, fit.scale);
+  const auto count = static_cast<double>(losses.loss.size());
+  fit.centre = {.loss = static_cast<float>(state.centre),
+                .error = static_cast<float>(fit.scale / std::sqrt(count))};
+  fit.left_over.resize(losses.loss.size());
+  for (std::size_t i = 0; i < losses.loss.size(); ++i)
+    fit.left_over[i] = losses.loss[i] - static_cast<float>(state.centre) -
+                       state.sends[losses.from[i]] - state.receives[losses.to[i]];
+  return fit;
+}
+
+}  // namespace railgauge::parts
