@@ -1,11 +1,15 @@
 #include "controller/plan/topology/node_set.h"
 
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "kernels/core/text/fold.h"
 
 namespace railgauge::plan {
 namespace {
@@ -106,6 +110,25 @@ TEST(NodeSet, ExpansionIsBounded) {
   EXPECT_THAT(refused(std::string(251, 'a') + "[001-856]"), HasSubstr("at most 253"));
   EXPECT_THAT(refused(std::string(251, 'a') + "[9-10]b"), HasSubstr("at most 253"));
   EXPECT_THAT(refused(std::string(kMaxNodeSetBytes + 1, 'a')), HasSubstr("bytes of text"));
+}
+
+TEST(NodeSet, ReadsFoldedNamesBack) {
+  std::mt19937 random(93);
+  const auto below = [&](unsigned most) { return static_cast<unsigned>(random() % most); };
+  for (int round = 0; round < 300; ++round) {
+    std::set<std::string> names;
+    for (unsigned i = 0; i <= below(60); ++i)
+      names.insert(fmt::format("{}{:0{}}{}", below(2) == 0 ? "gpu" : "rack-", below(300), below(4),
+                               below(3) == 0 ? fmt::format("n{}", below(4)) : ""));
+    const std::vector<std::string> list(names.begin(), names.end());
+    const std::string text = fold_names(list);
+    const auto set = parse_node_set(text);
+    ASSERT_TRUE(set) << text << ": " << set.error().message;
+    std::set<std::string> read;
+    for (const auto& item : set->included) read.insert(item.names.begin(), item.names.end());
+    EXPECT_EQ(read, names) << text;
+    EXPECT_EQ(fold_names(std::vector<std::string>(read.begin(), read.end())), text);
+  }
 }
 
 TEST(NodeSet, AnyBytesGiveNamesOrOneLine) {
