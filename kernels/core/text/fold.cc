@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -102,7 +103,9 @@ std::string range_text(const Numbers& values, std::size_t width) {
 struct Shape {
   std::vector<std::string> texts;
   std::vector<std::size_t> widths;  // 0: without zeros in front
-  auto operator<=>(const Shape&) const = default;
+  bool operator<(const Shape& other) const {
+    return std::tie(texts, widths) < std::tie(other.texts, other.widths);
+  }
 };
 
 std::string text_of(const Shape& shape, const Box& box) {
