@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "controller/parts/layer_fit.h"
 #include "controller/stats/distributions.h"
@@ -20,6 +21,11 @@ constexpr double kChanceOfStatistic =
 // Nights that a part's own past leaves out, so that a fresh loss is not part of it.
 constexpr std::size_t kFreshNights = 6;
 constexpr std::size_t kPastNights = 6;
+// Nights that give a part's own scatter, and how many of its deviations a loss is at least. With
+// fewer nights thresholds are larger by a factor.
+constexpr std::size_t kOwnNights = 8;
+constexpr std::array<double, kStatistics> kOwnDeviations{4, 3, 2, 1.5, 3};
+constexpr double kWithoutOwn = 1.25;
 // Fewest parts, or windows of parts, that give a scatter.
 constexpr std::size_t kFewestPeers = 4;
 constexpr std::size_t kFewestWindows = 8;
@@ -62,18 +68,19 @@ double mean_without_worst(std::span<const double> loss) {
   return (sum - worst) / static_cast<double>(loss.size() - 1);
 }
 
-double second_largest(std::span<const double> loss) {
-  double first = -std::numeric_limits<double>::infinity();
-  double second = first;
-  for (const double one : loss) {
-    if (one > first) {
-      second = first;
-      first = one;
-    } else {
-      second = std::max(second, one);
-    }
+// The second largest loss, with the larger error of the two nights that show it: nights with few
+// figures are often the worst ones.
+Value second_largest(std::span<const double> loss, std::span<const double> error) {
+  std::size_t first = 0;
+  std::size_t second = 1;
+  if (loss[second] > loss[first]) std::swap(first, second);
+  for (std::size_t i = 2; i < loss.size(); ++i) {
+    if (loss[i] > loss[first])
+      second = std::exchange(first, i);
+    else if (loss[i] > loss[second])
+      second = i;
   }
-  return second;
+  return {.loss = loss[second], .error = std::max(error[first], error[second])};
 }
 
 // The statistic of the nights from `skip` on; absent without enough nights.
@@ -83,23 +90,28 @@ std::optional<Value> value_of(Statistic statistic, const Past& past, std::size_t
   if (past.loss.size() < skip + reach.least) return std::nullopt;
   const std::size_t count = std::min(reach.window, past.loss.size() - skip);
   const std::span<const double> loss = std::span(past.loss).subspan(skip, count);
-  double error = 0;
-  for (const double one : std::span(past.error).subspan(skip, count))
-    error += one / static_cast<double>(count);
+  const std::span<const double> errors = std::span(past.error).subspan(skip, count);
+  Value value{.loss = loss[0], .error = errors[0]};
   switch (statistic) {
     case Statistic::kTonight:
-      return Value{.part = part, .loss = loss[0], .error = error};
+      break;
     case Statistic::kTwoNights:
-      return Value{.part = part, .loss = std::min(loss[0], loss[1]), .error = error};
+      value = {.loss = std::min(loss[0], loss[1]), .error = std::max(errors[0], errors[1])};
+      break;
     case Statistic::kFourNights:
-    case Statistic::kEightNights:
-      return Value{.part = part,
-                   .loss = mean_without_worst(loss),
-                   .error = error / std::sqrt(static_cast<double>(count - 1))};
+    case Statistic::kEightNights: {
+      double squares = 0;
+      for (const double error : errors) squares += error * error;
+      value = {.loss = mean_without_worst(loss),
+               .error = std::sqrt(squares / static_cast<double>(count * (count - 1)))};
+      break;
+    }
     case Statistic::kSecondOfSix:
-      return Value{.part = part, .loss = second_largest(loss), .error = error};
+      value = second_largest(loss, errors);
+      break;
   }
-  return std::nullopt;
+  value.part = part;
+  return value;
 }
 
 double share_of(std::vector<double>& values, double share) {
@@ -119,27 +131,21 @@ double scatter_of(const std::vector<double>& values) {
   return std::max(half, many ? share_of(away, 0.9) / 1.6449 : share_of(away, 0.68) / 0.9945);
 }
 
-// Tails of many values: a rank that a few repaired parts do not reach, and the factor from there to
-// any healthy part of the table.
-struct TailRank {
-  std::size_t values = 0;
-  std::size_t rank = 0;
-  double factor = 1;
-};
-constexpr std::array kTailRanks{TailRank{2'000, 10, 1.6}, TailRank{256, 3, 1.4}};
+// Values from which on the tail of the gains counts: its third value, which two repaired parts do
+// not reach, and the factor from there to any healthy part of the table.
+constexpr std::size_t kTailValues = 256;
+constexpr std::size_t kTailRank = 3;
+constexpr double kTailFactor = 1.5;
 
 // How much heavier than normal the tails are, at least 1. `z`: losses up to the percentile that
 // real faults do not reach. `mirrored`: the same statistic of the gains, which no fault makes.
 double tails_of(std::vector<double> z, std::vector<double> mirrored, double threshold) {
   if (z.size() < kManyValues) return 1;
   double tails = std::max(1.0, share_of(z, 0.99) / 2.3263);
-  for (const TailRank& tail : kTailRanks) {
-    if (mirrored.size() < tail.values) continue;
-    std::ranges::nth_element(
-        mirrored, mirrored.begin() + static_cast<std::ptrdiff_t>(tail.rank - 1), std::greater());
-    return std::max(tails, tail.factor * mirrored[tail.rank - 1] / threshold);
-  }
-  return tails;
+  if (mirrored.size() < kTailValues) return tails;
+  const auto tail = mirrored.begin() + static_cast<std::ptrdiff_t>(kTailRank - 1);
+  std::ranges::nth_element(mirrored, tail, std::greater());
+  return std::max(tails, kTailFactor * *tail / threshold);
 }
 
 // The scatter of one statistic over the parts of a table.
@@ -214,6 +220,20 @@ void take_past(const Table& table, std::size_t nights, std::size_t part, Past& p
   }
 }
 
+// Deviation of the part's own nights, by their better half, which a fault of the last nights does
+// not widen; 0 where there are too few. Links whose few figures share their noise differ more from
+// night to night than others of their kind.
+double own_scatter_of(const Past& past) {
+  if (past.loss.size() < kOwnNights) return 0;
+  std::vector<double> loss = past.loss;
+  std::ranges::sort(loss);
+  const auto at = [&](double share) {
+    return loss[static_cast<std::size_t>(share * static_cast<double>(loss.size() - 1))];
+  };
+  // The deciles 1 and 4 of normal values are 1.028 deviations apart.
+  return (at(0.4) - at(0.1)) / 1.028;
+}
+
 // Takes the part's own level away; returns it, or nothing when its past is too short.
 std::optional<double> take_own_level(Past& past) {
   if (past.loss.size() < kFreshNights + kPastNights) return std::nullopt;
@@ -245,11 +265,13 @@ class Search {
   void gather(bool change) {
     values_ = {};
     before_.assign(table_.parts, 0);
+    own_.assign(table_.parts, 0);
     Past past;
     const bool is_small = table_.parts < kManyParts;
     for (std::size_t part = 0; part < table_.parts; ++part) {
       take_past(table_, nights_, part, past);
       if (past.loss.empty()) continue;
+      own_[part] = own_scatter_of(past);
       if (change) {
         const std::optional<double> level = take_own_level(past);
         if (!level) continue;
@@ -281,7 +303,10 @@ class Search {
       const double error = scatter->error(value);
       const double loss = value.loss - scatter->centre;
       const double z = loss / error;
-      if (z < scatter->threshold || loss < kLeastLoss) continue;
+      const double own = own_[value.part];
+      if (z < scatter->threshold * (own > 0 ? 1 : kWithoutOwn) || loss < kLeastLoss ||
+          loss < kOwnDeviations[static_cast<std::size_t>(statistic)] * own)
+        continue;
       Alarm alarm{.part = value.part,
                   .statistic = statistic,
                   .is_change = change,
@@ -313,6 +338,8 @@ class Search {
   const std::size_t nights_;
   std::array<Values, kStatistics> values_{};
   std::vector<double> before_{};
+  // By part; 0: not known.
+  std::vector<double> own_{};
   // By part; z is 0 where there is none.
   std::vector<Alarm> best_;
   std::vector<Alarm> tonight_;

@@ -15,6 +15,9 @@ namespace {
 // Distinct slow partners from which on a port, not its pairs, is suspected.
 constexpr std::size_t kHubPartners = 4;
 constexpr std::size_t kMostSlowPairs = 16;
+constexpr std::size_t kMostFarPaths = 4;
+// Figures of a path count from this share of its worst one on; others are its noise.
+constexpr double kOfWorst = 0.5;
 // Expected false pairs of a night, at most.
 constexpr double kFalsePairs = 0.001;
 // Figures of two nodes on a night: rails, both ways, two kinds of memory.
@@ -95,16 +98,17 @@ class Tails {
       if (night->pairs.size() == kMostPairLosses)
         cut_ = std::max(cut_, static_cast<double>(night->pairs.back().loss));
     }
+    for (const auto& [key, losses] : all_)
+      sorted_.insert(sorted_.end(), losses.begin(), losses.end());
+    std::ranges::sort(sorted_);
   }
   [[nodiscard]] double count(double least, const PathKey& without) const {
-    double count = 0;
-    for (const auto& [key, losses] : all_)
-      if (key != without)
-        count += static_cast<double>(
-            std::ranges::count_if(losses, [least](float loss) { return loss >= least; }));
-    return count;
+    const auto above = std::ranges::lower_bound(sorted_, static_cast<float>(least));
+    const auto own = std::ranges::count_if(
+        all_.at(without), [least](float loss) { return loss >= static_cast<float>(least); });
+    return static_cast<double>(sorted_.end() - above - own);
   }
-  // `known`: paths that are slow pairs already.
+  // The largest distance of a figure, better or worse, outside these paths.
   [[nodiscard]] double largest(const std::set<PathKey>& without) const {
     double largest = gain_;
     for (const auto& [key, losses] : all_)
@@ -118,6 +122,7 @@ class Tails {
 
  private:
   std::map<PathKey, std::vector<float>> all_{};
+  std::vector<float> sorted_{};
   double figures_ = 0;
   double gain_ = 0;
   double cut_ = 0;
@@ -148,6 +153,12 @@ std::vector<SlowPair> slow_pairs(std::span<const Levels* const> nights,
     if (!is_explained(pair) && !hubs.contains({pair.from, pair.rail}) &&
         !hubs.contains({pair.to, pair.rail}))
       paths[key_of(last, pair)].figures.push_back(pair);
+  for (auto& [key, path] : paths) {
+    const float worst = std::ranges::max(path.figures, {}, &PairLoss::loss).loss;
+    std::erase_if(path.figures, [worst](const PairLoss& figure) {
+      return static_cast<double>(figure.loss) < kOfWorst * static_cast<double>(worst);
+    });
+  }
   for (const Levels* night : nights.first(nights.size() - 1)) {
     std::set<PathKey> seen;
     for (const PairLoss& pair : night->pairs) {
@@ -162,7 +173,9 @@ std::vector<SlowPair> slow_pairs(std::span<const Levels* const> nights,
   std::set<PathKey> far;
   for (const auto& [key, path] : paths)
     if (least_of(path) >= kHalf) far.insert(key);
-  const double rest = far.size() <= 4 ? tails.largest(far) : mean_loss(paths.at(*far.begin()));
+  // Many far figures on one night are the noise of this site.
+  if (far.size() > kMostFarPaths) far.clear();
+  const double rest = tails.largest(far);
   std::vector<SlowPair> found;
   for (const auto& [key, path] : paths) {
     const double loss = mean_loss(path);
