@@ -24,7 +24,7 @@ constexpr std::size_t kPastNights = 6;
 // Nights that give a part's own scatter, and how many of its deviations a loss is at least. With
 // fewer nights thresholds are larger by a factor.
 constexpr std::size_t kOwnNights = 8;
-constexpr std::array<double, kStatistics> kOwnDeviations{4, 3, 2, 1.5, 3};
+constexpr std::array<double, kStatistics> kOwnDeviations{3, 1.8, 1.3, 1, 2};
 constexpr double kWithoutOwn = 1.25;
 // Fewest parts, or windows of parts, that give a scatter.
 constexpr std::size_t kFewestPeers = 4;
@@ -153,14 +153,19 @@ struct Scatter {
   double centre = 0;
   // Variance between parts beyond the noise of figures.
   double between = 0;
+  // Spread over the usual error.
+  double times = 1;
   // The divisor of standardised values.
   double scale = 1;
   // Least z of an alarm.
   double threshold = 0;
   double degrees = 0;
-  [[nodiscard]] double error(const Value& value) const {
-    return scale * std::sqrt(between + value.error * value.error);
+  // Deviation of a value before the scale. Differences between parts add to the error of their
+  // figures; noise that the figures of a round share multiplies it. The larger one counts.
+  [[nodiscard]] double deviation(const Value& value) const {
+    return std::max({std::sqrt(between + value.error * value.error), times * value.error, 1e-6});
   }
+  [[nodiscard]] double error(const Value& value) const { return scale * deviation(value); }
 };
 
 // All values of a statistic: those of tonight, and those of earlier windows that do not overlap.
@@ -172,13 +177,13 @@ struct Values {
 };
 
 // The distances from the median, in deviations; sets the centre.
-std::vector<double> standardised(const std::vector<Value>& values, double between, double& centre) {
+std::vector<double> standardised(const std::vector<Value>& values, const Scatter& scatter,
+                                 double& centre) {
   std::vector<double> z;
   for (const Value& value : values) z.push_back(value.loss);
   std::vector<double> copy = z;
   centre = share_of(copy, 0.5);
-  for (std::size_t i = 0; i < z.size(); ++i)
-    z[i] = (z[i] - centre) / std::sqrt(between + values[i].error * values[i].error + 1e-12);
+  for (std::size_t i = 0; i < z.size(); ++i) z[i] = (z[i] - centre) / scatter.deviation(values[i]);
   return z;
 }
 
@@ -193,11 +198,13 @@ std::optional<Scatter> scatter_of(const Values& values, std::size_t parts) {
   Scatter scatter{.centre = share_of(losses, 0.5)};
   for (double& loss : losses) loss -= scatter.centre;
   const double spread = scatter_of(losses);
-  scatter.between = std::max(0.0, spread * spread - share_of(errors, 0.5));
-  std::vector<double> z = standardised(values.all, scatter.between, scatter.centre);
+  const double usual = share_of(errors, 0.5);
+  scatter.between = std::max(0.0, spread * spread - usual);
+  scatter.times = spread / std::sqrt(std::max(usual, 1e-12));
+  std::vector<double> z = standardised(values.all, scatter, scatter.centre);
   scatter.scale = std::max(scatter_of(z), 0.3);
   double other_centre = 0;
-  std::vector<double> mirrored = standardised(values.mirrored, scatter.between, other_centre);
+  std::vector<double> mirrored = standardised(values.mirrored, scatter, other_centre);
   for (std::vector<double>* const each : {&z, &mirrored})
     for (double& one : *each) one /= scatter.scale;
   scatter.degrees = std::clamp(0.4 * static_cast<double>(values.all.size() - 1), 3.0, 1e6);
@@ -230,8 +237,10 @@ double own_scatter_of(const Past& past) {
   const auto at = [&](double share) {
     return loss[static_cast<std::size_t>(share * static_cast<double>(loss.size() - 1))];
   };
-  // The deciles 1 and 4 of normal values are 1.028 deviations apart.
-  return (at(0.4) - at(0.1)) / 1.028;
+  // The deciles 1 and 4 of normal values are 1.028 deviations apart; the least of 8 to 35 values is
+  // about so far below their median.
+  const double least = 0.75 * std::sqrt(2 * std::log(static_cast<double>(loss.size())));
+  return std::max((at(0.4) - at(0.1)) / 1.028, (at(0.5) - at(0)) / least);
 }
 
 // Takes the part's own level away; returns it, or nothing when its past is too short.

@@ -352,6 +352,7 @@ bool print(const Flags& flags, const Bench& bench) {
       "\n| healthy nights | noise | nights | with a finding | with a candidate alone | "
       "ms of a fit | ms of a judgement |\n|---|---|---|---|---|---|---|\n");
   for (const auto& [key, cell] : bench.healthy) {
+    if (cell.nights == 0) continue;
     const double share = percent_of(cell.with_finding, cell.nights);
     met = met && share < 1;
     std::printf("| %s | %.0f %% | %u | %.2f %%%s | %.2f %% | %.0f | %.0f |\n",
