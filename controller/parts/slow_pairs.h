@@ -27,7 +27,8 @@ struct SlowPair {
 inline constexpr double kHalf = 0.6;
 
 // Returns the slow pairs of the last night, the worst first, at most 16. `is_explained` reports
-// whether a slow part explains the figure. A port with several slow partners is none of a pair.
+// whether a slow part explains the figure. Pairs of a port with several slow partners are left out:
+// the port itself is suspected.
 std::vector<SlowPair> slow_pairs(std::span<const Levels* const> nights,
                                  const std::function<bool(const PairLoss&)>& is_explained);
 
