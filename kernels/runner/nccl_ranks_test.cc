@@ -39,6 +39,7 @@ class NcclRanks : public testing::Test {
     task.mutable_parameters()->insert({"sizes", "8"});
     task.mutable_parameters()->insert({"iterations", iterations});
     task.mutable_parameters()->insert({"numa", "any"});
+    task.mutable_parameters()->insert({"proof_time", "50ms"});  // a call takes 5 ms
     task.set_size(kRanks);
     task.set_deadline_seconds(kDeadlineSeconds);
     begin_ns_ = monotonic_now_ns();
