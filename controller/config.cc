@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
@@ -65,6 +66,11 @@ constexpr std::array kSettings{
         "when the policy run may begin to measure, in UTC: \"mon-fri 22:00-06:00; sat,sun\"; "
         "by default always",
         ""},
+    SettingInfo{
+        "simulated-clock",
+        "a time such as 2026-01-05: the calendar begins there, and railgauge clock moves it; "
+        "for a modelled fleet, with a database of its own",
+        ""},
     SettingInfo{"log-level", "debug, info, warn or error", "info"},
 };
 
@@ -82,6 +88,17 @@ Result<double> days_value(std::string_view name, const std::string& value) {
   return fail(Code::kInvalidArgument,
               fmt::format("--{} {}: a number of days from 0 (for ever) to {} is needed", name,
                           in_quotes(value), kMostDays));
+}
+
+// "": no simulated clock.
+Result<std::optional<double>> clock_value(const std::string& value) {
+  if (value.empty()) return std::nullopt;
+  if (const auto begin = parse_calendar(value); begin && *begin > 0) return begin;
+  return fail(
+      Code::kInvalidArgument,
+      fmt::format("--simulated-clock {}: a time after 1970 is needed, such as 2026-01-05 or "
+                  "2026-01-05T20:00",
+                  in_quotes(value)));
 }
 
 Status check_choice(std::string_view name, const std::string& value,
@@ -170,6 +187,7 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
       .log_level = chosen["log-level"],
       .audit_log = chosen["audit-log"],
       .backup_folder = chosen["backup-folder"],
+      .simulated_clock = RG_TRY(clock_value(chosen["simulated-clock"])),
       .web_config_file = chosen["web-config-file"]};
   if (config.metrics_listen == "none") config.metrics_listen.clear();
   RG_TRY_OK(check_tcp_options(config.tcp));
@@ -195,6 +213,10 @@ std::string audit_log_of(const Config& config) {
 
 std::string backup_folder_of(const Config& config) {
   return config.backup_folder.empty() ? beside_database(config, "backups") : config.backup_folder;
+}
+
+std::string clock_page_of(const Config& config) {
+  return beside_database(config, "simulated-clock");
 }
 
 std::string default_suites_folder() {

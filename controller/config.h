@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,8 +64,9 @@ struct Config {
   std::string log_level;
   std::string audit_log{};      // "": audit.jsonl beside the database; "none"; "-": standard output
   std::string backup_folder{};  // "": backups beside the database
-  std::string web_config_file{};  // of /metrics and /healthz; "": plain HTTP for anybody
-  std::string sql_program{};      // sql_process.h; "": statements run in this process
+  std::optional<double> simulated_clock{};  // begins at this time, unix seconds; absent: the host's
+  std::string web_config_file{};            // of /metrics and /healthz; "": plain HTTP for anybody
+  std::string sql_program{};                // sql_process.h; "": statements run in this process
 };
 
 using Values = std::map<std::string, std::string, std::less<>>;  // by setting name
@@ -78,6 +80,8 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
 // beside the database. Pure.
 std::string audit_log_of(const Config& config);
 std::string backup_folder_of(const Config& config);
+// The file of the simulated clock, beside the database (controller/clock/clock_page.h). Pure.
+std::string clock_page_of(const Config& config);
 
 // Finds the suites that belong to the program: installed (<prefix>/share/railgauge/suites), or in
 // the source tree around the build folder; "" if there are none.

@@ -56,6 +56,17 @@ TEST(Config, ThereIsNoTcpWithoutCertificatesOrInsecure) {
   EXPECT_FALSE(resolve(both, no_environment, {}));
 }
 
+TEST(Config, ASimulatedClockBeginsAtADate) {
+  EXPECT_EQ(resolve({}, no_environment, {})->simulated_clock, std::nullopt);
+  const auto chosen = resolve({{"simulated-clock", "2026-01-05T20:00"}}, no_environment, {});
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(rfc3339(chosen->simulated_clock.value_or(0)), "2026-01-05T20:00:00.000Z");
+  EXPECT_EQ(clock_page_of(*chosen), "/var/lib/railgauge/simulated-clock");
+  const auto refused = resolve({{"simulated-clock", "tomorrow"}}, no_environment, {});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("--simulated-clock \"tomorrow\": a time"));
+}
+
 TEST(Config, WhatIsKeptHowLongIsSetInDays) {
   const auto chosen = resolve({}, no_environment, {});
   ASSERT_TRUE(chosen);

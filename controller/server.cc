@@ -13,9 +13,12 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/clock/wall_clock.h"
 #include "controller/listen/host_port.h"
+#include "controller/store/queries/data_kind.h"
 #include "controller/store/upkeep/backup.h"
 #include "kernels/core/group/framing.h"
+#include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge {
@@ -79,6 +82,20 @@ PreflightSite preflight_site(const plan::Site& site) {
   return rules;
 }
 
+// A simulated clock is for modelled data alone, which is marked before any of it arrives.
+Status begin_simulated_clock(store::Store& store, const Config& config) {
+  if (const Status marked = store.write(store::mark_synthetic); !marked)
+    return fail(marked.error().code == Code::kFailedPrecondition ? Code::kInvalidArgument
+                                                                 : marked.error().code,
+                fmt::format("--simulated-clock: {}", marked.error().message));
+  const std::string path = clock_page_of(config);
+  auto page = RG_TRY(ClockPage::make(path, *config.simulated_clock));
+  use_simulated_clock(page);
+  spdlog::warn("the clock is simulated and shows {}; railgauge clock {} moves it",
+               rfc3339(page->now()), path);
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::start(const Config& config,
@@ -89,6 +106,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   store::StoreOptions store_options;
   store_options.path = config.database;
   std::unique_ptr<store::Store> store = RG_TRY(store::Store::open(std::move(store_options)));
+  if (config.simulated_clock) RG_TRY_OK(begin_simulated_clock(*store, config));
   std::unique_ptr<audit::AuditLog> audit =
       RG_TRY(audit::AuditLog::open(*store, {.file = audit_log_of(config)}));
   std::unique_ptr<Server> server(new Server(std::move(store), std::move(audit), config,
@@ -99,6 +117,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   server->feed_.restore(fleet::unix_seconds());
   RG_TRY_OK(server->start_grpc(config));
   RG_TRY_OK(server->start_http(config));
+  if (config.simulated_clock) server->start_fast_forward();
   return server;
 }
 
@@ -162,6 +181,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
 
 // Stops in the reverse order: no new calls, then the pools, then the loop.
 Server::~Server() {
+  forward_.reset();
   loop_.call([this] { is_ending_ = true; });  // later ticks do not use the pools
   store_->stop_upkeep();                      // a backup or check may take longer than the stop
   if (unix_) unix_->stop();
@@ -377,13 +397,14 @@ void Server::on_tick() {
                   static_cast<double>(fleet_.records_stored()));
   for (const auto& [code, count] : fleet_.refused_agents())
     series.raise_to("railgauge_agents_refused_total", {{"code", code}}, count);
-  if (!stopping_ && is_due(next_schedules_, kScheduleSeconds))
+  const bool has_host_clock = !simulated_clock();
+  if (has_host_clock && !stopping_ && is_due(next_schedules_, kScheduleSeconds))
     static_cast<void>(starter_->submit([this] { schedules_.tick(fleet::unix_seconds()); }));
-  if (!stopping_ && is_due(next_upgrades_, kUpgradeSeconds))
+  if (has_host_clock && !stopping_ && is_due(next_upgrades_, kUpgradeSeconds))
     static_cast<void>(queries_->submit([this] { watch_upgrades(fleet::unix_seconds()); }));
   if (!left_open_.empty() && now >= judges_left_open_) judge_left_open();
   const bool may_prune = director_.idle() || now >= next_prune_ + kPruneGraceSeconds;
-  if (may_prune && is_due(next_prune_, kPruneSeconds))
+  if (has_host_clock && may_prune && is_due(next_prune_, kPruneSeconds))
     static_cast<void>(upkeep_->submit([this] { prune_store(); }));
   const std::string trouble = store_->trouble();
   series.set("railgauge_store_read_only", {}, trouble.empty() ? 0 : 1);
@@ -393,6 +414,34 @@ void Server::on_tick() {
   if (!is_due(next_stats_, kStatsSeconds)) return;
   show_rare_node_facts();
   feed_metrics();
+}
+
+void Server::start_fast_forward() {
+  next_prune_ = calendar_seconds() + kFirstPruneSeconds;
+  forward_ = std::make_unique<FastForward>(
+      simulated_clock(),
+      FastForward::Site{.is_idle = [this] { return is_idle_for_clock(); },
+                        .next_due = [this] { return schedules_.next_start(wall_seconds()); },
+                        .do_due = [this](double now) { do_due(now); }});
+}
+
+// In the order in which work is handed on: a run, its figures, its judgement, a confirming run.
+bool Server::is_idle_for_clock() {
+  if (!loop_.call([this] { return director_.idle(); })) return false;
+  const auto stats = store_->stats();
+  return stats && stats->queued_records == 0 && matrices_.is_idle() && run_judge_.is_idle() &&
+         queries_->is_idle() && starter_->is_idle() && upkeep_->is_idle();
+}
+
+// On the fast forward's thread. Pruning comes first, while no run is under way.
+void Server::do_due(double now) {
+  if (stopping_) return;
+  if (now >= next_prune_) {
+    next_prune_ = now + kPruneSeconds;
+    prune_store();
+  }
+  schedules_.tick(now);
+  watch_upgrades(now);
 }
 
 void Server::judge_left_open() {

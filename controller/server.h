@@ -11,6 +11,7 @@
 #include "controller/control/control.h"
 #include "controller/control/director.h"
 #include "controller/exporter/metrics_feed.h"
+#include "controller/fast_forward.h"
 #include "controller/findings/run_judge.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/fleet.h"
@@ -95,6 +96,10 @@ class Server {
   Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::AuditLog> audit,
          const Config& config, WatchPolicy upgrades, plan::Site site,
          fleet::FleetOptions fleet_options);
+  // By the simulated clock, in the place of what on_tick() does by the host's.
+  void start_fast_forward();
+  [[nodiscard]] bool is_idle_for_clock();
+  void do_due(double now);
   void record_restores(const std::string& database);
   Status end_interrupted_runs();
   Status open_tls(const TcpOptions& tcp);
@@ -151,12 +156,14 @@ class Server {
   std::unique_ptr<TcpListener> tcp_;     // with acceptor_ and relay_; none without TCP
   std::unique_ptr<relay::Relay> relay_;  // uses tcp_
   std::unique_ptr<http::Server> http_;
-  double next_stats_ = 0;  // used on the loop only, as the next six
+  std::unique_ptr<FastForward> forward_;  // absent with the host's clock
+  double next_stats_ = 0;                 // used on the loop only, as the next six
   double next_revoked_ = 0;
   double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double judges_left_open_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   std::vector<std::string> left_open_{};  // runs for judge_left_open(), on the loop
+  // With a simulated clock it is the fast forward's, in calendar_seconds().
   double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;
   double next_space_ = 0;                   // likewise
   bool is_port_well_ = true;                // on the loop, as grpc.health has it

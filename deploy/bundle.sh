@@ -21,7 +21,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-programs=(railgauge railgauge-agent railgauge-controller railgauge-runner railgauge-launch-shim)
+programs=(railgauge railgauge-agent railgauge-controller railgauge-fleet railgauge-runner railgauge-launch-shim)
 # Programs that exist only in a build that found their MPI. The host supplies the MPI itself.
 mpi_programs=(railgauge-runner-openmpi railgauge-runner-mpich)
 readonly kMaxMegabytes=40

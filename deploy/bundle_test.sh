@@ -58,7 +58,7 @@ make_sysfs() {
 }
 
 echo "programs start and name their version"
-for program in railgauge railgauge-agent railgauge-controller railgauge-runner; do within "$bundle/bin/$program" --version; done
+for program in railgauge railgauge-agent railgauge-controller railgauge-fleet railgauge-runner; do within "$bundle/bin/$program" --version; done
 [ -x "$root$bundle/bin/railgauge-launch-shim" ]
 for script in compare_gpu.sh compare_nccl.sh compare_topology.sh; do [ -x "$root$bundle/$script" ]; done
 for mpi in openmpi mpich; do
@@ -94,4 +94,6 @@ wait_for 10 attached
 echo "a run of a suite that came with the bundle"
 within "$bundle/bin/railgauge" run quick
 within "$bundle/bin/railgauge" suites
+echo "the demo needs nothing else"
+within "$bundle/bin/railgauge" demo --nodes 16 --once
 echo "bundle: ok"

@@ -19,6 +19,8 @@ constexpr Nanoseconds kSecond = 1'000'000'000;
 constexpr Nanoseconds kFarewellNs = 5 * kSecond;
 // Agents tick when due, rounded up: thousands share a wake-up.
 constexpr Nanoseconds kGrainNs = 5'000'000;
+// Between two looks at a simulated clock.
+constexpr double kClockLookMs = 3;
 
 }  // namespace
 
@@ -37,6 +39,7 @@ Fleet::Fleet(FleetOptions options, Scenario scenario, std::vector<KernelInfo> ke
       board_(fabric_),
       inbox_(std::move(inbox)),
       started_(steady_clock::now()) {
+  if (options_.clock) options_.clock->enter();
   const std::uint32_t count = fabric_.scenario().fabric.nodes;
   nodes_.reserve(count);
   for (std::uint32_t node = 0; node < count; ++node) {
@@ -51,9 +54,15 @@ void Fleet::schedule(std::uint32_t index, Nanoseconds time) {
   due_.emplace(time, index);
 }
 
-Fleet::~Fleet() { hang_up_all(); }
+Fleet::~Fleet() {
+  hang_up_all();
+  if (options_.clock) options_.clock->leave();
+}
 
 Nanoseconds Fleet::now() const {
+  if (options_.clock)
+    return static_cast<Nanoseconds>(
+        (options_.clock->now() - fabric_.scenario().begin_unix_seconds) * kNsPerSecond);
   return options_.at_ns +
          std::chrono::duration_cast<std::chrono::nanoseconds>(steady_clock::now() - started_)
              .count();
@@ -68,8 +77,10 @@ void Fleet::run(int stop_fd, const std::function<void(const FleetCounts&)>& repo
     pollfd stop{stop_fd, POLLIN, 0};
     if (::poll(&stop, 1, 0) > 0) break;
     take_events();
+    notice_jump();
     tick_due();
     dial();
+    follow_jump();
     if (now() < report_at || counts_ == reported) continue;
     report(counts_);
     reported = counts_;
@@ -81,7 +92,8 @@ void Fleet::run(int stop_fd, const std::function<void(const FleetCounts&)>& repo
 void Fleet::wait(int stop_fd, Nanoseconds until) const {
   std::array<pollfd, 2> set{pollfd{inbox_->fd(), POLLIN, 0}, pollfd{stop_fd, POLLIN, 0}};
   const double left_ms = static_cast<double>(until + kGrainNs - now()) / 1e6;
-  ::poll(set.data(), set.size(), static_cast<int>(std::ceil(std::clamp(left_ms, 0.0, 1e3))));
+  const double most_ms = options_.clock ? kClockLookMs : 1e3;
+  ::poll(set.data(), set.size(), static_cast<int>(std::ceil(std::clamp(left_ms, 0.0, most_ms))));
 }
 
 void Fleet::take_events() {
@@ -96,6 +108,7 @@ void Fleet::take_events() {
     spdlog::debug("{}: {}", node_name(fabric_.scenario().fabric, event.agent), event.reason);
     end_dial(node);
     node.stream.reset();
+    node.is_leaving = false;
     obey(event.agent, node.agent.lost(std::exchange(node.is_refused, false), now()));
   }
 }
@@ -138,6 +151,27 @@ void Fleet::tick_due() {
   }
 }
 
+void Fleet::notice_jump() {
+  if (!options_.clock) return;
+  const ClockPage::Jump jump = options_.clock->last_jump();
+  if (jump.number == noticed_jump_) return;
+  noticed_jump_ = jump.number;
+  const Nanoseconds time = now();
+  board_.set_calendar(
+      static_cast<Nanoseconds>((jump.to - fabric_.scenario().begin_unix_seconds) * kNsPerSecond));
+  for (std::uint32_t node = 0; node < nodes_.size(); ++node) schedule(node, time);
+}
+
+void Fleet::follow_jump() {
+  if (!options_.clock || followed_jump_ == noticed_jump_) return;
+  const auto is_under_way = [](const Node& node) {
+    return node.is_leaving || node.is_dialling || node.agent.is_on_its_way();
+  };
+  if (!to_dial_.empty() || std::ranges::any_of(nodes_, is_under_way)) return;
+  followed_jump_ = noticed_jump_;
+  options_.clock->follow(followed_jump_);
+}
+
 void Fleet::obey(std::uint32_t index, AgentOrders orders) {
   Node& node = nodes_[index];
   if (node.stream)
@@ -145,7 +179,10 @@ void Fleet::obey(std::uint32_t index, AgentOrders orders) {
       if (!node.stream->send(std::move(message)))
         spdlog::warn("{}: a message is dropped: the stream's queue is full",
                      node_name(fabric_.scenario().fabric, index));
-  if (orders.hang_up && node.stream) node.stream->hang_up();
+  if (orders.hang_up && node.stream) {
+    node.stream->hang_up();
+    node.is_leaving = true;
+  }
   if (orders.dial) to_dial_.push(index);
   schedule(index, node.agent.next_tick());
 }

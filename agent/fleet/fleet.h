@@ -14,6 +14,7 @@
 #include "agent/fleet/agents/modelled_agent.h"
 #include "agent/fleet/fleet_stream.h"
 #include "agent/fleet/scenario/scenario.h"
+#include "controller/clock/clock_page.h"
 
 namespace railgauge::fleet {
 
@@ -24,6 +25,8 @@ struct FleetOptions {
   // Most agents that dial at once.
   std::uint32_t dials = 256;
   double welcome_seconds = 30;
+  // The controller's simulated clock; absent: scenario's time flows from `at_ns` on.
+  std::shared_ptr<ClockPage> clock{};
 };
 
 // Counts of the fleet, for its log.
@@ -52,10 +55,13 @@ class Fleet {
     std::unique_ptr<FleetStream> stream{};
     bool is_dialling = false;
     bool is_refused = false;
+    // Its stream is to end and has not ended.
+    bool is_leaving = false;
     Nanoseconds dialled_ns = 0;
     // The entry of `due_` that counts; others of this agent are stale.
     Nanoseconds due_ns = kForever;
   };
+  static constexpr std::uint64_t kNoJump = ~std::uint64_t{0};
   // An agent by the time of its next tick.
   using Due = std::pair<Nanoseconds, std::uint32_t>;
 
@@ -67,6 +73,10 @@ class Fleet {
   void take_events();
   void take_message(Node& node, api::ControllerMessage message);
   void tick_due();
+  // After a jump of the simulated clock every agent looks at its node.
+  void notice_jump();
+  // Reports to the controller when they have, and are attached again where that took a new stream.
+  void follow_jump();
   void obey(std::uint32_t node, AgentOrders orders);
   // Queues the agent's next tick, unless an earlier one is queued.
   void schedule(std::uint32_t node, Nanoseconds time);
@@ -86,6 +96,9 @@ class Fleet {
   std::queue<std::uint32_t> to_dial_;
   std::uint64_t streams_ = 0;
   FleetCounts counts_;
+  // Jumps of the simulated clock; none yet.
+  std::uint64_t noticed_jump_ = kNoJump;
+  std::uint64_t followed_jump_ = kNoJump;
   std::chrono::steady_clock::time_point started_;
 };
 

@@ -4,11 +4,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -35,7 +37,9 @@ struct Settings {
   std::string scenario;
   std::uint32_t nodes = 0;
   std::string runner;
+  std::vector<std::string> kernels;
   std::string at = "0";
+  std::string simulated_clock;
   std::uint32_t dials = 256;
   std::string log_level = "info";
 };
@@ -57,7 +61,14 @@ void declare(CLI::App& app, Settings& settings) {
       ->check(CLI::Range(1U, kMaxNodes))
       ->excludes(scenario);
   app.add_option("--runner", settings.runner, "railgauge-runner, whose kernels the nodes declare");
-  app.add_option("--at", settings.at, "time of the scenario at the start, as 36h");
+  app.add_option(
+         "--kernels", settings.kernels,
+         "declare these of the runner's kernels alone, by commas; a hello with all has 600 kB")
+      ->delimiter(',');
+  auto* const at = app.add_option("--at", settings.at, "time of the scenario at the start, as 36h");
+  app.add_option("--simulated-clock", settings.simulated_clock,
+                 "the file of the controller's simulated clock, whose dates are the scenario's")
+      ->excludes(at);
   app.add_option("--dials", settings.dials, "most agents that dial at once")
       ->check(CLI::Range(1U, kMaxNodes));
   app.add_option("--log-level", settings.log_level, "trace, debug, info, warn or error");
@@ -119,19 +130,41 @@ double unix_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+// The kernels of these names; without names all.
+Result<std::vector<KernelInfo>> declared(const KernelList& list,
+                                         const std::vector<std::string>& names) {
+  std::vector<KernelInfo> kernels;
+  for (const KernelInfo& kernel : list.kernels())
+    if (names.empty() || std::ranges::count(names, kernel.name()) > 0) kernels.push_back(kernel);
+  for (const std::string& name : names)
+    if (std::ranges::count(kernels, name, &KernelInfo::name) == 0)
+      return invalid(
+          "--kernels {}: the runner has no such kernel; railgauge-runner --list names them",
+          in_quotes(name));
+  return kernels;
+}
+
 Result<std::unique_ptr<Fleet>> open_fleet(const Settings& settings) {
   RG_TRY_OK(check_controller(settings));
   Scenario scenario = RG_TRY(scenario_of(settings));
   RG_TRY_OK(raise_descriptors(scenario.fabric.nodes));
   const double at_ns = RG_TRY(parse_duration_ns(settings.at));
   KernelList list = RG_TRY(agent::list_kernels(settings.runner, kListSeconds));
+  const std::vector<KernelInfo> kernels = RG_TRY(declared(list, settings.kernels));
+  std::shared_ptr<ClockPage> clock;
   // The controller's clock is the real one, so that the scenario's is moved to it.
-  scenario.begin_unix_seconds = unix_now() - at_ns / kNsPerSecond;
+  if (settings.simulated_clock.empty())
+    scenario.begin_unix_seconds = unix_now() - at_ns / kNsPerSecond;
+  else
+    clock = RG_TRY(ClockPage::open(settings.simulated_clock));
+  const double begun_ns =
+      clock ? (clock->now() - scenario.begin_unix_seconds) * kNsPerSecond : at_ns;
   spdlog::info("{} modelled nodes, synthetic, dial {}", scenario.fabric.nodes, settings.controller);
   return Fleet::open({.stream = {.controller = settings.controller},
-                      .at_ns = static_cast<Nanoseconds>(at_ns),
-                      .dials = settings.dials},
-                     std::move(scenario), {list.kernels().begin(), list.kernels().end()});
+                      .at_ns = static_cast<Nanoseconds>(begun_ns),
+                      .dials = settings.dials,
+                      .clock = std::move(clock)},
+                     std::move(scenario), kernels);
 }
 
 int run(const Settings& settings) {

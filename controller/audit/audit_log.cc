@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/clock/wall_clock.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/rfc3339.h"
@@ -23,9 +24,7 @@ constexpr double kWarnSeconds = 60;        // between two lines about the file
 constexpr std::string_view kCut = "...";   // at the end of a text that was cut
 constexpr std::string_view kController = "controller";
 
-double system_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
+double system_seconds() { return wall_seconds(); }
 
 // Windows of refused calls, and waits, are measured by a clock that nobody sets.
 double steady_seconds() { return monotonic_now_ns() / 1e9; }

@@ -71,6 +71,8 @@ class RunJudge {
   // Queues a run that has ended. Any thread. A run that is queued already is judged once; a full
   // queue drops the run.
   void want(const std::string& run_id) { queue_.want(run_id); }
+  // Whether no run waits to be judged and none is being judged. Any thread.
+  [[nodiscard]] bool is_idle() { return queue_.is_idle(); }
 
  private:
   void judge(const std::string& run_id);

@@ -2,15 +2,15 @@
 
 #include <chrono>
 
+#include "controller/clock/wall_clock.h"
+
 namespace railgauge::fleet {
 
 double monotonic_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-double unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
+double unix_seconds() { return wall_seconds(); }
 
 EventLoop::EventLoop() : thread_([this] { work(); }) {}
 

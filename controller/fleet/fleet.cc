@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/clock/wall_clock.h"
 #include "controller/fleet/agent_stream.h"
 #include "controller/fleet/convert.h"
 #include "controller/fleet/hello_check.h"
@@ -111,6 +112,9 @@ Fleet::Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options)
       gate_(options.streams),
       refusals_(kRefusalsAMinute),
       roster_(options.roster) {
+  const auto kind = store_.read(store::read_data_kind);
+  if (!kind) spdlog::warn("what the data is made of is not read: {}", kind.error().message);
+  kind_ = kind.value_or(store::DataKind::kReal);
   const auto bonds = store_.node_bonds();
   if (!bonds) spdlog::warn("names of known nodes not read: {}", bonds.error().message);
   for (const store::NodeBond& bond : bonds.value_or(std::vector<store::NodeBond>{})) {
@@ -215,14 +219,32 @@ Result<Roster::Attached> Fleet::attach(const Stream& stream, const api::Hello& h
     return tl::unexpected(bond.error());
   RG_TRY_OK(auth::may_speak_for(peer, hello.name()));
   const auto known = nodes_.find(hello.name());
-  if (known != nodes_.end() &&
-      !known->second.attaches.take(fleet::monotonic_seconds(), kAttachesAMinute))
+  if (known != nodes_.end() && !known->second.attaches.take(calendar_seconds(), kAttachesAMinute))
     return fail(Code::kUnavailable,
                 fmt::format("node {} has attached {} times within a minute; its log says why its "
                             "agent begins anew",
                             hello.name(), kAttachesAMinute));
+  RG_TRY_OK(admit_kind(hello));
   return roster_.attach(stream.wire->session(), hello.name(), hello.node_id(), hello.incarnation(),
                         fleet::monotonic_seconds(), auth::identity_of(peer));
+}
+
+// The first node decides for the database. Marking it waits for a commit, once in its life.
+Status Fleet::admit_kind(const api::Hello& hello) {
+  using enum store::DataKind;
+  const auto mark = hello.facts().find("synthetic");
+  const bool is_modelled = mark != hello.facts().end() && mark->second == "true";
+  if (kind_ == kNone && is_modelled) RG_TRY_OK(store_.write(store::mark_synthetic));
+  if (kind_ == kNone) kind_ = is_modelled ? kSynthetic : kReal;
+  if ((kind_ == kSynthetic) == is_modelled) return {};
+  return fail(Code::kFailedPrecondition,
+              is_modelled
+                  ? fmt::format("node {} is modelled, and the database has data of real nodes; a "
+                                "fleet needs a controller with a --database of its own",
+                                hello.name())
+                  : fmt::format("node {} is real, and the database is synthetic; give the "
+                                "controller another --database for real nodes",
+                                hello.name()));
 }
 
 // The end of a refused stream is all that follows.
@@ -398,7 +420,7 @@ void Fleet::on_clock(NodeState& node, double unix_time_seconds) {
   constexpr double kSurelyLateSeconds = 60;
   constexpr std::uint32_t kLateBeats = 3;
   if (!std::isfinite(unix_time_seconds) || unix_time_seconds <= 0) return;  // it does not say
-  const double skew = unix_time_seconds - fleet::unix_seconds();
+  const double skew = skew_of(unix_time_seconds);
   const bool is_off = std::abs(skew) > kMaxSkewSeconds;
   const bool may_be_late = is_off && skew < 0 && skew > -kSurelyLateSeconds;
   node.late_beats = may_be_late ? node.late_beats + 1 : 0;
@@ -619,7 +641,7 @@ void Fleet::on_events(NodeState& node, const api::Heartbeat& heartbeat) {
 // no line of the log either.
 bool Fleet::node_event(NodeState& node, std::string kind, const std::string& text) {
   const bool was_within = node.events.used <= kEventsAMinute;
-  if (node.events.take(monotonic_seconds(), kEventsAMinute)) {
+  if (node.events.take(calendar_seconds(), kEventsAMinute)) {
     event(std::move(kind), node.hello.node_id(), text);
     return true;
   }

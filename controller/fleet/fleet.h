@@ -23,6 +23,7 @@
 #include "controller/fleet/roster.h"
 #include "controller/fleet/stream_gate.h"
 #include "controller/store/ingest/parcel.h"
+#include "controller/store/queries/data_kind.h"
 #include "controller/store/store.h"
 #include "kernels/core/base/minute_quota.h"
 #include "kernels/core/base/record.pb.h"
@@ -219,6 +220,8 @@ class Fleet {
   void event(std::string kind, const std::string& node_id, std::string text);
   bool node_event(NodeState& node, std::string kind, const std::string& text);
   void remember(const NodeState& node);
+  // kFailedPrecondition: a modelled node in a database of real ones, or the reverse.
+  Status admit_kind(const api::Hello& hello);
   void note_seen(double now);
 
   fleet::EventLoop& loop_;
@@ -234,6 +237,7 @@ class Fleet {
   std::map<std::string, double> refused_;
   double next_report_ = 0;
   Roster roster_;
+  store::DataKind kind_ = store::DataKind::kNone;
   std::map<Session, Stream> streams_;
   std::map<std::string, NodeState> nodes_;  // nodes that attached in this process's life
   std::map<std::string, std::uint64_t> stored_through_;  // spool ids, by node id

@@ -36,6 +36,11 @@ bool WorkerPool::submit(std::function<void()> work, const std::string& owner) {
   return true;
 }
 
+bool WorkerPool::is_idle() {
+  const std::lock_guard lock(mutex_);
+  return queued_ == 0 && under_way_ == 0;
+}
+
 void WorkerPool::loop() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -50,9 +55,11 @@ void WorkerPool::loop() {
     else
       turns_.push_back(next->first);
     --queued_;
+    ++under_way_;
     lock.unlock();
     work();
     lock.lock();
+    --under_way_;
   }
 }
 

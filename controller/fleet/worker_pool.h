@@ -30,6 +30,8 @@ class WorkerPool {
   // `owner`: the peer that asks, "" for the controller's own work and the unix socket, whose places
   // peers cannot take. False: the queue is full and the work is dropped. Thread safe.
   [[nodiscard]] bool submit(std::function<void()> work, const std::string& owner = "");
+  // Whether nothing waits and nothing is under way. Thread safe.
+  [[nodiscard]] bool is_idle();
 
  private:
   void loop();
@@ -39,6 +41,7 @@ class WorkerPool {
   std::map<std::string, std::deque<std::function<void()>>> queues_;  // by owner, none empty
   std::deque<std::string> turns_;                                    // owners with work, once each
   std::size_t queued_ = 0;
+  std::size_t under_way_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
@@ -53,6 +56,8 @@ class RunQueue {
   // A run that waits already is done once; one that is under way is done again. False: the queue is
   // full and the run is dropped. Thread safe.
   bool want(const std::string& run_id);
+  // Whether no run waits and none is under way. Thread safe.
+  [[nodiscard]] bool is_idle() { return pool_.is_idle(); }
 
  private:
   Work work_;

@@ -47,6 +47,8 @@ class MatrixKeeper {
   // Queues a run that has ended, or that received figures later. Any thread. A queued run is done
   // once.
   void want(const std::string& run_id);
+  // Whether no run waits for its matrices. Any thread.
+  [[nodiscard]] bool is_idle() { return queue_.is_idle(); }
   // The number of runs whose matrices were written. Any thread.
   [[nodiscard]] std::uint64_t done() const { return done_; }
 

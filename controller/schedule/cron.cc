@@ -159,7 +159,9 @@ std::optional<double> next_due(const Cron& cron, const TimeZone& zone, double af
   return std::nullopt;
 }
 
+// UTC is null: it is there without tzdata too, as in a small container.
 Result<TimeZone> TimeZone::find(const std::string& name) {
+  if (name == "UTC") return TimeZone(nullptr);
   try {
     return TimeZone(date::locate_zone(name));
   } catch (const std::exception&) {
@@ -173,7 +175,8 @@ Result<TimeZone> TimeZone::find(const std::string& name) {
 WallTime TimeZone::wall_time(double unix_seconds) const {
   const date::sys_seconds moment{
       std::chrono::seconds(static_cast<std::int64_t>(std::floor(unix_seconds)))};
-  const date::local_seconds local = zone_->to_local(moment);
+  const date::local_seconds local =
+      zone_ == nullptr ? date::local_seconds(moment.time_since_epoch()) : zone_->to_local(moment);
   const date::local_days day = date::floor<date::days>(local);
   return {day.time_since_epoch().count(),
           static_cast<int>(std::chrono::duration_cast<std::chrono::minutes>(local - day).count())};
@@ -182,6 +185,7 @@ WallTime TimeZone::wall_time(double unix_seconds) const {
 double TimeZone::unix_seconds(WallTime wall) const {
   const date::local_seconds local{std::chrono::hours(24 * wall.day) +
                                   std::chrono::minutes(wall.minute)};
+  if (zone_ == nullptr) return static_cast<double>(local.time_since_epoch().count());
   const date::local_info info = zone_->get_info(local);
   const date::sys_seconds moment =
       info.result == date::local_info::nonexistent

@@ -209,6 +209,19 @@ void ScheduleService::tick(double now) {
     if (!row.paused) decide(row, now);
 }
 
+std::optional<double> ScheduleService::next_start(double now) const {
+  std::optional<double> first;
+  const auto rows = store_.list_schedules();
+  if (!rows) return first;
+  for (const store::ScheduleRow& row : *rows) {
+    const auto schedule = run::compile(schedule_text_of(row));
+    if (row.paused || !schedule) continue;
+    const auto next = run::next_start(*schedule, std::max(row.decided_until, now));
+    if (next && (!first || next->start_at < *first)) first = next->start_at;
+  }
+  return first;
+}
+
 // Reports whether the schedule's previous run has not ended.
 bool ScheduleService::under_way(const store::ScheduleRow& row) {
   if (!row.last) return false;

@@ -41,6 +41,8 @@ class ScheduleService {
   // times. If a resumed run would no longer be valid, the due time counts as missed, with the
   // reason.
   void tick(double now);
+  // When a schedule starts next after `now`; absent: none does.
+  [[nodiscard]] std::optional<double> next_start(double now) const;
 
   // All schedules, or the named one with its newest due times. kInvalidArgument: no such schedule.
   Result<api::ScheduleList> list(const std::string& name);

@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/clock/wall_clock.h"
 #include "controller/store/ingest/interner.h"
 #include "controller/store/ingest/record_sink.h"
 #include "controller/store/ingest/run_sink.h"
@@ -60,9 +61,7 @@ class Deliveries {
   std::unordered_map<std::string, std::int64_t> failed_;  // by node: its first record
 };
 
-inline double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
+inline double now_seconds() { return wall_seconds(); }
 
 inline bool is_same_disk(const std::string& one, const std::string& other) {
   struct stat first {};

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "controller/clock/wall_clock.h"
+
 namespace railgauge::trust {
 namespace {
 
@@ -88,8 +90,10 @@ Result<std::shared_ptr<const TlsServer>> TlsServer::make(const Material& materia
   return std::shared_ptr<const TlsServer>(new TlsServer(std::move(context)));
 }
 
+// Certificates are valid or not by the calendar's clock.
 TlsChannel::TlsChannel(const TlsServer& server, int fd) : ssl_(SSL_new(server.context_.get())) {
   if (!ssl_ || SSL_set_fd(ssl_.get(), fd) != 1) throw std::bad_alloc();
+  X509_VERIFY_PARAM_set_time(SSL_get0_param(ssl_.get()), static_cast<time_t>(wall_seconds()));
   SSL_set_accept_state(ssl_.get());
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "agent/fleet/model/keyed_random.h"
+
 namespace railgauge::fleet {
 
 void TaskBoard::prepare(const api::PrepareTask& prepare, const Endpoint& endpoint) {
@@ -16,6 +18,30 @@ void TaskBoard::prepare(const api::PrepareTask& prepare, const Endpoint& endpoin
   entry.task.raw_samples = prepare.raw_samples();
 }
 
+void TaskBoard::set_calendar(Nanoseconds jumped_to_ns) {
+  calendar_ns_ = jumped_to_ns;
+  last_run_.clear();
+  runs_ = 0;
+}
+
+// One run after the other, as the controller drives them. The tasks of a run are spread over its
+// time by their names.
+Nanoseconds TaskBoard::time_of(const api::TaskRef& task, Nanoseconds time_ns) {
+  constexpr Nanoseconds kRunNs = 600'000'000'000;
+  if (!calendar_ns_) return time_ns;
+  if (task.run_id() != last_run_) {
+    last_run_ = task.run_id();
+    ++runs_;
+  }
+  const double share = DrawKey(fabric_->scenario().seed)
+                           .with("time")
+                           .with(task.task_id())
+                           .with(std::uint64_t{task.attempt()})
+                           .uniform();
+  return *calendar_ns_ + (runs_ - 1) * kRunNs +
+         static_cast<Nanoseconds>(share * static_cast<double>(kRunNs));
+}
+
 std::shared_ptr<const BoardTask> TaskBoard::run(const api::TaskRef& task, Nanoseconds time_ns) {
   const auto found = entries_.find(key_of(task));
   RG_CHECK(found != entries_.end());
@@ -23,7 +49,7 @@ std::shared_ptr<const BoardTask> TaskBoard::run(const api::TaskRef& task, Nanose
   if (entry.done) return entry.done;
   auto done = std::make_shared<BoardTask>();
   done->task = entry.task;
-  done->task.time_ns = time_ns;
+  done->task.time_ns = time_of(task, time_ns);
   for (const auto& [rank, endpoint] : entry.ranks) done->task.ranks.push_back(endpoint);
   if (entry.ranks.size() == entry.size) {
     done->result = fabric_->run(done->task);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 
@@ -29,6 +30,10 @@ class TaskBoard {
   // Runs the task at `time_ns`, or returns what an earlier call of another rank made. A task of
   // which a rank is on no modelled node is waived. CHECKs that the task was prepared.
   std::shared_ptr<const BoardTask> run(const api::TaskRef& task, Nanoseconds time_ns);
+  // Under a simulated clock figures are those of times that follow from the clock's last jump, run
+  // by run and task by task, and not from the moments at which messages come: so the same seed
+  // gives the same figures.
+  void set_calendar(Nanoseconds jumped_to_ns);
   // Forgets a rank; the task is forgotten with the last one.
   void end(const api::TaskRef& task);
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
@@ -46,7 +51,12 @@ class TaskBoard {
     return {task.run_id(), task.task_id(), task.attempt()};
   }
 
+  Nanoseconds time_of(const api::TaskRef& task, Nanoseconds time_ns);
+
   const ModelledFabric* fabric_;
+  std::optional<Nanoseconds> calendar_ns_;
+  std::string last_run_;
+  std::int64_t runs_ = 0;  // since calendar_ns_
   std::map<Key, Entry> entries_;
 };
 

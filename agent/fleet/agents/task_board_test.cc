@@ -44,6 +44,33 @@ TEST(TaskBoard, ATaskRunsAtItsFirstRanksStart) {
   EXPECT_EQ(first->result.points.at(0).message_bytes(), 65'536);
 }
 
+// The time of the only task of a run, from the calendar's last jump.
+Nanoseconds time_in_calendar(TaskBoard& board, const std::string& run, Nanoseconds asked_at) {
+  api::PrepareTask prepare = rank(0);
+  prepare.mutable_task()->set_run_id(run);
+  board.prepare(prepare, {.node = 0});
+  const Nanoseconds time = board.run(prepare.task(), asked_at)->task.time_ns;
+  board.end(prepare.task());
+  return time;
+}
+
+TEST(TaskBoard, UnderASimulatedClockFiguresDependOnTheJumpAndTheRunsOrderAlone) {
+  constexpr Nanoseconds kDay = 86'400'000'000'000;
+  const ModelledFabric modelled = fabric();
+  TaskBoard board(modelled);
+  TaskBoard again(modelled);
+  board.set_calendar(kDay);
+  again.set_calendar(kDay);
+  const Nanoseconds first = time_in_calendar(board, "a", kDay + 5);
+  EXPECT_GE(first, kDay);
+  EXPECT_EQ(time_in_calendar(again, "other id", kDay + 999), first);
+  const Nanoseconds second = time_in_calendar(board, "b", kDay + 5);
+  EXPECT_GT(second, first) << "the next run measures anew";
+  EXPECT_EQ(time_in_calendar(again, "c", kDay), second);
+  board.set_calendar(2 * kDay);
+  EXPECT_EQ(time_in_calendar(board, "d", 0), first + kDay);
+}
+
 TEST(TaskBoard, ForgetsATaskWithItsLastRank) {
   const ModelledFabric modelled = fabric();
   TaskBoard board(modelled);

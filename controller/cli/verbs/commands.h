@@ -50,6 +50,12 @@ Command prepare_upgrade, gate_upgrade, list_upgrades, show_upgrade;
 // pki: an authority in a folder of this host; asks no controller.
 Command init_pki, issue_certificates, renew_certificates, revoke_certificates, write_crl, show_pki;
 
+// demo: starts a controller and a modelled fleet of its own; asks no other controller.
+Command run_demo;
+
+// clock: a simulated clock by its file; asks no controller.
+Command move_clock;
+
 // findings, baselines. Each step prints the finding as it is afterwards.
 Command list_findings, show_finding, acknowledge_finding, accept_finding, resolve_finding,
     reopen_finding, list_baselines, pin_baselines, diff_baselines;

@@ -163,6 +163,12 @@ constexpr std::array kNoteFlags{kNote};
 constexpr std::array kResolveFlags{Flag{"false", 0, "", "false alarm, not fixed"}, kNote};
 constexpr std::array kPinFlags{kKernel, kMetric, kSeries, kNote};
 
+// A modelled site.
+constexpr std::array kClockFlags{
+    Flag{"wait", 0, "DURATION", "stop waiting after this long; the clock stays there [24h]"}};
+constexpr std::array kDemoFlags{Flag{"nodes", 0, "N", "modelled nodes, 16 to 1024 [64]"},
+                                Flag{"once", 0, "", "end after the verdict"}};
+
 // pki.
 constexpr Flag kDays{"days", 0, "N", "valid so long [authority 3650, list 30, others 730]"};
 constexpr std::array kDaysFlags{kDays};
@@ -282,6 +288,10 @@ constexpr std::array kVerbs{
     Verb{"pki", "crl", "FOLDER", "write the revocation list anew, before it ends", kDaysFlags,
          write_crl, true},
     Verb{"pki", "show", "FOLDER", "what was issued, its state and end", kNoFlags, show_pki, true},
+    Verb{"clock", "", "FILE [TIME]", "a simulated clock: show it, or move it, by date or 7d ahead",
+         kClockFlags, move_clock, true},
+    Verb{"demo", "", "", "a modelled site on this host: history, a slow port, an upgrade",
+         kDemoFlags, run_demo, true},
     Verb{"version", "", "", "this program's and the controller's version", kNoFlags, show_version},
 };
 

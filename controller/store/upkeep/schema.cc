@@ -5,13 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "controller/store/sqlite/application_id.h"
 #include "controller/store/upkeep/backup.h"
 #include "controller/store/upkeep/migrations.h"
 
 namespace railgauge::store {
 namespace {
-
-constexpr std::int64_t kApplicationId = 0x52474744;  // "RGGD", in the file's header
 
 Result<std::int64_t> pragma(Connection& connection, std::string_view sql) {
   const auto value = RG_TRY(connection.integer(sql));
@@ -23,7 +22,8 @@ Result<std::int64_t> check_file(Connection& connection) {
   const std::int64_t version = RG_TRY(pragma(connection, "PRAGMA user_version"));
   const std::int64_t application = RG_TRY(pragma(connection, "PRAGMA application_id"));
   const std::int64_t objects = RG_TRY(pragma(connection, "SELECT count(*) FROM sqlite_schema"));
-  if (application != kApplicationId && (application != 0 || version != 0 || objects != 0))
+  const bool is_ours = application == kApplicationId || application == kSyntheticApplicationId;
+  if (!is_ours && (application != 0 || version != 0 || objects != 0))
     return fail(Code::kFailedPrecondition,
                 fmt::format("store {}: open: this is another program's database; name another file",
                             connection.path()));
@@ -58,7 +58,8 @@ Status migrate(Connection& connection) {
       RG_TRY_OK(connection.script(kMigrations[static_cast<std::size_t>(version)]));
       RG_TRY_OK(connection.script(fmt::format("PRAGMA user_version={}", version + 1).c_str()));
     }
-    RG_TRY_OK(connection.script(fmt::format("PRAGMA application_id={}", kApplicationId).c_str()));
+    if (from == 0)
+      RG_TRY_OK(connection.script(fmt::format("PRAGMA application_id={}", kApplicationId).c_str()));
     if (from > 0) RG_TRY_OK(check_references(connection));
     return connection.script("COMMIT");
   }();

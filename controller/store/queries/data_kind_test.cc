@@ -1,0 +1,53 @@
+#include "controller/store/queries/data_kind.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/store/testing/store_testing.h"
+
+namespace railgauge::store {
+namespace {
+
+using testing::HasSubstr;
+
+DataKind kind_of(const Store& store) {
+  const auto kind = store.read(read_data_kind);
+  EXPECT_TRUE(kind) << kind.error().message;
+  return kind.value_or(DataKind::kNone);
+}
+
+TEST(DataKind, ANodeMakesAnEmptyDatabaseReal) {
+  const TempFolder folder;
+  const auto store = open_store(folder.file("a.db"));
+  EXPECT_EQ(kind_of(*store), DataKind::kNone);
+  ASSERT_TRUE(store->put_node(node_row(1)));
+  ASSERT_TRUE(store->flush());
+  EXPECT_EQ(kind_of(*store), DataKind::kReal);
+}
+
+TEST(DataKind, TheMarkStaysWhenTheDatabaseIsOpenedAgain) {
+  const TempFolder folder;
+  {
+    const auto store = open_store(folder.file("a.db"));
+    ASSERT_TRUE(store->write(mark_synthetic));
+    ASSERT_TRUE(store->put_node(node_row(1)));
+    ASSERT_TRUE(store->flush());
+  }
+  const auto store = open_store(folder.file("a.db"));
+  EXPECT_EQ(kind_of(*store), DataKind::kSynthetic);
+  EXPECT_TRUE(store->write(mark_synthetic)) << "marked already";
+}
+
+TEST(DataKind, RealDataIsNeverMarked) {
+  const TempFolder folder;
+  const auto store = open_store(folder.file("a.db"));
+  ASSERT_TRUE(store->put_node(node_row(1)));
+  const Status marked = store->write(mark_synthetic);
+  ASSERT_FALSE(marked);
+  EXPECT_EQ(marked.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(marked.error().message, HasSubstr("a.db: it has data of real nodes"));
+  EXPECT_EQ(kind_of(*store), DataKind::kReal);
+}
+
+}  // namespace
+}  // namespace railgauge::store
