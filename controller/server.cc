@@ -437,7 +437,7 @@ bool Server::is_idle_for_clock() {
 void Server::do_due(double now) {
   if (stopping_) return;
   if (now >= next_prune_) {
-    next_prune_ = now + kPruneSeconds;
+    next_prune_ += kPruneSeconds * (1 + std::floor((now - next_prune_) / kPruneSeconds));
     prune_store();
   }
   schedules_.tick(now);

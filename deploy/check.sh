@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.." || exit 4
 . deploy/compile_cache.sh
 
 steps="deps format house build unit none tidy asan tsan fuzz e2e"
-parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos tidy headers demo e2e pairs upgrade stalls compare path"
+parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos nights tidy headers demo e2e pairs upgrade stalls compare path"
 kept=deploy/docs/results/full-check.tsv
 
 # The purpose of each part of the long check, for the list.
@@ -24,6 +24,7 @@ title_of() {
     grpc-tsan) echo "controller and agent under the thread sanitizer" ;;
     fuzz) echo "fuzz targets from the kept corpora, 45 minutes on two cores" ;;
     chaos) echo "300 rounds of kills, partitions and full disks; kills add up over parts in chaos.tsv" ;;
+    nights) echo "two times 90 nights of 16 modelled nodes on a simulated clock" ;;
     tidy) echo "clang-tidy on every source" ;;
     headers) echo "a build of each source by itself, without precompiled headers: it includes what it uses" ;;
     demo) echo "the newcomer's demo: the shipped build and one run on guests" ;;
@@ -207,7 +208,7 @@ post_path() { local code=0; deploy/compare_post_path.sh || code=$?; case $code i
 run_part() {
   step deps "packages" deploy/deps.sh --yes
   case $part in
-    unit | chaos | e2e | pairs | upgrade | stalls | compare | path | tidy) step build "configure and build (preset ci)" configure_and_build ci ;;
+    unit | chaos | nights | e2e | pairs | upgrade | stalls | compare | path | tidy) step build "configure and build (preset ci)" configure_and_build ci ;;
   esac
   case $part in
     unit) step unit "$(title_of unit)" unit ;;
@@ -220,6 +221,7 @@ run_part() {
       ;;
     fuzz) step fuzz "$(title_of fuzz)" deploy/fuzz.sh --long 45 ;;
     chaos) step chaos "$(title_of chaos)" chaos ;;
+    nights) NIGHTS=90 step nights "$(title_of nights)" tests ci 1 0 -R '^e2e_nights$' ;;
     tidy) step tidy "$(title_of tidy)" tidy ;;
     headers) step headers "$(title_of headers)" headers ;;
     demo) step demo "$(title_of demo)" deploy/demo.sh --yes ;;
