@@ -17,8 +17,10 @@
 #include "controller/listen/host_port.h"
 #include "controller/store/queries/data_kind.h"
 #include "controller/store/upkeep/backup.h"
+#include "controller/store/upkeep/backup_folder.h"
 #include "kernels/core/group/framing.h"
 #include "kernels/core/text/rfc3339.h"
+#include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge {
@@ -118,6 +120,8 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   RG_TRY_OK(server->start_grpc(config));
   RG_TRY_OK(server->start_http(config));
   if (config.simulated_clock) server->start_fast_forward();
+  server->note("controller_started",
+               fmt::format("the controller of version {} started", RAILGAUGE_VERSION));
   return server;
 }
 
@@ -157,6 +161,8 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
   schedules_.on_act(record);
   upgrade_watch_.on_act(record);
   control_.set_gate([this] { return memory_.check(); });
+  control_.set_installation(
+      [this, config, started_at = fleet::unix_seconds()] { return describe(config, started_at); });
   archive_.set_gate([this](double bytes) { return memory_.check(bytes); });
   if (!config.sql_program.empty()) archive_.set_sql_program(config.sql_program);
   fleet_.set_listener(&director_);
@@ -239,12 +245,16 @@ Status Server::end_interrupted_runs() {
   return {};
 }
 
+void Server::note(std::string kind, std::string text) {
+  if (const Status added = store_->add_event({.kind = std::move(kind), .text = std::move(text)});
+      !added)
+    spdlog::warn("event not stored: {}", added.error().message);
+}
+
 // The keeper of the TLS files.
 Status Server::open_tls(const TcpOptions& tcp) {
   const auto note = [this](std::string kind, std::string text) {
-    if (const Status added = store_->add_event({.kind = std::move(kind), .text = std::move(text)});
-        !added)
-      spdlog::warn("event not stored: {}", added.error().message);
+    this->note(std::move(kind), std::move(text));
   };
   std::unique_ptr<TlsKeeper> keeper = RG_TRY(TlsKeeper::open(
       {.pem = {.certificate = tcp.tls_cert, .key = tcp.tls_key, .authority = tcp.tls_ca},
@@ -365,6 +375,27 @@ void Server::note_stranger(const std::string& user, const std::string& address,
                                 .subject = subject},
                                reason);
   if (has_row) spdlog::warn("{} of {} at {} refused: {}", act, who, address, reason.message);
+}
+
+// The answer to `doctor`. Settings are as they were given.
+api::Installation Server::describe(const Config& config, double started_at) {
+  api::Installation told;
+  told.set_started_at(rfc3339(started_at));
+  told.set_socket(config.socket);
+  told.set_listen(config.tcp.listen);
+  told.set_insecure(config.tcp.insecure);
+  told.set_metrics_listen(config.metrics_listen);
+  told.set_database(config.database);
+  told.set_backup_folder(backup_folder_of(config));
+  if (const auto newest = store::newest_backup(told.backup_folder())) {
+    told.set_newest_backup_at(rfc3339(newest->written_at));
+    told.set_newest_backup_bytes(newest->bytes);
+  }
+  const std::string troubles = remarks() + (tcp_ ? tcp_->trouble() : std::string());
+  for (const std::string_view line : split(troubles, '\n'))
+    if (!line.empty()) told.add_troubles(std::string(line));
+  told.set_metrics(metrics_.text());
+  return told;
 }
 
 // For people who look at /healthz: a part that does not work, a line each.

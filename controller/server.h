@@ -110,6 +110,8 @@ class Server {
   void note_stranger(const std::string& user, const std::string& address, const std::string& act,
                      const std::string& subject, const Error& reason);
   [[nodiscard]] std::string remarks();
+  [[nodiscard]] api::Installation describe(const Config& config, double started_at);
+  void note(std::string kind, std::string text);  // stores an event of the controller itself
   void on_tick();
   void feed_metrics();
   void show_nodes();

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <list>
 #include <random>
@@ -503,6 +504,30 @@ TEST_F(ServerTest, NodesKernelsSuitesAndVersionAreListed) {
   api::RunPlan plan;
   ASSERT_TRUE(bench_.stub_->PlanRun(&plan_context, request, &plan).ok());
   EXPECT_THAT(plan.tasks(), SizeIs(1));
+}
+
+TEST_F(ServerTest, TellsOfItsInstallationAndThatItStarted) {
+  add("n1");
+  std::filesystem::create_directories(bench_.path("backups"));
+  bench_.write("backups/one.db", "1234567");
+  api::Installation told;
+  grpc::ClientContext context;
+  set_deadline(context);
+  ASSERT_TRUE(bench_.stub_->GetInstallation(&context, {}, &told).ok());
+  EXPECT_EQ(told.socket(), bench_.config_.socket);
+  EXPECT_EQ(told.database(), bench_.config_.database);
+  EXPECT_EQ(told.backup_folder(), bench_.path("backups"));
+  EXPECT_EQ(told.newest_backup_bytes(), 7);
+  EXPECT_LE(told.started_at(), told.now_at());
+  EXPECT_THAT(told.metrics(), HasSubstr("\nrailgauge_store_read_only 0"));
+  EXPECT_THAT(told.troubles(), SizeIs(0));
+  ASSERT_EQ(told.nodes_size(), 1);
+  EXPECT_EQ(told.nodes(0).state(), "attached");
+  EXPECT_FALSE(told.nodes(0).has_certificate_ends_at()) << "it came by the unix socket";
+  bench_.stop();
+  const auto store = store::open_store(bench_.config_.database);
+  const auto events = store->list_events(100);
+  EXPECT_EQ(std::ranges::count(*events, "controller_started", &store::EventRow::kind), 1);
 }
 
 }  // namespace

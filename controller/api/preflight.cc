@@ -9,6 +9,7 @@
 
 #include "controller/api/states.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/fold.h"
 
 namespace railgauge::api {
 namespace {
@@ -78,11 +79,14 @@ std::string state_counts_text(const PreflightReport& report, std::string_view no
   return text.empty() ? "no checks" : text;
 }
 
+constexpr std::size_t kMostWhere = 120;  // bytes of the places of a remedy
+
 std::string remedies_text(const PreflightReport& report, bool all_states) {
   struct Block {
     std::string head;
     std::string lines;
-    std::string where;
+    std::vector<std::string> where;
+    std::size_t others = 0;  // blocks of the same check with other lines
   };
   std::vector<Block> blocks;
   for (const PreflightCheck& check : report.checks()) {
@@ -90,23 +94,30 @@ std::string remedies_text(const PreflightReport& report, bool all_states) {
     const bool matters =
         state == CheckState::kFail || state == CheckState::kError || state == CheckState::kWarn;
     if ((!matters && !all_states) || check.remedy().empty()) continue;
-    Block block{.head = fmt::format("{} {}: {}", check.id(), check.state(), check.why()),
-                .lines = fmt::format("    {}\n", fmt::join(check.remedy(), "\n    ")),
-                .where = check.subject().empty()
-                             ? check.node()
-                             : fmt::format("{} {}", check.node(), check.subject())};
+    Block block{
+        .head = fmt::format("{} {}: {}", check.id(), check.state(), check.why()),
+        .lines = fmt::format("    {}\n", fmt::join(check.remedy(), "\n    ")),
+        .where = {check.subject().empty() ? check.node()
+                                          : fmt::format("{} {}", check.node(), check.subject())}};
     const auto same = std::ranges::find_if(blocks, [&](const Block& other) {
       return other.head == block.head && other.lines == block.lines;
     });
-    if (same == blocks.end())
+    const auto like = std::ranges::find(blocks, block.head, &Block::head);
+    if (same != blocks.end())
+      same->where.push_back(std::move(block.where.front()));
+    else if (like == blocks.end() || all_states)
       blocks.push_back(std::move(block));
     else
-      same->where += ", " + block.where;
+      ++like->others;
   }
   std::string text;
-  for (const Block& block : blocks)
-    text += fmt::format("{}{}\n  on {}\n{}", text.empty() ? "" : "\n", block.head, block.where,
-                        block.lines);
+  for (const Block& block : blocks) {
+    text += fmt::format("{}{}\n  on {}\n{}", text.empty() ? "" : "\n", block.head,
+                        fold_briefly(block.where, kMostWhere), block.lines);
+    if (block.others > 0)
+      text += fmt::format("    likewise {} others: --explain {} has their lines\n", block.others,
+                          block.head.substr(0, block.head.find(' ')));
+  }
   return text;
 }
 

@@ -81,9 +81,21 @@ TEST(RemediesText, EqualRemediesStandOnceWithAllTheirPlaces) {
     check.add_remedy("do this");
   }
   EXPECT_EQ(remedies_text(report),
-            "acs fail: it matters\n  on n1 gpu0+mlx5_0, n1 gpu1+mlx5_1\n    do this\n");
+            "acs fail: it matters\n  on n1 gpu0+mlx5_0,n1 gpu1+mlx5_1\n    do this\n");
   EXPECT_NE(remedies_text(report, true), remedies_text(report));
   EXPECT_EQ(remedies_text(report_of({{"acs", "pass"}})), "");
+}
+
+TEST(RemediesText, OfOneCheckWithManyFormsShowTheFirst) {
+  PreflightReport report = report_of({{"acs", "fail"}, {"acs", "fail"}, {"acs", "fail"}});
+  for (int i = 0; i < 3; ++i) {
+    report.mutable_checks(i)->set_why("it matters");
+    report.mutable_checks(i)->add_remedy(std::string("setpci ") + static_cast<char>('a' + i));
+  }
+  EXPECT_EQ(remedies_text(report),
+            "acs fail: it matters\n  on n1\n    setpci a\n    likewise 2 others: --explain acs has "
+            "their lines\n");
+  EXPECT_NE(remedies_text(report, true).find("setpci c"), std::string::npos);
 }
 
 TEST(GpuDirectText, SaysByWhatOrWhyNotAndWhatToDo) {

@@ -17,6 +17,7 @@
 #include "controller/fleet/kernels.h"
 #include "controller/plan/topology/node_set.h"
 #include "controller/run/yield_window.h"
+#include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge {
@@ -335,6 +336,23 @@ Result<api::VersionInfo> Control::get_version() {
   *version.mutable_contract() = api::to_message(api::kContract);
   version.set_database_version(stats.database_version);
   return version;
+}
+
+Result<api::Installation> Control::get_installation() {
+  api::Installation answer = describe_ ? describe_() : api::Installation();
+  answer.set_schema_version(kSchemaVersion);
+  answer.set_version(RAILGAUGE_VERSION);
+  answer.set_now_at(rfc3339(fleet::unix_seconds()));
+  for (const auto& [name, node] : view_.live()) {
+    api::InstalledNode& told = *answer.add_nodes();
+    told.set_node(name);
+    told.set_state(to_api(node).state());
+    told.set_version(node.hello.version());
+    told.set_clock_skew_seconds(node.clock_skew_seconds);
+    if (node.certificate_until_unix > 0)
+      told.set_certificate_ends_at(rfc3339(node.certificate_until_unix));
+  }
+  return answer;
 }
 
 Result<api::PreflightReport> Control::run_preflight(const api::PreflightRequest& request) {

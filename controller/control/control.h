@@ -74,12 +74,19 @@ class Control {
   // Stored points by run, kernel, metric, size and nodes.
   Result<api::ResultList> query_results(const api::ResultsRequest& request);
   Result<api::VersionInfo> get_version();
+  // The controller's installation, with the nodes' versions, clocks and certificates.
+  Result<api::Installation> get_installation();
   // Blocks until the nodes have answered or their time is over. A node that is not attached is in
   // the report with the reason.
   Result<api::PreflightReport> run_preflight(const api::PreflightRequest& request);
 
   // Runs begin only while `may_begin` succeeds. Call it before the first call.
   void set_gate(std::function<Status()> may_begin) { may_begin_ = std::move(may_begin); }
+
+  // Returns what the program around knows of its installation. Call it before the first call.
+  void set_installation(std::function<api::Installation()> describe) {
+    describe_ = std::move(describe);
+  }
 
   // Adds a watcher to a run under way. kNotFound: the run is unknown or has ended.
   Status watch(const std::string& run_id, std::shared_ptr<run::RunWatcher> watcher);
@@ -90,7 +97,8 @@ class Control {
   void record_force(const api::RunRequest& request, const store::RunRow& row);
   void record_left_out(const RunPreparer::LeftOut& left_out, const store::RunRow& row);
 
-  std::function<Status()> may_begin_;  // may be empty
+  std::function<Status()> may_begin_;            // may be empty
+  std::function<api::Installation()> describe_;  // likewise
   fleet::EventLoop& loop_;
   fleet::Fleet& fleet_;  // used on the loop
   run::Director& director_;

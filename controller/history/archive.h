@@ -84,6 +84,10 @@ class Archive {
   Result<api::BackUpReport> back_up(const api::BackUpRequest& request);
   // Removes old details by the retention of the request, and reports the rows that were removed.
   Result<api::PruneReport> prune(const api::PruneRequest& request);
+  // Events of nodes, runs and the controller, newest first, or those after one of them.
+  Result<api::EventList> list_events(const api::EventsRequest& request);
+  // The ends of a run's tasks, grouped by stage, kernel, outcome and kind of reason.
+  Result<api::TaskGroups> get_task_groups(const api::TaskGroupsRequest& request);
   // The audit trail, newest first.
   Result<api::AuditList> list_audit(const api::AuditRequest& request);
   // The figures of one rail and memory by pair of nodes. kInvalidArgument: the run has no such

@@ -1,4 +1,5 @@
 // Stored results over real gRPC: found, exported, compared, asked in SQL, copied, pruned.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -341,6 +342,66 @@ TEST_F(ArchiveTest, TheDatabaseIsCheckedCopiedAndPrunedWhileTheControllerServes)
   api::PruneReport pruned;
   ASSERT_TRUE(ask(&api::Archive::Stub::Prune, api::PruneRequest(), pruned).ok());
   EXPECT_EQ(pruned.points(), 0) << "nothing is old";
+}
+
+TEST(ArchiveHappenings, TasksAreGroupedByOutcomeAndKindOfReason) {
+  const store::TempFolder folder;
+  auto store = store::open_store(folder.file("db"));
+  ASSERT_TRUE(store->create_run(store::run_row("r1"), store::pair_tasks(40)));
+  for (int i = 1; i <= 40; ++i)
+    ASSERT_TRUE(store->update_task({.run_id = "r1",
+                                    .task_id = fmt::format("t{:04}", i),
+                                    .state = store::TaskState::kEnded,
+                                    .outcome = i <= 30   ? "passed"
+                                               : i <= 38 ? "waived"
+                                                         : "failed",
+                                    .reason = i <= 30   ? ""
+                                              : i <= 38 ? fmt::format("n{} rank 0: no GPU", i % 2)
+                                                        : "wrong bytes"}));
+  ASSERT_TRUE(store->update_run({.run_id = "r1", .state = store::RunState::kEnded}));
+  ASSERT_TRUE(store->flush());
+  Archive archive(*store);
+  const auto groups = archive.get_task_groups({});
+  ASSERT_TRUE(groups) << groups.error().message;
+  EXPECT_EQ(groups->run().run_id(), "r1") << "the newest that ended";
+  ASSERT_EQ(groups->groups_size(), 3);
+  EXPECT_EQ(groups->groups(0).outcome(), "failed");
+  EXPECT_EQ(groups->groups(0).tasks(), 2);
+  EXPECT_EQ(groups->groups(0).first_task_id(), "t0039");
+  EXPECT_EQ(groups->groups(1).reason(), "n[0-1] rank 0: no GPU");
+  EXPECT_EQ(groups->groups(1).endpoints(), "n[1-2]/rxe0:1");
+  EXPECT_EQ(groups->groups(1).tasks(), 8);
+  EXPECT_EQ(groups->groups(2).outcome(), "passed");
+  EXPECT_EQ(groups->groups(2).tasks(), 30);
+  EXPECT_EQ(groups->groups(2).endpoints(), "");
+  api::TaskGroupsRequest unknown;
+  unknown.set_run_id("none");
+  EXPECT_EQ(archive.get_task_groups(unknown).error().code, Code::kInvalidArgument);
+}
+
+TEST(ArchiveHappenings, EventsAreFoundAndFollowed) {
+  const store::TempFolder folder;
+  auto store = store::open_store(folder.file("db"));
+  ASSERT_TRUE(store->put_node(store::node_row(1)));
+  Archive archive(*store);
+  EXPECT_EQ(archive.list_events({})->newest_event_id(), 0);
+  ASSERT_TRUE(store->add_event({.kind = "watch_xid", .node_id = "id-1", .text = "Xid 79"}));
+  ASSERT_TRUE(store->flush());
+  const auto all = archive.list_events({});
+  ASSERT_EQ(all->events_size(), 1);
+  EXPECT_EQ(all->events(0).node(), "n1");
+  EXPECT_FALSE(all->events(0).has_run_id());
+  EXPECT_EQ(all->newest_event_id(), all->events(0).event_id());
+  api::EventsRequest request;
+  request.set_after_event_id(all->newest_event_id());
+  EXPECT_EQ(archive.list_events(request)->events_size(), 0);
+  request.Clear();
+  request.set_kinds("stack");
+  const auto none = archive.list_events(request);
+  EXPECT_EQ(none->events_size(), 0);
+  EXPECT_THAT(none->kinds(), ElementsAre("watch_xid"));
+  request.set_node_set("n7");
+  EXPECT_EQ(archive.list_events(request).error().code, Code::kInvalidArgument);
 }
 
 }  // namespace

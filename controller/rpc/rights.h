@@ -47,6 +47,7 @@ inline constexpr std::array kRights{
     Right{kControl, "GetRun", Access::kRead},
     Right{kControl, "QueryResults", Access::kRead},
     Right{kControl, "GetVersion", Access::kRead},
+    Right{kControl, "GetInstallation", Access::kRead},
     // Changes nothing on the nodes, but makes them work: not for those who may only read.
     Right{kControl, "RunPreflight", Access::kWrite},
     Right{kControl, "ListSchedules", Access::kRead},
@@ -70,6 +71,8 @@ inline constexpr std::array kRights{
     Right{kArchive, "Prune", Access::kUrgentWrite},
     Right{kArchive, "GetMatrix", Access::kRead},
     Right{kArchive, "GetSuspects", Access::kRead},
+    Right{kArchive, "ListEvents", Access::kRead},
+    Right{kArchive, "GetTaskGroups", Access::kRead},
     Right{kArchive, "ListAudit", Access::kOperator},
     Right{kJudge, "PrepareUpgrade", Access::kWrite},
     Right{kJudge, "GateUpgrade", Access::kWrite},

@@ -113,4 +113,23 @@ Result<std::string> backup_target(const std::string& folder, const std::string& 
   return target;
 }
 
+std::optional<BackupFile> newest_backup(const std::string& folder) {
+  std::optional<BackupFile> newest;
+  std::error_code error;
+  std::filesystem::recursive_directory_iterator at(folder, error);
+  std::size_t read = 0;
+  for (; !error && at != std::filesystem::recursive_directory_iterator() && read < kMaxBackupsRead;
+       at.increment(error), ++read) {
+    struct stat found {};
+    if (::lstat(at->path().c_str(), &found) != 0 || !S_ISREG(found.st_mode)) continue;
+    const auto written_at = static_cast<double>(found.st_mtim.tv_sec) +
+                            1e-9 * static_cast<double>(found.st_mtim.tv_nsec);
+    if (newest && newest->written_at >= written_at) continue;
+    newest = {.path = at->path().string(),
+              .written_at = written_at,
+              .bytes = static_cast<double>(found.st_size)};
+  }
+  return newest;
+}
+
 }  // namespace railgauge::store

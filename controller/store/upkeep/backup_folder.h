@@ -1,6 +1,8 @@
 // The one folder into which backups are written by people's calls.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 
 #include "kernels/core/base/result.h"
@@ -13,5 +15,16 @@ namespace railgauge::store {
 // of its files, or passes a link. kPermissionDenied: users besides the owner may write to the
 // folder. kNotFound: a folder of the name is missing.
 Result<std::string> backup_target(const std::string& folder, const std::string& name);
+
+// A backup that is there.
+struct BackupFile {
+  std::string path{};
+  double written_at = 0;  // seconds since 1970
+  double bytes = 0;
+};
+// Returns the newest file of the folder and of those inside it; absent: there is none. It
+// looks at kMaxBackupsRead files at most.
+std::optional<BackupFile> newest_backup(const std::string& folder);
+inline constexpr std::size_t kMaxBackupsRead = 10'000;
 
 }  // namespace railgauge::store

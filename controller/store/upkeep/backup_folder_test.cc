@@ -1,6 +1,7 @@
 // Names of backups against a real folder: none leaves it.
 #include "controller/store/upkeep/backup_folder.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,6 +96,23 @@ TEST_F(BackupFolder, IsRefusedWhileEverybodyMayWriteToIt) {
   std::filesystem::create_directories(backups_);
   ASSERT_EQ(::chmod(backups_.c_str(), 0777), 0);
   expect_refused("one.db", Code::kPermissionDenied, "everybody may write to it; chmod o-w");
+}
+
+TEST_F(BackupFolder, FindsTheNewestFileInItAndBelow) {
+  EXPECT_FALSE(newest_backup(backups_)) << "there is no folder";
+  std::filesystem::create_directories(backups_ + "/daily");
+  EXPECT_FALSE(newest_backup(backups_)) << "folders are no backups";
+  std::ofstream(backups_ + "/daily/new.db") << "12345";
+  std::ofstream(backups_ + "/old.db") << "1";
+  std::filesystem::create_symlink("daily/new.db", backups_ + "/link.db");
+  const timespec times[2] = {{1'700'000'000, 0}, {1'700'000'000, 500'000'000}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (backups_ + "/old.db").c_str(), times, 0), 0);
+  const auto newest = newest_backup(backups_);
+  ASSERT_TRUE(newest);
+  EXPECT_EQ(newest->path, backups_ + "/daily/new.db");
+  EXPECT_EQ(newest->bytes, 5);
+  std::filesystem::remove(backups_ + "/daily/new.db");
+  EXPECT_DOUBLE_EQ(newest_backup(backups_)->written_at, 1'700'000'000.5);
 }
 
 }  // namespace

@@ -1,0 +1,54 @@
+// Reads what happened, for people: events, and how the tasks of a run ended. Inside a snapshot.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/api/states.h"
+#include "controller/store/rows/rows.h"
+#include "kernels/core/base/result.h"
+
+namespace railgauge::store {
+
+class Connection;
+
+// Selects events; "", empty and absent match any.
+struct EventFilter {
+  std::optional<double> since{};
+  std::vector<std::string> kinds{};  // a kind, or one or more of its words: "watch_xid", "xid"
+  std::vector<std::string> nodes{};  // by any name that a node has or had
+  std::string run_id{};
+  std::optional<std::int64_t> after{};  // ids above this one, oldest first; else newest first
+  std::uint32_t limit = 0;
+};
+struct StoredEvent {
+  std::int64_t id = 0;
+  std::string node{};  // present name; "" where it concerns none, or a stranger
+  EventRow event{};
+};
+Result<std::vector<StoredEvent>> find_events(Connection& connection, const EventFilter& filter);
+// Returns the kinds that are stored, in order.
+Result<std::vector<std::string>> read_event_kinds(Connection& connection);
+// Returns the id of the newest event; 0: there is none.
+Result<std::int64_t> newest_event(Connection& connection);
+
+// A task's end, or tasks that passed.
+struct TaskEnd {
+  std::uint32_t stage = 0;
+  std::string kernel{};
+  TaskState state = TaskState::kWaiting;
+  std::string outcome{};
+  std::string reason{};
+  std::string task_id{};
+  std::vector<std::string> endpoints{};  // "node/DEV:PORT"; none of tasks that passed
+  std::int64_t tasks = 1;
+};
+// Returns the ends of a run's tasks by stage, those that passed as one row for each stage and
+// kernel. kNotFound: no such run.
+Result<std::vector<TaskEnd>> read_task_ends(Connection& connection, const std::string& run_id);
+// Returns the id of the newest run that has ended; "": there is none.
+Result<std::string> newest_ended_run(Connection& connection);
+
+}  // namespace railgauge::store
