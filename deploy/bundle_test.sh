@@ -89,7 +89,7 @@ for node in a b; do
   pids+=($!)
   extra=()
 done
-attached() { [ "$(within "$bundle/bin/railgauge" nodes | grep -c ' attached ')" = 2 ]; }
+attached() { [ "$(within "$bundle/bin/railgauge" nodes -o json | grep -c '"state": "attached"')" = 2 ]; }
 wait_for 10 attached
 echo "a run of a suite that came with the bundle"
 within "$bundle/bin/railgauge" run quick

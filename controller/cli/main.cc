@@ -16,6 +16,8 @@
 #include <streambuf>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "controller/cli/input/interrupts.h"
 #include "controller/cli/input/session.h"
 #include "controller/cli/input/settings.h"
@@ -127,8 +129,15 @@ Result<int> run_verb(const Arguments& arguments, const Settings& settings, const
                   .interrupts = interrupts,
                   .address = settings.controller,
                   .connected = [channel] { return channel->GetState(false) == GRPC_CHANNEL_READY; },
+                  .tls_cert = settings.tls_cert,
                   .again = same_invocation(settings),
                   .answer_seconds = settings.answer_seconds};
+  const bool is_page = output.format == Format::kHtml || output.format == Format::kMarkdown;
+  if (is_page && arguments.verb->noun != "report")
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: --format md and html are for railgauge report; here table, json, "
+                            "csv and ndjson are",
+                            full_name(*arguments.verb)));
   if (arguments.has("watch"))
     return watch_verb(session, arguments, RG_TRY(watch_options(arguments)));
   if (arguments.has("interval"))

@@ -170,7 +170,7 @@ TEST(Settings, AWrongSettingNamesWhereItStands) {
   EXPECT_THAT(resolve({"--config", file.path()}).error().message,
               HasSubstr(":2: unknown key \"controler\"; did you mean \"controller\"?"));
   EXPECT_EQ(resolve({}, {{"RAILGAUGE_FORMAT", "xml"}}).error().message,
-            "RAILGAUGE_FORMAT: \"xml\" is none of table, json, csv, ndjson");
+            "RAILGAUGE_FORMAT: \"xml\" is none of table, json, csv, ndjson, md, html");
   EXPECT_THAT(resolve({"--config", "/nonexistent/x"}).error().message,
               HasSubstr("/nonexistent/x: open: No such file or directory"));
   EXPECT_THAT(resolve({"--timeout", "soon"}).error().message, HasSubstr("--timeout: "));

@@ -1,5 +1,7 @@
 """The bounds, the banned words and the published figures. Data only; each entry has its reason."""
 
+import re
+
 # ---- which files count -------------------------------------------------------------------------
 PRODUCT_FOLDERS = ("agent", "controller", "kernels", "deploy", "dashboards")
 SOURCE_ENDINGS = (".h", ".cc", ".cu", ".cuh", ".proto", ".ts")
@@ -36,6 +38,13 @@ SQL_OWNERS = {
     r"^controller/store/": "the store owns the controller's database",
     r"^agent/(.*/)?spool[^/]*$": "the spool owns the agent's database",
     r"^agent/(.*/)?rpm[^/]*$": "the reader of rpm's database",
+}
+# Pages and rules for people who look after a site, and the pages that are about SQL itself.
+PAGES_FOR_PEOPLE = re.compile(r"^dashboards/(?!console/).*\.(py|yml|yaml|json|md)$|^deploy/docs/(guide|reference)/.*\.md$")
+PAGES_ABOUT_SQL = {
+    "deploy/docs/guide/audit.md": "says what the verb cannot read",
+    "deploy/docs/guide/store.md": "the database's own page",
+    "deploy/docs/reference/cli.md": "every verb, that of SQL too",
 }
 # Files that may start a process.
 SPAWN_OWNERS = {

@@ -13,6 +13,8 @@ SQL = re.compile(
     r"|\b(?:CREATE|DROP|ALTER)\s+(?:TEMP\w*\s+|UNIQUE\s+|VIRTUAL\s+)*(?:TABLE|INDEX|VIEW|TRIGGER)\s"
     r"|\bPRAGMA\s+\w|\bBEGIN\s+(?:IMMEDIATE|EXCLUSIVE|TRANSACTION)\b|\bATTACH\s+DATABASE\s|\bVACUUM\s+INTO\s",
     re.S)
+# In a file that people read: the verb of SQL, or a statement.
+ASKS_IN_SQL = re.compile(r"\brailgauge sql\b|\bSELECT\s+\S.*\bFROM\b")
 # A call of the C library, not a member or another name that ends so.
 SPAWN = re.compile(r"(?:^|[^\w.>:]|(?:^|[^\w>])::|\bstd::)(v?fork|posix_spawnp?|popen|system)\s*\(")
 OPENING = re.compile(r"(?:^|[.?!][\"')]*\s+|\(|^[*_\"']+)(" + "|".join(lists.BANNED_OPENINGS) + r")(?=\s)")
@@ -93,6 +95,16 @@ def sql(tree):
             continue
         for line, statement in statements(source):
             yield source.path, line, f"SQL outside the store: {' '.join(statement.split())[:60]}"
+
+
+def sends_to_sql(tree):
+    """Alerts, boards and pages name a verb: nobody who is woken at night writes SQL."""
+    for path in tree.paths:
+        if not lists.PAGES_FOR_PEOPLE.match(path) or path in lists.PAGES_ABOUT_SQL:
+            continue
+        for line, text in enumerate(tree.read(path).splitlines(), 1):
+            if found := ASKS_IN_SQL.search(text):
+                yield path, line, f"sends a person to SQL ({found.group()}); name the verb, as railgauge events"
 
 
 def statements(source):
@@ -232,6 +244,7 @@ RULES = {
     "architecture": architecture,
     "pairs": pairs,
     "sql": sql,
+    "sends_to_sql": sends_to_sql,
     "spawns": spawns,
     "stems": stems,
     "decisions": decisions,

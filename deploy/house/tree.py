@@ -175,14 +175,14 @@ class Tree:
         self.sources, self.markdown, self.scripts = [], {}, []
         for path in self.paths:
             if path.endswith(".md"):
-                self.markdown[path] = self._read(path)
+                self.markdown[path] = self.read(path)
             elif path.endswith(lists.SOURCE_ENDINGS) and path.split("/")[0] in lists.PRODUCT_FOLDERS:
                 product = is_product(path) and not (leave_out and leave_out.search(path))
-                source = Source(path, self._read(path), product)
+                source = Source(path, self.read(path), product)
                 scan(source)
                 self.sources.append(source)
             elif is_script(path):
-                script = Source(path, self._read(path), False)
+                script = Source(path, self.read(path), False)
                 scan_script(script)
                 self.scripts.append(script)
         self.product = [source for source in self.sources if source.product]
@@ -195,7 +195,7 @@ class Tree:
         paths = sorted(path for path in listed.stdout.split("\0") if path)
         return [path for path in paths if (self.root / path).is_file()]
 
-    def _read(self, path):
+    def read(self, path):
         return (self.root / path).read_text(encoding="utf-8", errors="replace")
 
     @functools.cached_property

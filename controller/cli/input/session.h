@@ -30,6 +30,7 @@ struct Session {
   Interrupts& interrupts;
   std::string address;              // of the controller, for messages
   std::function<bool()> connected;  // whether the controller is reached right now
+  std::string tls_cert{};           // file of this user's certificate; "": none
   std::string again;                // how a person calls this program for the same controller
   double answer_seconds = 15;       // deadline of one call
   double linger_seconds = 3;        // after the first Ctrl-C, for the second
@@ -62,6 +63,7 @@ struct Rpc {
   CALL(Control, GetRun, api::RunRef, api::RunDetail) \
   CALL(Control, QueryResults, api::ResultsRequest, api::ResultList) \
   CALL(Control, GetVersion, api::VersionRequest, api::VersionInfo) \
+  CALL(Control, GetInstallation, api::InstallationRequest, api::Installation) \
   CALL(Control, RunPreflight, api::PreflightRequest, api::PreflightReport) \
   CALL(Control, ListSchedules, api::ListSchedulesRequest, api::ScheduleList) \
   CALL(Control, AddSchedule, api::ScheduleSpec, api::ScheduleInfo) \
@@ -82,6 +84,8 @@ struct Rpc {
   CALL(Archive, Prune, api::PruneRequest, api::PruneReport) \
   CALL(Archive, GetMatrix, api::PairsRequest, api::PairMatrix) \
   CALL(Archive, GetSuspects, api::PairsRequest, api::SuspectList) \
+  CALL(Archive, ListEvents, api::EventsRequest, api::EventList) \
+  CALL(Archive, GetTaskGroups, api::TaskGroupsRequest, api::TaskGroups) \
   CALL(Archive, ListAudit, api::AuditRequest, api::AuditList) \
   CALL(Judge, PrepareUpgrade, api::PrepareRequest, api::Upgrade) \
   CALL(Judge, GateUpgrade, api::GateRequest, api::GateStep) \

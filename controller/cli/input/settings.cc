@@ -20,7 +20,8 @@ constexpr std::array kFlags{
     Flag{"tls-key", 0, "FILE", "its private key"},
     Flag{"tls-ca", 0, "FILE", "certificate of the authority that signed the controller's"},
     Flag{"insecure", 0, "", "HOST:PORT without certificates"},
-    Flag{"format", 'o', "FORMAT", "table, json, csv or ndjson [table]"},
+    Flag{"format", 'o', "FORMAT",
+         "table, json, csv or ndjson; of a report also md or html [table]"},
     Flag{"units", 0, "UNITS", "bits or bytes, for NIC bandwidth in tables [both]"},
     Flag{"timeout", 0, "DURATION", "longest wait for one answer of the controller [15s]"},
     Flag{"config", 0, "FILE", "settings file [/etc/railgauge/railgauge.conf]"},
@@ -50,7 +51,8 @@ Status apply(std::string_view name, const Setting& given, Settings& settings) {
     target = *parsed;
     return {};
   };
-  if (name == "format") return choose(parse_format, "table, json, csv, ndjson", settings.format);
+  if (name == "format")
+    return choose(parse_format, "table, json, csv, ndjson, md, html", settings.format);
   if (name == "units") return choose(parse_units, "bits, bytes, both", settings.units);
   if (name == "insecure") {
     settings.insecure = RG_TRY(parse_switch(given));

@@ -143,8 +143,8 @@ std::string heat_text(const HeatGrid& grid, bool colour) {
 }
 
 // Names are written up to 64 rows; more would overlap.
-std::string heat_svg(const HeatGrid& grid, const std::string& title) {
-  const std::size_t block = block_for(grid.nodes.size(), kMostRectangles);
+std::string heat_svg(const HeatGrid& grid, const std::string& title, std::size_t most_rectangles) {
+  const std::size_t block = block_for(grid.nodes.size(), most_rectangles);
   const std::size_t side = (grid.nodes.size() + block - 1) / block;
   // About 800 pixels a side, with cells that can still be seen.
   const std::size_t cell = std::clamp<std::size_t>(800 / std::max<std::size_t>(side, 1), 2, 24);

@@ -29,6 +29,7 @@ std::string heat_text(const HeatGrid& grid, bool colour);
 
 // The same as an SVG file of its own, with `title` above.
 inline constexpr std::size_t kMostRectangles = 512;  // a side
-std::string heat_svg(const HeatGrid& grid, const std::string& title);
+std::string heat_svg(const HeatGrid& grid, const std::string& title,
+                     std::size_t most_rectangles = kMostRectangles);
 
 }  // namespace railgauge::cli

@@ -41,7 +41,8 @@ std::string_view code_word(Code code) {
 }  // namespace
 
 std::optional<Format> parse_format(std::string_view text) {
-  constexpr std::array<std::string_view, 4> kTexts{"table", "json", "csv", "ndjson"};
+  constexpr std::array<std::string_view, 6> kTexts{"table", "json", "csv", "ndjson", "html", "md"};
+  if (text == "text") return Format::kTable;
   return api::state_of<Format>(kTexts, text);
 }
 
@@ -89,7 +90,8 @@ int print_list(const Output& output, const google::protobuf::Message& document,
   if (table.empty())
     print_notice(output, none);
   else
-    output.out << render_table(headings, table, output.colour);
+    output.out << render_short_table(headings, table, output.colour,
+                                     {.remedy = "a pipe (| less) or -o csv has all"});
   return kExitPassed;
 }
 

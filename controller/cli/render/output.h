@@ -15,7 +15,8 @@
 
 namespace railgauge::cli {
 
-enum class Format { kTable, kJson, kCsv, kNdjson };
+// The last two are forms of a report alone.
+enum class Format { kTable, kJson, kCsv, kNdjson, kHtml, kMarkdown };
 enum class Units { kBoth, kBits, kBytes };
 
 std::optional<Format> parse_format(std::string_view text);

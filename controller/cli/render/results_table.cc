@@ -236,7 +236,9 @@ std::string one_table(const std::string& title, const std::vector<const ResultPo
   Rows rows;
   rows.reserve(points.size());
   for (const ResultPoint* point : points) rows.push_back(row_of(*point, pairs, scales));
-  return line_of(title, Tone::kHeading, colour) + render_table(headings, rows, colour);
+  std::string heading = wrapped_line(title);
+  heading.pop_back();  // the newline stays without colour
+  return toned(heading, Tone::kHeading, colour) + "\n" + render_table(headings, rows, colour);
 }
 
 // Warnings that hold for some of the points above.

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+
+#include <fmt/format.h>
 
 #include "controller/cli/render/output.h"
 #include "kernels/core/base/outcome.h"
@@ -46,6 +49,7 @@ std::vector<std::vector<std::size_t>> lines_of(const std::vector<std::size_t>& w
 
 // Set once by main, before any other thread exists.
 void fold_tables_at(int columns) { folded_at = columns; }
+bool tables_are_folded() { return folded_at > 0; }
 
 // Colours end with the text, so that a cut line cannot colour the next one.
 std::string toned(const std::string& text, Tone tone, bool colour) {
@@ -64,42 +68,154 @@ Tone tone_of(const std::string& word) {
 
 Cell state_cell(const std::string& word) { return {word, tone_of(word)}; }
 
-// Cells and headings take the same path, so that columns stay aligned on folded lines too.
-std::string render_table(const std::vector<Column>& columns, const Rows& rows, bool colour) {
-  std::vector<std::size_t> widths(columns.size(), 0);
-  for (const auto& row : rows) {
-    RG_CHECK(row.size() == columns.size());
-    for (std::size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], width_of(printable(row[i].text)));
+namespace {
+
+// Cuts a text into lines of at most `room` characters, at blanks and behind commas where it can.
+std::vector<std::string> wrapped(const std::string& text, std::size_t room) {
+  std::vector<std::string> lines;
+  std::string_view rest = text;
+  while (width_of(std::string(rest)) > room) {
+    std::size_t bytes = 0;  // that fit
+    std::size_t cut = 0;    // behind the last place to cut at
+    for (std::size_t count = 0; bytes < rest.size(); ++bytes) {
+      if ((static_cast<unsigned char>(rest[bytes]) & 0xC0) != 0x80 && ++count > room) break;
+      if (rest[bytes] == ' ' || rest[bytes] == ',') cut = bytes + 1;
+    }
+    if (cut == 0) cut = bytes;
+    std::string_view line = rest.substr(0, cut);
+    while (line.ends_with(' ')) line.remove_suffix(1);
+    lines.emplace_back(line);
+    rest.remove_prefix(cut);
+    while (rest.starts_with(' ')) rest.remove_prefix(1);
   }
-  for (std::size_t i = 0; i < columns.size(); ++i)
-    if (widths[i] > 0 || rows.empty())
-      widths[i] = std::max(widths[i], width_of(printable(columns[i].heading)));
+  lines.emplace_back(rest);
+  return lines;
+}
+
+// Where the columns of a table stand.
+class Layout {
+ public:
+  Layout(const std::vector<Column>& columns, const Rows& rows)
+      : columns_(columns), widths_(columns.size(), 0) {
+    for (const auto& row : rows) {
+      RG_CHECK(row.size() == columns.size());
+      for (std::size_t i = 0; i < row.size(); ++i)
+        widths_[i] = std::max(widths_[i], width_of(printable(row[i].text)));
+    }
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      if (widths_[i] > 0 || rows.empty())
+        widths_[i] = std::max(widths_[i], width_of(printable(columns[i].heading)));
+    lines_ = lines_of(widths_, folded_at);
+  }
 
   // Columns that do not fit continue on further lines of the same row.
-  const auto lines = lines_of(widths, folded_at);
-  std::string text;
-  const auto add_row = [&](const auto& cell_of) {
-    for (std::size_t number = 0; number < lines.size(); ++number) {
-      std::string line;
-      // Blanks are written only in front of a cell, so that no line ends in one.
-      std::size_t owed = number == 0 ? 0 : kIndent;  // blanks before the next cell
-      for (const std::size_t i : lines[number]) {
-        const auto [cell, tone] = cell_of(i);
-        const std::size_t pad = widths[i] - width_of(cell);
-        owed += (i == lines[number].front() ? 0 : kGap) + (columns[i].right ? pad : 0);
-        if (!cell.empty()) {
-          line += std::string(owed, ' ') + toned(cell, tone, colour);
-          owed = 0;
-        }
-        if (!columns[i].right) owed += pad;
-      }
-      if (number == 0 || !line.empty()) text += line + "\n";
+  [[nodiscard]] std::string text_of(const Row& row, bool colour) const {
+    std::string text;
+    for (std::size_t number = 0; number < lines_.size(); ++number) {
+      const auto& line = lines_[number];
+      const std::size_t indent = number == 0 ? 0 : kIndent;
+      const bool is_alone = line.size() == 1 && folded_at > 0;
+      const std::string& first = row[line.empty() ? 0 : line.front()].text;
+      if (is_alone && width_of(printable(first)) + indent >= static_cast<std::size_t>(folded_at))
+        text += long_cell(row[line.front()], indent, colour);
+      else if (const std::string cells = line_text(row, line, indent, colour);
+               number == 0 || !cells.empty())
+        text += cells + "\n";
     }
+    return text;
+  }
+
+ private:
+  // Blanks are written only in front of a cell, so that no line ends in one.
+  [[nodiscard]] std::string line_text(const Row& row, const std::vector<std::size_t>& line,
+                                      std::size_t indent, bool colour) const {
+    std::string text;
+    std::size_t owed = indent;  // blanks before the next cell
+    for (const std::size_t i : line) {
+      const std::string cell = printable(row[i].text);
+      const std::size_t pad = widths_[i] - width_of(cell);
+      owed += (i == line.front() ? 0 : kGap) + (columns_[i].right ? pad : 0);
+      if (!cell.empty()) {
+        text += std::string(owed, ' ') + toned(cell, row[i].tone, colour);
+        owed = 0;
+      }
+      if (!columns_[i].right) owed += pad;
+    }
+    return text;
+  }
+
+  // A cell that is wider than the terminal, on lines of its own.
+  static std::string long_cell(const Cell& cell, std::size_t indent, bool colour) {
+    std::string text;
+    const std::size_t room = static_cast<std::size_t>(std::max(folded_at, 24)) - 1 - kIndent;
+    std::size_t blanks = indent;
+    for (const std::string& line : wrapped(printable(cell.text), room)) {
+      text += std::string(blanks, ' ') + toned(line, cell.tone, colour) + "\n";
+      blanks = kIndent;
+    }
+    return text;
+  }
+
+  const std::vector<Column>& columns_;
+  std::vector<std::size_t> widths_;
+  std::vector<std::vector<std::size_t>> lines_;
+};
+
+// Cells and headings take the same path, so that columns stay aligned on folded lines too.
+std::string heading_text(const std::vector<Column>& columns, const Layout& layout, bool colour) {
+  Row headings;
+  for (const Column& column : columns) headings.emplace_back(column.heading, Tone::kHeading);
+  return layout.text_of(headings, colour);
+}
+
+}  // namespace
+
+std::string screenful(std::string text, const ShortTable& limit) {
+  const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  if (folded_at == 0 || lines <= limit.lines) return text;
+  std::size_t end = 0;
+  for (std::size_t i = 0; i + 1 < limit.lines; ++i) end = text.find('\n', end) + 1;
+  text.resize(end);
+  return text + fmt::format("and {} more lines{}{}\n", lines - limit.lines + 1,
+                            limit.remedy.empty() ? "" : "; ", limit.remedy);
+}
+
+std::string wrapped_line(const std::string& text, std::size_t indent) {
+  const std::string line = printable(text);
+  if (folded_at == 0) return line + "\n";
+  const std::size_t room = static_cast<std::size_t>(std::max(folded_at, 24)) - 1 - indent;
+  std::string lines;
+  for (const std::string& part : wrapped(line, room))
+    lines += (lines.empty() ? "" : std::string(indent, ' ')) + part + "\n";
+  return lines;
+}
+
+std::string render_table(const std::vector<Column>& columns, const Rows& rows, bool colour) {
+  const Layout layout(columns, rows);
+  std::string text = heading_text(columns, layout, colour);
+  for (const auto& row : rows) text += layout.text_of(row, colour);
+  return text;
+}
+
+std::string render_short_table(std::string_view headings, const Rows& rows, bool colour,
+                               const ShortTable& limit) {
+  const std::vector<Column> columns = columns_of(headings);
+  const Layout layout(columns, rows);
+  std::string text = heading_text(columns, layout, colour);
+  const auto lines_in = [](const std::string& part) {
+    return static_cast<std::size_t>(std::ranges::count(part, '\n'));
   };
-  add_row([&](std::size_t i) { return std::pair(printable(columns[i].heading), Tone::kHeading); });
-  for (const auto& row : rows)
-    add_row([&](std::size_t i) { return std::pair(printable(row[i].text), row[i].tone); });
+  std::size_t lines = lines_in(text);
+  const std::size_t most = folded_at == 0 ? SIZE_MAX : limit.lines;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string row = layout.text_of(rows[i], colour);
+    const std::size_t after = i + 1 < rows.size() ? 1 : 0;  // the line that counts the rest
+    if (i > 0 && lines + lines_in(row) + after > most)
+      return text + fmt::format("and {} more{}{}\n", rows.size() - i,
+                                limit.remedy.empty() ? "" : "; ", limit.remedy);
+    text += row;
+    lines += lines_in(row);
+  }
   return text;
 }
 

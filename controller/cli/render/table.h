@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -48,12 +49,22 @@ std::vector<Column> columns_of(std::string_view headings);
 // value: no terminal. A program has one terminal and sets it before its first table, so that no
 // verb has to know it.
 void fold_tables_at(int columns);
+bool tables_are_folded();
 
 // Renders lines that end in a newline, without trailing blanks and without cutting cells. A column
 // that is empty in every row is left out. On a narrow terminal, further columns continue on
-// indented lines below, headings and cells alike; the terminal wraps a cell wider than itself.
+// indented lines below, headings and cells alike; a cell wider than the terminal is wrapped.
 std::string render_table(const std::vector<Column>& columns, const Rows& rows, bool colour);
 std::string render_table(std::string_view headings, const Rows& rows, bool colour);
+
+// How long a table of a list may get on a terminal. Files and pipes get all of it.
+struct ShortTable {
+  std::size_t lines = 54;     // so that a page with its other lines fits a screen of 60
+  std::string_view remedy{};  // how to see the rest: "--limit 20"
+};
+// Renders as many rows as fit the terminal; the last line has the number of those that are left.
+std::string render_short_table(std::string_view headings, const Rows& rows, bool colour,
+                               const ShortTable& limit);
 
 // Renders the table after an empty line, and below `title` if there is one; "" without rows.
 std::string render_section(std::string_view headings, const Rows& rows, bool colour,
@@ -61,6 +72,14 @@ std::string render_section(std::string_view headings, const Rows& rows, bool col
 
 // Renders rows of name and value without a heading line; empty values are left out.
 std::string render_list(const Rows& rows, bool colour);
+
+// Returns a text of several lines, on a terminal at most `lines` of them; then the last one has the
+// number of those that are left.
+std::string screenful(std::string text, const ShortTable& limit);
+
+// Returns `text` as lines that fit the terminal, the further ones indented, each with a newline.
+// The text is one line where there is no terminal.
+std::string wrapped_line(const std::string& text, std::size_t indent = 0);
 
 // Returns `text`, in the tone's colour if `colour`.
 std::string toned(const std::string& text, Tone tone, bool colour);

@@ -11,6 +11,7 @@
 #include "controller/cli/report/placement_costs.h"
 #include "controller/cli/report/plan_report.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/fold.h"
 
 namespace railgauge::cli {
 namespace {
@@ -19,16 +20,33 @@ using namespace railgauge::api;
 
 constexpr std::uint32_t kMostPoints = 100'000;
 
-// Waived tasks too, since each row gives the reason.
+// Waived tasks too, since each row gives the reason. Tasks whose reasons differ in names and
+// numbers alone are a row.
 std::string unsuccessful_tasks(const RunReport& report, bool colour) {
+  std::map<std::pair<std::string, std::string>, std::vector<const TaskDetail*>> alike;
+  for (const TaskDetail& task : report.tasks())
+    if (task.outcome() != kPassed)
+      alike[{task.outcome().empty() ? task.state() : task.outcome(), task.kernel()}].push_back(
+          &task);
   Rows rows;
-  for (const TaskDetail& task : report.tasks()) {
-    if (task.outcome() == kPassed) continue;
-    const std::string& word = task.outcome().empty() ? task.state() : task.outcome();
-    rows.push_back(
-        {task.task_id(), task.kernel(), task.endpoints(), state_cell(word), task.reason()});
+  for (const auto& [key, tasks] : alike) {
+    std::vector<std::string> reasons;
+    std::vector<std::string> nodes;
+    for (const TaskDetail* task : tasks) {
+      reasons.push_back(task->reason());
+      for (const std::string& endpoint : task->endpoints())
+        nodes.push_back(endpoint.substr(0, endpoint.find('/')));
+    }
+    for (const TextGroup& group : group_texts(reasons, nodes)) {
+      std::vector<std::string> endpoints;
+      for (const std::size_t member : group.members)
+        endpoints.insert(endpoints.end(), tasks[member]->endpoints().begin(),
+                         tasks[member]->endpoints().end());
+      rows.push_back({state_cell(key.first), key.second, group.members.size(),
+                      fold_names(endpoints), group.text, tasks[group.members.front()]->task_id()});
+    }
   }
-  return render_section("TASK|KERNEL|ENDPOINTS|OUTCOME|REASON", rows, colour);
+  return render_section("OUTCOME|KERNEL|TASKS>|ENDPOINTS|REASON|FIRST", rows, colour);
 }
 
 }  // namespace
@@ -55,27 +73,42 @@ std::string summary_line(const RunSummary& run) {
       took.empty() ? "" : ", " + took, run.reason().empty() ? "" : "; " + run.reason());
 }
 
-// One row for each note of each rank.
+// Notes that differ in names and numbers alone are a row.
 std::string notes_table(const google::protobuf::RepeatedPtrField<TaskDetail>& tasks, bool colour) {
-  Rows rows;
+  std::vector<std::string> notes;
+  std::vector<std::string> nodes;       // by note
+  std::vector<const TaskDetail*> told;  // likewise
   for (const TaskDetail& task : tasks)
     for (const auto& rank : task.ranks())
-      for (const std::string& note : rank.notes())
-        rows.push_back({task.task_id(), rank.rank(), rank.node(), note});
-  return render_section("TASK|RANK>|NODE|NOTE", rows, colour);
+      for (const std::string& note : rank.notes()) {
+        notes.push_back(note);
+        nodes.push_back(rank.node());
+        told.push_back(&task);
+      }
+  Rows rows;
+  for (const TextGroup& group : group_texts(notes, nodes)) {
+    std::vector<std::string> names;
+    for (const std::size_t member : group.members) names.push_back(nodes[member]);
+    rows.push_back({group.members.size(), fold_names(names), group.text,
+                    told[group.members.front()]->task_id()});
+  }
+  return render_section("NOTES>|NODES|NOTE|FIRST TASK", rows, colour);
 }
 
-// The first rank that reports the fact speaks for its task.
+// The first rank that reports the fact speaks for its task; tasks with the same values are a row.
 std::string site_defaults_table(const google::protobuf::RepeatedPtrField<TaskDetail>& tasks,
                                 bool colour) {
-  Rows rows;
+  std::map<std::string, std::vector<std::string>> alike;
   for (const TaskDetail& task : tasks)
     for (const auto& rank : task.ranks())
       if (const auto given = rank.facts().find("site_defaults"); given != rank.facts().end()) {
-        rows.push_back({task.task_id(), given->second});
+        alike[given->second].push_back(task.task_id());
         break;  // the same for all ranks
       }
-  return render_section("TASK|FROM THE SITE PROFILE", rows, colour);
+  const Rows rows = rows_of(alike, [](const auto& entry) {
+    return Row({fold_briefly(entry.second), entry.first});
+  });
+  return render_section("TASKS|FROM THE SITE PROFILE", rows, colour);
 }
 
 // At most kMostPoints: a report is read by people.

@@ -1,6 +1,7 @@
 #include "controller/cli/testing/fake_archive.h"
 
 #include <iterator>
+#include <utility>
 
 #include "controller/api/archive.grpc.pb.h"
 #include "controller/cli/testing/samples.h"
@@ -36,6 +37,10 @@ class ArchiveService final : public FakeArchive, public api::Archive::Service {
                              DatabaseCheck* answer) override;
   grpc::Status BackUp(Context* context, const BackUpRequest* request,
                       BackUpReport* answer) override;
+  grpc::Status ListEvents(Context* context, const EventsRequest* request,
+                          EventList* answer) override;
+  grpc::Status GetTaskGroups(Context* context, const TaskGroupsRequest* request,
+                             TaskGroups* answer) override;
   grpc::Status ListAudit(Context* context, const AuditRequest* request, AuditList* answer) override;
   grpc::Status Prune(Context* context, const PruneRequest* request, PruneReport* answer) override;
   grpc::Status GetMatrix(Context* context, const PairsRequest* request,
@@ -125,6 +130,49 @@ PairMatrix sample_matrix() {
   matrix.add_other_series("verbs.write_lat latency_ns 8");
   matrix.set_synthetic(true);
   return matrix;
+}
+
+// Newest first: a node with an Xid, two with a new driver, and an event of no node.
+EventList sample_events() {
+  EventList list;
+  list.set_schema_version(1);
+  const auto add = [&](double id, const char* at, const char* kind, const char* node,
+                       const std::string& text) {
+    Event& event = *list.add_events();
+    event.set_event_id(id);
+    event.set_at(at);
+    event.set_kind(kind);
+    if (*node != '\0') event.set_node(node);
+    event.set_text(text);
+  };
+  add(14, "2026-11-20T14:00:00Z", "watch_xid", "n3", "fail: 0000:1b:00.0: Xid 79");
+  for (const char* node : {"n2", "n1"})
+    add(node[1] - '0' + 10.0, "2026-11-20T12:00:00Z", "stack_changed", node,
+        std::string(node) + ": gpu_driver 575.51 -> 580.95");
+  add(10, "2026-11-20T11:00:00Z", "run_left_out", "", "n4 was not attached");
+  list.mutable_events(3)->set_run_id(kSampleRun);
+  list.set_newest_event_id(14);
+  return list;
+}
+
+TaskGroups sample_groups() {
+  TaskGroups answer;
+  answer.set_schema_version(1);
+  *answer.mutable_run() = sample_detail().run();
+  const auto add = [&](const char* outcome, const char* reason, double tasks,
+                       const char* endpoints) {
+    TaskGroup& group = *answer.add_groups();
+    group.set_kernel("verbs.write_lat");
+    group.set_state("ended");
+    group.set_outcome(outcome);
+    if (*reason != '\0') group.set_reason(reason);
+    group.set_tasks(tasks);
+    group.set_endpoints(endpoints);
+    group.set_first_task_id("t0001");
+  };
+  add("waived", "n[1-2] rank [0-1]: no GPU", 2, "n[1-2]/rxe0:1");
+  add("passed", "", 1, "");
+  return answer;
 }
 
 SuspectList sample_suspects() {
@@ -237,6 +285,13 @@ FakeArchive::FakeArchive()
   table.mutable_rows(1)->add_values();
   check.set_schema_version(1);
   check.set_sound(true);
+  events = sample_events();
+  groups = sample_groups();
+}
+
+EventsRequest FakeArchive::last_events() const {
+  const std::scoped_lock lock(mutex_);
+  return last_events_;
 }
 
 PointsRequest FakeArchive::last_points() const {
@@ -368,6 +423,19 @@ grpc::Status ArchiveService::GetMatrix(Context*, const PairsRequest*, PairMatrix
 
 grpc::Status ArchiveService::GetSuspects(Context*, const PairsRequest*, SuspectList* answer) {
   *answer = suspects;
+  return {};
+}
+
+// Later events are the answer to the first who asks for them, once.
+grpc::Status ArchiveService::ListEvents(Context*, const EventsRequest* request, EventList* answer) {
+  const std::scoped_lock lock(mutex_);
+  last_events_ = *request;
+  *answer = request->has_after_event_id() ? std::exchange(later_events, {}) : events;
+  return {};
+}
+
+grpc::Status ArchiveService::GetTaskGroups(Context*, const TaskGroupsRequest*, TaskGroups* answer) {
+  *answer = groups;
   return {};
 }
 

@@ -29,10 +29,14 @@ class FakeArchive {
   railgauge::api::DatabaseCheck check;
   railgauge::api::PairMatrix matrix;
   railgauge::api::SuspectList suspects;
+  railgauge::api::EventList events;
+  railgauge::api::EventList later_events;  // for the first who asks for those after one
+  railgauge::api::TaskGroups groups;
   railgauge::api::RunDetail detail;      // a page of one task each
   std::function<void()> on_bundle_part;  // may be empty
 
   [[nodiscard]] railgauge::api::PointsRequest last_points() const;
+  [[nodiscard]] railgauge::api::EventsRequest last_events() const;
 
   // For a grpc::ServerBuilder; lives as long as this object.
   virtual grpc::Service& service() = 0;
@@ -42,6 +46,7 @@ class FakeArchive {
 
   mutable std::mutex mutex_;
   railgauge::api::PointsRequest last_points_;
+  railgauge::api::EventsRequest last_events_;
 };
 
 }  // namespace railgauge::cli

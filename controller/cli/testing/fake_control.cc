@@ -53,6 +53,8 @@ class ControlService final : public FakeControl, public api::Control::Service {
                               ScheduleInfo* answer) override;
   grpc::Status RunSchedule(Context* context, const ScheduleRef* request,
                            RunSummary* answer) override;
+  grpc::Status GetInstallation(Context* context, const InstallationRequest* request,
+                               Installation* answer) override;
   grpc::Status RunPreflight(Context* context, const PreflightRequest* request,
                             PreflightReport* answer) override;
 
@@ -74,7 +76,8 @@ FakeControl::FakeControl()
       results(sample_results()),
       version(sample_version()),
       schedules(sample_schedules()),
-      preflight(sample_preflight()) {
+      preflight(sample_preflight()),
+      installation(sample_installation()) {
   runs.set_schema_version(1);
   *runs.add_runs() = sample_run();
 }
@@ -311,6 +314,12 @@ grpc::Status ControlService::RunSchedule(Context*, const ScheduleRef* request, R
   const std::scoped_lock lock(mutex_);
   last_change_ = "run-now " + request->name();
   *answer = summary("planned");
+  return {};
+}
+
+grpc::Status ControlService::GetInstallation(Context*, const InstallationRequest*,
+                                             Installation* answer) {
+  *answer = installation;
   return {};
 }
 

@@ -35,6 +35,7 @@ class FakeControl {
   railgauge::api::VersionInfo version;
   railgauge::api::ScheduleList schedules;  // the first one is what every change answers
   railgauge::api::PreflightReport preflight;
+  railgauge::api::Installation installation;
   Status plan_status;              // the error of PlanRun in place of a plan
   std::string outcome = "passed";  // of the run
   bool endless = false;            // the run continues until it is cancelled

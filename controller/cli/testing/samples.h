@@ -18,6 +18,7 @@ railgauge::api::RunSummary sample_run();  // ended, passed
 railgauge::api::RunDetail sample_detail();
 railgauge::api::ResultList sample_results();
 railgauge::api::VersionInfo sample_version();
+railgauge::api::Installation sample_installation();  // sound, but for a late backup
 railgauge::api::PreflightReport sample_preflight();  // of n1: a failure, an unknown, a pass
 
 }  // namespace railgauge::cli

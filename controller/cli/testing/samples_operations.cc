@@ -96,4 +96,34 @@ PreflightReport sample_preflight() {
   return report;
 }
 
+Installation sample_installation() {
+  Installation told;
+  told.set_schema_version(1);
+  told.set_now_at("2026-11-20T12:00:00Z");
+  told.set_started_at("2026-11-01T00:00:00Z");
+  told.set_version("0.1.0");
+  told.set_socket("/run/railgauge/controller.sock");
+  told.set_listen("0.0.0.0:7443");
+  told.set_metrics_listen("127.0.0.1:0");  // so that nobody is asked
+  told.set_database("/var/lib/railgauge/railgauge.db");
+  told.set_backup_folder("/var/lib/railgauge/backups");
+  told.set_newest_backup_at("2026-11-10T03:00:00Z");
+  told.set_newest_backup_bytes(1.2e9);
+  for (const char* name : {"n1", "n2", "n3"}) {
+    InstalledNode& node = *told.add_nodes();
+    node.set_node(name);
+    node.set_state("attached");
+    node.set_version("0.1.0");
+    node.set_clock_skew_seconds(0.01);
+    node.set_certificate_ends_at("2028-11-20T00:00:00Z");
+  }
+  told.set_metrics(
+      "railgauge_certificate_expiry_timestamp_seconds{certificate=\"own\"} 1826668800\n"
+      "railgauge_db_free_bytes 2e+11\n"
+      "railgauge_db_size_bytes 1e+09\n"
+      "railgauge_store_read_only 0\n"
+      "railgauge_memory_short 0\n");
+  return told;
+}
+
 }  // namespace railgauge::cli

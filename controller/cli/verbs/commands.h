@@ -37,6 +37,9 @@ Command show_results, show_history, compare_runs, export_points, make_bundle, an
 // sql, db. Long calls: check, backup and prune may take minutes.
 Command run_sql, database_stats, database_check, database_backup, database_restore, database_prune;
 
+// The site as a whole (site/): what happened, the report, the installation's health.
+Command list_events, show_report, show_doctor;
+
 // audit: who changed what, and which calls were refused.
 Command list_audit;
 

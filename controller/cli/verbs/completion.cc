@@ -29,7 +29,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kSources{
      {"SCHEDULE", "schedules"}}};
 // Words of a fixed choice.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kChoices{
-    {{"FORMAT", "table json csv ndjson"},
+    {{"FORMAT", "table json csv ndjson md html"},
      {"UNITS", "bits bytes"},
      {"SHELL", "bash zsh"},
      {"POLICY", "skip queue replace"},

@@ -1,4 +1,5 @@
 // findings, baselines and their verbs
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "controller/cli/report/judged_text.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/fold.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge::cli {
@@ -84,12 +86,42 @@ int print_baselines(const Output& output, const BaselineList& list) {
 
 }  // namespace
 
-// Findings of one event are listed together, the later ones marked with '+'.
+namespace {
+
+// Findings of one event, kind and state are a row: the first of them, the largest loss, all parts.
+Row folded_row(const std::vector<const Finding*>& alike, bool is_first) {
+  std::vector<std::string> suspects;
+  std::vector<std::string> texts;
+  const Finding* worst = alike.front();
+  for (const Finding* one : alike) {
+    if (!one->suspect().empty()) suspects.push_back(one->suspect());
+    texts.push_back(one->summary());
+    if (one->worse_percent() > worst->worse_percent()) worst = one;
+  }
+  const auto groups = group_texts(texts);
+  std::string what = groups.front().text;
+  if (groups.size() > 1) what += fmt::format("; and {} more kinds", groups.size() - 1);
+  const Finding& first = *alike.front();
+  return {(is_first ? "" : "+ ") + first.finding_id(),
+          alike.size() > 1 ? std::to_string(alike.size()) : "",
+          first.state(),
+          first.kind(),
+          percent(worst->has_worse_percent(), worst->worse_percent()),
+          first.opened_at(),
+          fold_briefly(suspects),
+          what};
+}
+
+}  // namespace
+
+// Findings of one event are listed together, the later rows marked with '+'.
 Result<int> list_findings(Session& session, const Arguments& arguments) {
   ListFindingsRequest request;
   request.set_state(arguments.value("state"));
   request.set_limit(RG_TRY(count_of(arguments, "limit", 100)));
   const FindingList list = RG_TRY(call(session, rpc::kListFindings, request));
+  const Output& output = session.output;
+  if (print_document(output, list, "findings")) return kExitPassed;
   Rows rows;
   std::size_t events = 0;
   const auto event_of = [](const Finding& finding) {
@@ -97,25 +129,32 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
   };
   for (const auto& event : grouped(list.findings(), event_of)) {
     ++events;
-    for (const Finding* finding : event)
-      rows.push_back({(finding == event.front() ? "" : "+ ") + finding->finding_id(),
-                      finding->state(), finding->kind(),
-                      percent(finding->has_worse_percent(), finding->worse_percent()),
-                      finding->opened_at(), finding->suspect(), finding->summary()});
+    std::vector<std::pair<std::string, std::vector<const Finding*>>> alike;
+    for (const Finding* finding : event) {
+      const std::string key = finding->state() + " " + finding->kind();
+      const auto place = std::ranges::find(alike, key, &decltype(alike)::value_type::first);
+      if (place == alike.end())
+        alike.emplace_back(key, std::vector{finding});
+      else
+        place->second.push_back(finding);
+    }
+    for (const auto& [key, findings] : alike)
+      rows.push_back(folded_row(findings, &findings == &alike.front().second));
   }
-  print_list(session.output, list, "findings", "FINDING|STATE|KIND|WORSE BY>|OPENED|SUSPECT|WHAT",
-             rows, "no open finding");
-  if (session.output.format != Format::kTable) return kExitPassed;
-  // The legend is printed only where a row is marked.
-  if (events < rows.size())
-    session.output.out << fmt::format("\n{} findings, {} events; +: same event as above\n",
-                                      rows.size(), events);
+  if (rows.empty()) print_notice(output, "no open finding");
+  if (!rows.empty())
+    output.out << render_short_table("FINDING|COUNT>|STATE|KIND|WORSE BY>|OPENED|SUSPECT|WHAT",
+                                     rows, output.colour, {.remedy = "-o csv has all"});
+  const auto count = static_cast<std::size_t>(list.findings_size());
+  // The legend is printed only where rows or findings share an event.
+  if (events < count)
+    output.out << fmt::format("\n{} findings, {} events; +: same event as above\n", count, events);
   // Drill-downs repeat some unchanged pairs: the share that differs estimates the false alarms.
   if (list.measured_twice() > 0)
-    session.output.out << fmt::format("\nfalse-alarm check: {} of {} repeats ({:.1f} %)\n",
-                                      format_count(list.measured_twice_apart()),
-                                      format_count(list.measured_twice()),
-                                      100.0 * list.measured_twice_apart() / list.measured_twice());
+    output.out << fmt::format("\nfalse-alarm check: {} of {} repeats ({:.1f} %)\n",
+                              format_count(list.measured_twice_apart()),
+                              format_count(list.measured_twice()),
+                              100.0 * list.measured_twice_apart() / list.measured_twice());
   return kExitPassed;
 }
 

@@ -46,6 +46,7 @@ constexpr std::array kListNodesFlags{kNodes, kWatch, kInterval};
 constexpr std::array kListRunsFlags{Flag{"limit", 0, "N", "at most the N newest [20]"}, kWatch,
                                     kInterval};
 constexpr std::array kShowRunFlags{
+    Flag{"tasks", 0, "", "every task, not groups of like ones"},
     Flag{"phases", 0, "", "also where each rank's time went: start, open, wait, ..."},
     Flag{"as", 0, "TOOL", "its command lines: nvbandwidth, gdrcopy, perftest, nccl-tests"}, kWatch,
     kInterval};
@@ -107,6 +108,16 @@ constexpr std::array kAuditFlags{kSince,
                                  Flag{"rpc", 0, "NAME", "StartRun, or Control.StartRun"},
                                  Flag{"refused", 0, "", "only calls that were refused"},
                                  Flag{"limit", 0, "N", "at most the N newest, up to 5000 [100]"}};
+// Events.
+constexpr std::array kEventsFlags{
+    kSince,
+    Flag{"kind", 0, "KINDS", "by commas: stack_changed, or a word of kinds: xid, stack, node"},
+    kNodes,
+    Flag{"run", 0, "RUN", "events of this run"},
+    Flag{"limit", 0, "N", "at most the N newest, up to 5000 [1000]"},
+    Flag{"follow", 0, "", "print what comes until Ctrl-C, a line each"}};
+constexpr std::array kReportFlags{
+    kSince, Flag{"upgrade", 0, "UPGRADE", "of this upgrade, in place of a time or a run"}};
 // Verbs that need no stored run.
 constexpr std::array kAnalyzeFlags{
     Flag{"direction", 0, "BETTER", "higher or lower: which values are better"}};
@@ -199,7 +210,7 @@ constexpr std::array kVerbs{
     Verb{"run", "", "SUITE [NODESET]", "run a suite (name or file.yaml), wait, print the results",
          kRunFlags, run_suite},
     Verb{"runs", "", "", "the newest runs", kListRunsFlags, list_runs},
-    Verb{"runs", "show", "RUN", "one run: its tasks and their outcomes", kShowRunFlags, show_run},
+    Verb{"runs", "show", "RUN", "one run: how its tasks ended, and why", kShowRunFlags, show_run},
     Verb{"runs", "wait", "RUN", "wait for a run, print its results, end with its outcome",
          kWaitFlags, wait_run},
     Verb{"runs", "resume", "RUN", "run what a stopped run left, as it was planned", kResumeFlags,
@@ -230,6 +241,13 @@ constexpr std::array kVerbs{
          database_restore},
     Verb{"db", "prune", "", "delete data older than the policy allows", kPruneFlags,
          database_prune},
+    Verb{"report", "", "[RUN]",
+         "one page: measured, missed, findings, suspects, next [--since 24h]", kReportFlags,
+         show_report},
+    Verb{"doctor", "", "", "the installation itself: sockets, certificates, clocks, disk, backups",
+         kNoFlags, show_doctor},
+    Verb{"events", "", "", "what happened: stacks, Xids, links, nodes, runs, proposals",
+         kEventsFlags, list_events},
     Verb{"audit", "", "", "who changed what, and which calls were refused; for operators",
          kAuditFlags, list_audit},
     Verb{"schedules", "", "", "suites that start by themselves, and when next", kNoFlags,

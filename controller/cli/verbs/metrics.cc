@@ -58,16 +58,17 @@ Result<int> show_metrics(Session& session, const Arguments& arguments) {
   if (print_document(output, list, "metrics")) return 0;
   // A typical node, to give an idea of the load on Prometheus.
   const metric::Budget one = metric::budget(1);
-  output.out << fmt::format(
+  output.out << wrapped_line(fmt::format(
       "{} metrics; an agent on a node of 8 NIC ports and 8 GPUs shows {} series (at most {}), the "
-      "controller {} (at most {})\n",
+      "controller {} (at most {})",
       list.metrics_size(), one.agent_typical, one.agent_most, one.controller_typical,
-      one.controller_most);
+      one.controller_most));
   if (arguments.verb->name != "describe" && !arguments.has("describe")) {
     const Rows rows = rows_of(list.metrics(), [](const MetricDescription& metric) {
       return Row({metric.name(), metric.type(), metric.owner(), metric.help()});
     });
-    output.out << render_table("METRIC|TYPE|SHOWN BY|MEANING", rows, output.colour);
+    output.out << render_short_table("METRIC|TYPE|SHOWN BY|MEANING", rows, output.colour,
+                                     {.remedy = "a pipe (| less) or -o csv has all"});
     return 0;
   }
   for (const MetricDescription& metric : list.metrics()) describe(output, metric);

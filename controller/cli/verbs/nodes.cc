@@ -1,6 +1,8 @@
 // nodes, nodes show, nodes diff, nodes rename
+#include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,8 +10,10 @@
 #include "controller/cli/input/session.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/report/fact_diff.h"
+#include "controller/cli/report/plan_report.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/pci_distance.h"
+#include "kernels/core/text/fold.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge::cli {
@@ -29,14 +33,16 @@ std::string rate_text(const Nic& nic) {
   return nic.rate_bits_per_second() > 0 ? format_rate_bits(nic.rate_bits_per_second() / 8) : "";
 }
 
-// A state is named only where it is not active.
+// "mlx5_[0-7]:1": a state is named only where it is not active.
 std::string nic_names(const NodeInfo& node) {
+  std::map<std::string, std::vector<std::string>> by_state{{"active", {}}};
+  for (const auto& nic : node.nics())
+    by_state[nic.state()].push_back(fmt::format("{}:{}", nic.device(), nic.port()));
   std::string names;
-  for (const auto& nic : node.nics()) {
-    if (!names.empty()) names += ' ';
-    names += fmt::format("{}:{}", nic.device(), nic.port());
-    if (nic.state() != "active") names += fmt::format("({})", nic.state());
-  }
+  for (const auto& [state, ports] : by_state)
+    if (!ports.empty())
+      names += fmt::format("{}{}{}", names.empty() ? "" : " ", fold_names(ports),
+                           state == "active" ? "" : "(" + state + ")");
   return names;
 }
 
@@ -148,17 +154,74 @@ Result<NodeList> ask_nodes_with_facts(Session& session, const std::string& node_
   return list;
 }
 
+namespace {
+
+// Nodes that differ in their names alone are a row; what is absent comes first.
+Rows node_rows(const NodeList& list) {
+  using Key = std::tuple<bool, std::string, std::string, std::string, std::string, std::string>;
+  std::map<Key, std::vector<const NodeInfo*>> alike;
+  for (const NodeInfo& node : list.nodes()) {
+    const std::string busy = busy_cell(node);
+    alike[{node.state() == "attached", node.state(), node.version(), nic_names(node),
+           gpu_names(node), node.busy() ? "busy" : busy}]
+        .push_back(&node);
+  }
+  Rows rows;
+  for (const auto& [key, nodes] : alike) {
+    std::vector<std::string> names;
+    std::vector<std::string> reasons;
+    std::vector<std::string> tasks;
+    std::string seen = nodes.front()->last_seen_at();
+    for (const NodeInfo* node : nodes) {
+      names.push_back(node->name());
+      if (node->busy()) reasons.push_back(busy_cell(*node));
+      if (!node->busy_task_id().empty()) tasks.push_back(node->busy_task_id());
+      seen = std::min(seen, node->last_seen_at());
+    }
+    std::string busy = std::get<5>(key);
+    for (const TextGroup& group : group_texts(reasons, names))
+      busy = (busy == "busy" ? "" : busy + "; ") + group.text;
+    rows.push_back({fold_names(names), nodes.size(), state_cell(nodes.front()->state()),
+                    nodes.front()->version(), nic_names(*nodes.front()), gpu_names(*nodes.front()),
+                    seen, fold_briefly(tasks),
+                    Cell(busy, reasons.empty() ? Tone::kPlain : Tone::kBad)});
+  }
+  return rows;
+}
+
+// "512 nodes: 507 attached, 5 lost".
+std::string counts_line(const NodeList& list) {
+  std::map<std::string, int> counts;
+  int busy = 0;
+  for (const NodeInfo& node : list.nodes()) {
+    ++counts[node.state()];
+    busy += node.busy() ? 1 : 0;
+  }
+  std::string text;
+  for (const auto& [state, count] : counts)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, state);
+  return counted(static_cast<std::size_t>(list.nodes_size()), "node") + ": " + text +
+         (busy > 0 ? fmt::format("; {} busy", busy) : "");
+}
+
+}  // namespace
+
 // An empty list explains how an agent attaches.
 Result<int> list_nodes(Session& session, const Arguments& arguments) {
   const NodeList list = RG_TRY(ask(session, arguments.value("nodes"), false));
-  const Rows rows = rows_of(list.nodes(), [](const NodeInfo& node) {
-    return Row({node.name(), state_cell(node.state()), node.version(), nic_names(node),
-                gpu_names(node), node.last_seen_at(), node.busy_task_id(),
-                Cell(busy_cell(node), node.busy() ? Tone::kBad : Tone::kPlain)});
-  });
-  return print_list(
-      session.output, list, "nodes", "NODE|STATE|VERSION|NICS|GPUS|LAST SEEN|TASK|BUSY", rows,
-      "no node has attached; an agent does with railgauge-agent --controller ADDRESS");
+  const Output& output = session.output;
+  if (print_document(output, list, "nodes")) return 0;
+  if (list.nodes().empty()) {
+    print_notice(output,
+                 "no node has attached; an agent does with railgauge-agent --controller "
+                 "ADDRESS");
+    return 0;
+  }
+  output.out << line_of(counts_line(list), Tone::kHeading, output.colour)
+             << render_short_table("NODES|COUNT>|STATE|VERSION|NICS|GPUS|SEEN SINCE|TASKS|BUSY",
+                                   node_rows(list), output.colour,
+                                   {.remedy = "--nodes chooses; -o csv has a row a node"});
+  return 0;
 }
 
 // Ctrl-C does not end it.

@@ -1,5 +1,7 @@
 // runs matrix, runs suspects
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 
@@ -14,6 +16,7 @@
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/fold.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge::cli {
@@ -133,6 +136,10 @@ Result<int> show_matrix(Session& session, const Arguments& arguments) {
 
 namespace {
 
+constexpr std::size_t kIndent = 4;        // of the further lines of a sentence
+constexpr std::size_t kMostEvidence = 4;  // rows of a suspect
+constexpr std::int64_t kMostLines = 58;
+
 // A suspect that was neither confirmed nor cleared has to be measured again.
 std::string suspect_state(const Suspect& suspect) {
   if (suspect.confirmed()) return "confirmed";
@@ -141,12 +148,15 @@ std::string suspect_state(const Suspect& suspect) {
 
 // The pairs that speak against the suspect, with the expected figure beside the measured one.
 std::string evidence_table(const SuspectList& list, const Suspect& suspect, bool colour) {
-  const Rows rows = rows_of(suspect.evidence(), [&](const SuspectEvidence& each) {
+  Rows rows = rows_of(suspect.evidence(), [&](const SuspectEvidence& each) {
     return Row({each.from(), each.to(), each.rail(), each.memory(),
                 value_text(each.expected(), list.unit()), value_text(each.seen(), list.unit()),
                 format_share(each.expected() > 0 ? each.seen() / each.expected() : 0)});
   });
-  return render_table("FROM|TO|RAIL>|MEMORY|EXPECTED>|SEEN>|OF EXPECTED>", rows, colour);
+  const std::size_t left = rows.size() > kMostEvidence ? rows.size() - kMostEvidence : 0;
+  rows.resize(rows.size() - left);
+  return render_table("FROM|TO|RAIL>|MEMORY|EXPECTED>|SEEN>|OF EXPECTED>", rows, colour) +
+         (left > 0 ? fmt::format("and {} more figures of it\n", left) : "");
 }
 
 // States how much of the fabric was measured, since missing pairs hide faults.
@@ -160,25 +170,48 @@ std::string heading_of(const SuspectList& list) {
   return text;
 }
 
-// In the order of the controller, which numbers the places.
+// One suspect: its sentence, some of its evidence, and what is left to measure.
+std::string suspect_text(const SuspectList& list, const Suspect& suspect, bool colour) {
+  std::string text = wrapped_line(
+      fmt::format("{}. {}: {}", suspect.place(), suspect_state(suspect), suspect.sentence()),
+      kIndent);
+  // Coloured after it was wrapped: escapes take no room.
+  const std::string head = fmt::format("{}. {}", suspect.place(), suspect_state(suspect));
+  text = toned(head, suspect.confirmed() ? Tone::kBad : Tone::kDoubtful, colour) +
+         text.substr(head.size());
+  text += evidence_table(list, suspect, colour);
+  if (!suspect.retest().empty())
+    text += wrapped_line("measured again: " + suspect.retest(), kIndent);
+  if (suspect.wanted_size() > 0)
+    text += wrapped_line(
+        fmt::format("to measure next: {} tasks with known-good partners (--format json lists them)",
+                    suspect.wanted_size()),
+        kIndent);
+  return text;
+}
+
+// In the order of the controller, which numbers the places; as many as fit a screen.
 void print_suspects(const Output& output, const SuspectList& list) {
-  output.out << line_of(heading_of(list), Tone::kHeading, output.colour);
+  std::string text = wrapped_line(heading_of(list), kIndent);
+  text.pop_back();  // the newline stays without colour
+  text = toned(text, Tone::kHeading, output.colour) + "\n";
   if (!list.unmeasured_nodes().empty())
-    output.out << line_of(fmt::format("no data: {}", fmt::join(list.unmeasured_nodes(), " ")));
-  if (list.suspects().empty()) output.out << "no suspect\n";
-  for (const Suspect& suspect : list.suspects()) {
-    output.out << '\n'
-               << toned(fmt::format("{}. {}", suspect.place(), suspect_state(suspect)),
-                        suspect.confirmed() ? Tone::kBad : Tone::kDoubtful, output.colour)
-               << ": " << printable(suspect.sentence()) << '\n'
-               << evidence_table(list, suspect, output.colour);
-    if (!suspect.retest().empty()) output.out << line_of("measured again: " + suspect.retest());
-    if (suspect.wanted_size() > 0)
-      output.out << fmt::format(
-          "to measure next: {} tasks with known-good partners (--format json "
-          "lists them)\n",
-          suspect.wanted_size());
+    text += wrapped_line(
+        "no data: " + fold_names(std::vector<std::string>(list.unmeasured_nodes().begin(),
+                                                          list.unmeasured_nodes().end())),
+        kIndent);
+  if (list.suspects().empty()) text += "no suspect\n";
+  for (int i = 0; i < list.suspects_size(); ++i) {
+    const std::string one = "\n" + suspect_text(list, list.suspects(i), output.colour);
+    const auto lines = std::ranges::count(text, '\n') + std::ranges::count(one, '\n');
+    if (i > 0 && lines > kMostLines && tables_are_folded()) {
+      text += fmt::format("\nand {} more suspects; --format json lists them\n",
+                          list.suspects_size() - i);
+      break;
+    }
+    text += one;
   }
+  output.out << text;
 }
 
 }  // namespace

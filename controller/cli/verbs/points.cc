@@ -46,7 +46,8 @@ Result<int> list_series(Session& session, const Arguments& arguments) {
     return Row({series.series_id(), series.kernel(), series.metric(), series.meaning(),
                 bytes_text(series.message_bytes()), endpoints_text(series)});
   });
-  output.out << render_table("SERIES>|KERNEL|METRIC|MEANING|BYTES>|ENDPOINTS", rows, output.colour);
+  output.out << render_short_table("SERIES>|KERNEL|METRIC|MEANING|BYTES>|ENDPOINTS", rows,
+                                   output.colour, {.remedy = "filters choose; -o csv has all"});
   return kExitPassed;
 }
 
@@ -119,12 +120,13 @@ Result<int> show_history(Session& session, const Arguments& arguments) {
   const Output& output = session.output;
   if (print_document(output, history, "points")) return kExitPassed;
   const Series& series = history.series();
-  output.out << line_of(
+  std::string page = wrapped_line(
       fmt::format("series {}: {} {} {} of {} bytes, {}; {} is better", series.series_id(),
                   series.kernel(), series.metric(), series.meaning(), series.message_bytes(),
                   endpoints_text(series), series.larger_is_better() ? "larger" : "smaller"));
-  if (!history.days().empty()) output.out << days_table(history, output.colour) << '\n';
-  output.out << points_table(history, output.colour);
+  if (!history.days().empty()) page += days_table(history, output.colour) + '\n';
+  page += points_table(history, output.colour);
+  output.out << screenful(page, {.remedy = "--limit, a pipe (| less) or -o csv has others"});
   return kExitPassed;
 }
 
@@ -198,7 +200,8 @@ Result<int> show_results(Session& session, const Arguments& arguments) {
     print_notice(output, "no point matches; railgauge runs lists the runs");
     return 0;
   }
-  output.out << results_tables(list.points(), output.units, output.colour);
+  output.out << screenful(results_tables(list.points(), output.units, output.colour),
+                          {.remedy = "a pipe (| less) or -o csv has all"});
   return 0;
 }
 

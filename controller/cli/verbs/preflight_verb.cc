@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <system_error>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,6 +22,7 @@
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/base/spawn.h"
+#include "kernels/core/text/fold.h"
 #include "kernels/core/text/lines.h"
 #include "kernels/core/text/text.h"
 
@@ -28,6 +33,10 @@ using namespace railgauge::api;
 
 constexpr std::size_t kMaxBytes = 64U << 20U;
 constexpr int kWrongUse = 2;
+// So that a page of all three fits a screen of 60 lines.
+constexpr std::size_t kLinesOfNodes = 12;
+constexpr std::size_t kLinesOfChecks = 26;
+constexpr std::size_t kLinesOfRemedies = 18;
 
 // The installed pair first, so that a build tree uses its own agent.
 std::string agent_path() {
@@ -145,51 +154,133 @@ Tone tone_of_state(const std::string& text) {
   return state == CheckState::kWaived ? Tone::kPlain : Tone::kDoubtful;
 }
 
-// One row a node: state, counts of its checks or the error of the call, time taken.
+// Nodes of one state whose checks, or errors, are alike are a row.
 void print_nodes(const Output& output, const PreflightReport& report) {
-  const Rows rows = rows_of(report.nodes(), [&](const PreflightNode& node) {
-    return Row({node.node(), Cell(node.state(), tone_of_state(node.state())),
-                node.error().empty() ? state_counts_text(report, node.node()) : node.error(),
-                node.has_seconds() ? fmt::format("{:.2f} s", node.seconds()) : "-"});
-  });
-  output.out << render_table("NODE|STATE|CHECKS|TOOK>", rows, output.colour);
+  struct Like {
+    std::vector<std::string> names;
+    std::vector<std::string> errors;
+    double slowest = 0;
+  };
+  std::map<std::string, std::map<CheckState, int, std::greater<>>> tallies;
+  for (const PreflightCheck& check : report.checks())
+    ++tallies[check.node()][state_of<CheckState>(check.state()).value_or(CheckState::kUnknown)];
+  const auto counts_of = [&](const std::string& node) {
+    std::string text;
+    for (const auto& [state, count] : tallies[node])
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, text_of(state));
+    return text.empty() ? "no checks" : text;
+  };
+  std::map<std::tuple<CheckState, std::string, std::string>, Like, std::greater<>> alike;
+  for (const PreflightNode& node : report.nodes()) {
+    const auto state = state_of<CheckState>(node.state()).value_or(CheckState::kUnknown);
+    const std::string counts = node.error().empty() ? counts_of(node.node()) : "";
+    Like& like = alike[{state, node.state(), counts}];
+    like.names.push_back(node.node());
+    if (!node.error().empty()) like.errors.push_back(node.error());
+    like.slowest = std::max(like.slowest, node.seconds());
+  }
+  Rows rows;
+  for (const auto& [key, like] : alike) {
+    const auto& [order, state, counts] = key;
+    std::string text = counts;
+    for (const TextGroup& group : group_texts(like.errors, like.names))
+      text += (text.empty() ? "" : "; ") + group.text;
+    rows.push_back({fold_names(like.names), like.names.size(), Cell(state, tone_of_state(state)),
+                    text, like.slowest > 0 ? fmt::format("{:.2f} s", like.slowest) : "-"});
+  }
+  output.out << render_short_table("NODES|COUNT>|STATE|CHECKS|SLOWEST>", rows, output.colour,
+                                   {.lines = kLinesOfNodes, .remedy = "-o csv has all"});
 }
 
-// Without `all` only what needs attention.
+// The words of a check, of the first kinds of texts.
+std::string observed_text(const std::vector<std::string>& observed,
+                          const std::vector<std::string>& nodes) {
+  constexpr std::size_t kMostKinds = 2;
+  const auto groups = group_texts(observed, nodes);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(groups.size(), kMostKinds); ++i)
+    text += (i == 0 ? "" : "; ") + groups[i].text;
+  if (groups.size() > kMostKinds)
+    text += fmt::format("; and {} more kinds", groups.size() - kMostKinds);
+  return text;
+}
+
+// A row for each check and state. Without `all` only what needs attention; the worst comes first.
 void print_checks(const Output& output, const PreflightReport& report, bool all) {
-  Rows rows;
+  std::map<std::pair<CheckState, std::string>, std::vector<const PreflightCheck*>, std::greater<>>
+      alike;
   for (const PreflightCheck& check : report.checks()) {
-    const auto state = state_of<CheckState>(check.state());
+    const auto state = state_of<CheckState>(check.state()).value_or(CheckState::kUnknown);
     if (!all && (state == CheckState::kPass || state == CheckState::kWaived)) continue;
-    rows.push_back({check.node(), Cell(check.state(), tone_of_state(check.state())), check.id(),
-                    check.subject(), check.observed(), check.source()});
+    alike[{state, check.id()}].push_back(&check);
   }
-  output.out << render_section("NODE|STATE|CHECK|SUBJECT|OBSERVED|SOURCE", rows, output.colour);
+  Rows rows;
+  for (const auto& [key, checks] : alike) {
+    std::vector<std::string> nodes;
+    std::vector<std::string> subjects;
+    std::vector<std::string> observed;
+    std::vector<std::string> sources;
+    for (const PreflightCheck* check : checks) {
+      nodes.push_back(check->node());
+      if (!check->subject().empty()) subjects.push_back(check->subject());
+      observed.push_back(check->observed());
+      if (!check->source().empty()) sources.push_back(check->source());
+    }
+    const std::string& state = checks.front()->state();
+    rows.push_back({Cell(state, tone_of_state(state)), key.second, checks.size(),
+                    fold_briefly(nodes), fold_briefly(subjects), observed_text(observed, nodes),
+                    fold_briefly(sources)});
+  }
+  output.out << (rows.empty() ? "" : "\n");
+  if (!rows.empty())
+    output.out << render_short_table("STATE|CHECK|COUNT>|NODES|SUBJECTS|OBSERVED|SOURCE", rows,
+                                     output.colour,
+                                     {.lines = kLinesOfChecks, .remedy = "-o csv has all"});
 }
 
 // Line by line: its newlines stay.
-void print_remedies(const Output& output, std::string_view text) {
+void print_remedies(const Output& output, std::string_view text, std::size_t most) {
   if (text.empty()) return;
-  output.out << '\n';
   if (text.ends_with('\n')) text.remove_suffix(1);
-  for (const std::string_view line : lines_of(text)) output.out << printable(line) << '\n';
+  std::string page;
+  for (const std::string_view line : lines_of(text)) {
+    const std::size_t first = line.find_first_not_of(' ');
+    page += wrapped_line(std::string(line), first == std::string_view::npos ? 0 : first + 2);
+  }
+  output.out << '\n'
+             << screenful(page, {.lines = most, .remedy = "--explain CHECK has those of one"});
 }
 
-// The answer to one question: does GPUDirect work between this GPU and its NIC.
+// The answer to one question: does GPUDirect work between this GPU and its NIC. Pairs with one
+// answer are a row.
 void print_summary(const Output& output, const PreflightReport& report) {
+  std::map<std::pair<std::string, std::string>, std::vector<const GpuDirectPair*>> alike;
+  for (const GpuDirectPair& pair : report.pairs())
+    alike[{pair.answer(), gpudirect_text(pair)}].push_back(&pair);
   Rows rows;
-  for (const GpuDirectPair& pair : report.pairs()) {
-    const Tone tone = pair.answer() == "yes"  ? Tone::kGood
-                      : pair.answer() == "no" ? Tone::kBad
-                                              : Tone::kDoubtful;
-    rows.push_back(
-        {pair.node(), pair.gpu(), pair.nic(), pair.distance(), Cell(gpudirect_text(pair), tone)});
+  for (const auto& [key, pairs] : alike) {
+    std::vector<std::string> nodes;
+    std::vector<std::string> gpus;
+    std::vector<std::string> nics;
+    std::vector<std::string> distances;
+    for (const GpuDirectPair* pair : pairs) {
+      nodes.push_back(pair->node());
+      gpus.push_back(pair->gpu());
+      nics.push_back(pair->nic());
+      distances.push_back(pair->distance());
+    }
+    const Tone tone = key.first == "yes"  ? Tone::kGood
+                      : key.first == "no" ? Tone::kBad
+                                          : Tone::kDoubtful;
+    rows.push_back({fold_briefly(nodes), pairs.size(), fold_briefly(gpus), fold_briefly(nics),
+                    fold_briefly(distances), Cell(key.second, tone)});
   }
   if (rows.empty()) {
     output.out << "no node here has an NVIDIA GPU\n";
     return;
   }
-  output.out << render_table("NODE|GPU|NIC|DISTANCE|ANSWER", rows, output.colour);
+  output.out << render_short_table("NODES|PAIRS>|GPUS|NICS|DISTANCE|ANSWER", rows, output.colour,
+                                   {.remedy = "-o csv has all"});
 }
 
 // The first result carries title and reason, which are the same on all nodes.
@@ -198,7 +289,7 @@ void print_explained(const Output& output, const PreflightReport& report, const 
     output.out << line_of(id + ": " + report.checks(0).title())
                << line_of("why: " + report.checks(0).why());
   print_checks(output, report, true);
-  print_remedies(output, remedies_text(report, true));
+  print_remedies(output, remedies_text(report, true), SIZE_MAX);
 }
 
 // Failed and unknown checks by default; --passed adds the rest.
@@ -208,7 +299,7 @@ void print_tables(const Output& output, const PreflightReport& report, const Arg
   if (arguments.has("summary")) return print_summary(output, report);
   print_nodes(output, report);
   print_checks(output, report, arguments.has("passed"));
-  print_remedies(output, remedies_text(report));
+  print_remedies(output, remedies_text(report), kLinesOfRemedies);
 }
 
 }  // namespace
@@ -228,9 +319,11 @@ Result<int> show_preflight(Session& session, const Arguments& arguments) {
   const Output& output = session.output;
   if (!print_document(output, report, arguments.has("summary") ? "pairs" : "checks"))
     print_tables(output, report, arguments);
+  std::vector<std::string> failed;
   for (const PreflightNode& node : report.nodes())
     if (!node.error().empty())
-      print_notice(output, fmt::format("node {}: {}", node.node(), node.error()));
+      failed.push_back(fmt::format("node {}: {}", node.node(), node.error()));
+  for (const TextGroup& group : group_texts(failed)) print_notice(output, group.text);
   return code;
 }
 

@@ -10,6 +10,7 @@
 #include "controller/cli/report/run_report.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/fold.h"
 
 namespace railgauge::cli {
 namespace {
@@ -17,6 +18,8 @@ namespace {
 using namespace railgauge::api;
 
 constexpr std::uint32_t kDefaultRuns = 20;
+constexpr double kGroupSeconds = 120;       // a run may have 200,000 tasks
+constexpr std::size_t kLinesOfGroups = 42;  // below the head of the page
 
 // All tasks of the run, in the order of the plan.
 std::string task_table(const RunDetail& detail, bool colour) {
@@ -53,9 +56,11 @@ std::string phase_table(const RunDetail& detail, bool colour) {
       rows, colour);
 }
 
-// The run, its tasks, values from the site profile, notes and on demand the phases.
-void print_run(const Output& output, const RunDetail& detail, bool phases) {
-  const RunSummary& run = detail.run();
+std::string folded_nodes(const RunSummary& run) {
+  return fold_names(std::vector<std::string>(run.nodes().begin(), run.nodes().end()));
+}
+
+void print_head(const Output& output, const RunSummary& run) {
   output.out << render_list({{"run", {run.run_id(), Tone::kHeading}},
                              {"suite", run.suite()},
                              {"state", state_cell(run.state())},
@@ -63,12 +68,33 @@ void print_run(const Output& output, const RunDetail& detail, bool phases) {
                              {"reason", run.reason()},
                              {"trigger", run.trigger()},
                              {"by", run.requested_by()},
-                             {"nodes", run.nodes()},
+                             {"nodes", folded_nodes(run)},
                              {"created", run.created_at()},
                              {"started", run.started_at()},
                              {"ended", run.ended_at()},
                              {"took", took_text(run)}},
                             output.colour);
+}
+
+// Tasks of one stage that ended alike, for reasons of one kind, are a row.
+void print_groups(const Output& output, const TaskGroups& answer) {
+  print_head(output, answer.run());
+  const Rows rows = rows_of(answer.groups(), [](const TaskGroup& group) {
+    const std::string& word = group.outcome().empty() ? group.state() : group.outcome();
+    return Row({group.stage(), group.kernel(), fmt::format("{:.0f}", group.tasks()),
+                state_cell(word), group.endpoints(), group.reason(),
+                word == kPassed ? "" : group.first_task_id()});
+  });
+  if (rows.empty()) return;
+  output.out << '\n'
+             << render_short_table("STAGE>|KERNEL|TASKS>|OUTCOME|ENDPOINTS|REASON|FIRST", rows,
+                                   output.colour,
+                                   {.lines = kLinesOfGroups, .remedy = "--tasks lists them all"});
+}
+
+// The run, its tasks, values from the site profile, notes and on demand the phases.
+void print_run(const Output& output, const RunDetail& detail, bool phases) {
+  print_head(output, detail.run());
   if (detail.tasks_size() == 0) return;
   output.out << task_table(detail, output.colour)
              << site_defaults_table(detail.tasks(), output.colour)
@@ -95,8 +121,16 @@ Result<int> list_runs(Session& session, const Arguments& arguments) {
                     "no run yet; railgauge run SUITE starts one");
 }
 
-// With --as the tasks are printed as command lines of another tool.
+// With --as the tasks are printed as command lines of another tool. The page has the tasks in
+// groups; with --tasks or --phases, and in the machine formats, each is there.
 Result<int> show_run(Session& session, const Arguments& arguments) {
+  const bool has_all = arguments.has("tasks") || arguments.has("phases") || arguments.has("as");
+  if (session.output.format == Format::kTable && !has_all) {
+    print_groups(session.output,
+                 RG_TRY(call(session, rpc::kGetTaskGroups,
+                             request_for<TaskGroupsRequest>(arguments.operand(0)), kGroupSeconds)));
+    return 0;
+  }
   const RunDetail detail =
       RG_TRY(call(session, rpc::kGetRun, request_for<RunRef>(arguments.operand(0))));
   // Another tool's command lines replace the page.

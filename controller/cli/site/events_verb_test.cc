@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/cli/testing/commands_testing.h"
+#include "kernels/core/base/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class Events : public Commands {};
+
+TEST_F(Events, AskForWhatTheFlagsChoose) {
+  EXPECT_EQ(run({"events", "--since", "2026-11-20", "--kind", "xid,stack", "--nodes", "n[1-3]",
+                 "--run", "r-1", "--limit", "7"}),
+            kExitPassed);
+  const api::EventsRequest request = archive_.last_events();
+  EXPECT_EQ(request.since_unix_seconds(), 1'795'132'800);
+  EXPECT_EQ(request.kinds(), "xid,stack");
+  EXPECT_EQ(request.node_set(), "n[1-3]");
+  EXPECT_EQ(request.run_id(), "r-1");
+  EXPECT_EQ(request.limit(), 7U);
+  EXPECT_FALSE(request.has_after_event_id());
+}
+
+TEST_F(Events, WithoutOneTheKindsThatThereAreHelp) {
+  archive_.events.clear_events();
+  archive_.events.add_kinds("node_attached");
+  archive_.events.add_kinds("stack_changed");
+  EXPECT_EQ(run({"events", "--kind", "satck"}), kExitPassed);
+  EXPECT_EQ(out_, "");
+  EXPECT_EQ(err_, "railgauge: no such event; there are node_attached, stack_changed\n");
+}
+
+TEST_F(Events, ManyLikeOnesAreFewRows) {
+  archive_.events.clear_events();
+  for (int i = 512; i > 0; --i) {
+    api::Event& event = *archive_.events.add_events();
+    event.set_event_id(i);
+    event.set_at("2026-11-20T12:00:00Z");
+    event.set_kind("node_attached");
+    event.set_node(fmt::format("gpu{:03}", i));
+    event.set_text(fmt::format("node gpu{:03} attached from 10.0.{}.{}", i, i / 256, i % 256));
+  }
+  EXPECT_EQ(run({"events"}), kExitPassed);
+  EXPECT_EQ(std::ranges::count(out_, '\n'), 2) << out_;
+  EXPECT_THAT(out_, HasSubstr("512"));
+  EXPECT_THAT(out_, HasSubstr("gpu[001-512]"));
+  EXPECT_EQ(run({"events"}, Format::kCsv), kExitPassed);
+  EXPECT_EQ(std::ranges::count(out_, '\n'), 513);
+}
+
+TEST_F(Events, FollowedTheyComeInTheOrderOfTimeUntilCtrlC) {
+  api::Event& later = *archive_.later_events.add_events();
+  later = archive_.events.events(0);
+  later.set_event_id(15);
+  later.set_text("the later one");
+  std::thread press([this] {
+    for (int i = 0; i < 1'000 && archive_.last_events().after_event_id() != 15; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    interrupts_.press();
+  });
+  EXPECT_EQ(run({"events", "--follow"}, Format::kNdjson), kExitInterrupted);
+  press.join();
+  EXPECT_THAT(out_, StartsWith("{\"event_id\":10,"));
+  EXPECT_THAT(out_, HasSubstr("the later one"));
+  EXPECT_EQ(std::ranges::count(out_, '\n'), archive_.events.events_size() + 1);
+  EXPECT_EQ(archive_.last_events().after_event_id(), 15);
+}
+
+TEST_F(Events, FollowedAsJsonTheyAreOneDocument) {
+  interrupts_.press();
+  EXPECT_EQ(run({"events", "--follow"}, Format::kJson), kExitInterrupted);
+  EXPECT_THAT(out_, Not(HasSubstr("}\n{")));
+}
+
+}  // namespace
+}  // namespace railgauge::cli

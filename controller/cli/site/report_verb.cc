@@ -1,0 +1,137 @@
+// report
+#include <ctime>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "controller/cli/input/inputs.h"
+#include "controller/cli/input/session.h"
+#include "controller/cli/render/heat_map.h"
+#include "controller/cli/site/report_html.h"
+#include "controller/cli/verbs/commands.h"
+#include "controller/report/gather.h"
+#include "controller/report/page.h"
+#include "controller/report/site_report.h"
+#include "kernels/core/base/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+using namespace railgauge::api;
+
+constexpr double kDefaultSeconds = 24 * 3600.0;
+constexpr double kReadSeconds = 300;  // suspects look through millions of points
+constexpr std::size_t kEntriesOfHtml = 40;
+constexpr std::size_t kReportRectangles = 64;  // a side of the matrix
+
+// The calls of the report, each a call of the controller.
+report::Source source_of(Session& session) {
+  const auto ask = [&session](const auto& rpc, const auto& request) {
+    return call(session, rpc, request, kReadSeconds);
+  };
+  return {
+      .nodes = [ask] { return ask(rpc::kListNodes, ListNodesRequest()); },
+      .runs =
+          [ask](std::uint32_t limit) {
+            ListRunsRequest request;
+            request.set_limit(limit);
+            return ask(rpc::kListRuns, request);
+          },
+      .groups =
+          [ask](const std::string& run_id) {
+            return ask(rpc::kGetTaskGroups, request_for<TaskGroupsRequest>(run_id));
+          },
+      .suspects =
+          [ask](const std::string& run_id) {
+            return ask(rpc::kGetSuspects, request_for<PairsRequest>(run_id));
+          },
+      .matrix =
+          [ask](const std::string& run_id) {
+            return ask(rpc::kGetMatrix, request_for<PairsRequest>(run_id));
+          },
+      .findings =
+          [ask](const std::string& state, std::uint32_t limit) {
+            auto request = request_for<ListFindingsRequest>(state);
+            request.set_limit(limit);
+            return ask(rpc::kListFindings, request);
+          },
+      .finding =
+          [ask](const std::string& id) {
+            return ask(rpc::kGetFinding, request_for<FindingRef>(id));
+          },
+      .upgrades =
+          [ask](std::uint32_t limit) {
+            ListUpgradesRequest request;
+            request.set_limit(limit);
+            return ask(rpc::kListUpgrades, request);
+          },
+      .upgrade =
+          [ask](const std::string& id) {
+            return ask(rpc::kGetUpgrade, request_for<UpgradeRef>(id));
+          },
+      .schedules =
+          [ask](const std::string& name) {
+            return ask(rpc::kListSchedules, request_for<ListSchedulesRequest>(name));
+          },
+      .events =
+          [ask](double since, std::uint32_t limit) {
+            EventsRequest request;
+            request.set_since_unix_seconds(since);
+            request.set_limit(limit);
+            return ask(rpc::kListEvents, request);
+          },
+  };
+}
+
+std::string matrix_svg(const std::optional<PairMatrix>& matrix) {
+  if (!matrix || matrix->nodes_size() < 2) return "";
+  return heat_svg(
+      grid_of(*matrix),
+      fmt::format("{} {}, rail {}, run {}{}", matrix->kernel(), matrix->metric(), matrix->rail(),
+                  matrix->run_id(), matrix->synthetic() ? ", SYNTHETIC" : ""),
+      kReportRectangles);
+}
+
+// Exit codes are those of verdicts: 0 pass, 1 regressed, 3 inconclusive, 4 invalid.
+int exit_code_of_verdict(const std::string& verdict) {
+  if (verdict == "pass") return kExitPassed;
+  if (verdict == "regressed") return kExitFailed;
+  return verdict == "inconclusive" ? kExitInconclusive : kExitInvalid;
+}
+
+Result<report::Gathered> gather(Session& session, const Arguments& arguments) {
+  const int scopes = (arguments.operands.empty() ? 0 : 1) + (arguments.has("since") ? 1 : 0) +
+                     (arguments.has("upgrade") ? 1 : 0);
+  if (scopes > 1)
+    return fail(Code::kInvalidArgument, "report: one of RUN, --since and --upgrade is needed");
+  const auto now = static_cast<double>(std::time(nullptr));
+  const report::Source source = source_of(session);
+  if (arguments.has("upgrade"))
+    return report::gather_upgrade(source, arguments.value("upgrade"), now);
+  if (!arguments.operands.empty()) return report::gather_run(source, arguments.operand(0), now);
+  const auto since = RG_TRY(time_of(arguments, "since"));
+  return report::gather_since(source, since.value_or(now - kDefaultSeconds), now);
+}
+
+}  // namespace
+
+// As a table it is the text; csv has no form of it.
+Result<int> show_report(Session& session, const Arguments& arguments) {
+  const Output& output = session.output;
+  if (output.format == Format::kCsv)
+    return fail(Code::kInvalidArgument,
+                "report: it is no list; --format text, md, html, json or ndjson");
+  const report::Gathered gathered = RG_TRY(gather(session, arguments));
+  const SiteReport report = report::make_report(gathered.material);
+  if (output.format == Format::kHtml)
+    output.out << report_html(report::page_of(report, kEntriesOfHtml), matrix_svg(gathered.matrix));
+  else if (output.format == Format::kMarkdown)
+    output.out << report::page_markdown(report::page_of(report));
+  else if (output.format == Format::kTable)
+    output.out << report::page_text(report::page_of(report));
+  else
+    print_message(output, report);
+  return exit_code_of_verdict(report.verdict());
+}
+
+}  // namespace railgauge::cli

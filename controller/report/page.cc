@@ -1,0 +1,250 @@
+#include "controller/report/page.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/units.h"
+
+namespace railgauge::report {
+namespace {
+
+using namespace railgauge::api;
+
+// "2026-11-20 12:00 UTC"; other texts stay as they are.
+std::string short_time(const std::string& at) {
+  constexpr std::size_t kMinutes = 16;
+  if (at.size() < kMinutes || at[10] != 'T') return at;
+  return at.substr(0, 10) + " " + at.substr(11, 5) + " UTC";
+}
+
+Mood mood_of_verdict(const std::string& verdict) {
+  if (verdict == "pass") return Mood::kGood;
+  return verdict == "inconclusive" ? Mood::kDoubtful : Mood::kBad;
+}
+
+// Adds an entry, or counts it once there are enough.
+void add(Section& section, std::size_t most, Entry entry) {
+  if (section.entries.size() < most)
+    section.entries.push_back(std::move(entry));
+  else
+    ++section.left;
+}
+
+Mood mood_of_outcome(const std::string& outcome) {
+  if (outcome == kPassed) return Mood::kGood;
+  const bool is_doubtful = outcome.empty() || outcome == kWaived || outcome == kCancelledOutcome;
+  return is_doubtful ? Mood::kDoubtful : Mood::kBad;
+}
+
+Section runs_section(const SiteReport& report, std::size_t most) {
+  Section section{.title = "Measured"};
+  double tasks = 0;
+  double passed = 0;
+  for (const ReportedRun& row : report.runs()) {
+    tasks += row.passed() + row.failed() + row.left_out();
+    passed += row.passed();
+    const RunSummary& run = row.run();
+    std::string text = fmt::format("{:.0f} tasks passed", row.passed());
+    if (row.failed() > 0) text += fmt::format(", {:.0f} failed", row.failed());
+    if (row.left_out() > 0) text += fmt::format(", {:.0f} left out", row.left_out());
+    if (!row.nodes().empty()) text += " on " + row.nodes();
+    if (!run.reason().empty()) text += "; " + run.reason();
+    const std::string word = run.outcome().empty() ? run.state() : run.outcome();
+    add(section, most,
+        {.mark = word,
+         .mood = mood_of_outcome(run.outcome()),
+         .head = fmt::format(
+             "{} {}, {}", run.suite(), run.run_id(),
+             short_time(run.started_at().empty() ? run.created_at() : run.started_at())),
+         .text = text});
+  }
+  section.summary = report.runs().empty()
+                        ? "no run began in this time"
+                        : fmt::format("{} run{}, {:.0f} of {:.0f} tasks passed", report.runs_size(),
+                                      report.runs_size() == 1 ? "" : "s", passed, tasks);
+  return section;
+}
+
+// The places of a group, in a line's length.
+std::string places_text(const std::string& endpoints) {
+  constexpr std::size_t kMostBytes = 60;
+  if (endpoints.empty()) return "";
+  if (endpoints.size() <= kMostBytes) return " on " + endpoints;
+  return " on " + endpoints.substr(0, endpoints.rfind(',', kMostBytes)) + " and others";
+}
+
+// Failures, parts that were left out, and due times that started nothing: each with its reason.
+Section missed_section(const SiteReport& report, std::size_t most) {
+  Section section{.title = "Missed or left out"};
+  for (const ReportedSchedule& schedule : report.schedules())
+    if (!schedule.missed().empty())
+      add(section, most,
+          {.mark = "missed",
+           .mood = Mood::kBad,
+           .head = fmt::format("schedule {} ({}) at {}", schedule.schedule(), schedule.suite(),
+                               short_time(schedule.missed_at())),
+           .text = schedule.missed()});
+  for (const ReportedNodes& nodes : report.nodes())
+    if (nodes.state() != "attached")
+      add(section, most,
+          {.mark = nodes.state(),
+           .mood = nodes.state() == "lost" ? Mood::kBad : Mood::kDoubtful,
+           .head = fmt::format("{} node{}: {}", nodes.count(), nodes.count() == 1 ? "" : "s",
+                               nodes.nodes()),
+           .text = nodes.why()});
+  double tasks = 0;
+  for (const ReportedRun& run : report.runs())
+    for (const TaskGroup& group : run.groups()) {
+      tasks += group.tasks();
+      add(section, most,
+          {.mark = group.outcome().empty() ? group.state() : group.outcome(),
+           .mood = mood_of_outcome(group.outcome()),
+           .head = fmt::format("{:.0f} x {}{}", group.tasks(), group.kernel(),
+                               places_text(group.endpoints())),
+           .text = group.reason()});
+    }
+  for (const ReportedCoverage& coverage : report.coverage())
+    if (!coverage.without_data().empty())
+      add(section, most,
+          {.mark = "no data",
+           .mood = Mood::kDoubtful,
+           .head = fmt::format("{} in run {}", coverage.without_data(), coverage.run_id()),
+           .text = ""});
+  section.summary = section.entries.empty() ? "nothing" : fmt::format("{:.0f} tasks", tasks);
+  return section;
+}
+
+std::string loss_text(const ReportedFinding& finding) {
+  return finding.has_worse_percent() ? fmt::format(", {:.1f} % worse", finding.worse_percent())
+                                     : std::string();
+}
+
+Section findings_section(const SiteReport& report, std::size_t most) {
+  Section section{.title = "Findings"};
+  std::map<std::string, int> counts;
+  for (const ReportedFinding& finding : report.findings()) {
+    ++counts[finding.change()];
+    Entry entry{
+        .mark = finding.change(),
+        .mood = finding.change() == "fixed"  ? Mood::kGood
+                : finding.change() == "open" ? Mood::kDoubtful
+                                             : Mood::kBad,
+        .head = fmt::format(
+            "{}{}, since {}", finding.part().empty() ? finding.finding_id() : finding.part(),
+            loss_text(finding),
+            short_time(finding.has_since_at() ? finding.since_at() : finding.opened_at())),
+        .text =
+            fmt::format("{}: {} ({})", finding.kind(), finding.summary(), finding.finding_id())};
+    entry.before.assign(finding.before_levels().begin(), finding.before_levels().end());
+    entry.after.assign(finding.after_levels().begin(), finding.after_levels().end());
+    add(section, most, std::move(entry));
+  }
+  for (const char* change : {"new", "worse", "confirmed", "fixed", "open"})
+    section.summary += fmt::format("{}{} {}", section.summary.empty() ? "" : ", ", counts[change],
+                                   std::string_view(change) == "open" ? "still open" : change);
+  return section;
+}
+
+Section suspects_section(const SiteReport& report, std::size_t most) {
+  Section section{.title = "Suspects"};
+  for (const ReportedSuspect& suspect : report.suspects())
+    add(section, most,
+        {.mark = suspect.confirmed() ? "confirmed" : "measure again",
+         .mood = suspect.confirmed() ? Mood::kBad : Mood::kDoubtful,
+         .head = fmt::format("{}, {:.1f} %", suspect.name(), 100 * suspect.drop_share()),
+         .text = suspect.sentence()});
+  if (report.suspects().empty()) section.summary = "none";
+  return section;
+}
+
+Section upgrades_section(const SiteReport& report, std::size_t most) {
+  Section section{.title = "Upgrades"};
+  for (const ReportedUpgrade& upgrade : report.upgrades())
+    add(section, most,
+        {.mark = upgrade.has_verdict() ? upgrade.verdict() : upgrade.state(),
+         .mood = upgrade.has_verdict() ? mood_of_verdict(upgrade.verdict()) : Mood::kDoubtful,
+         .head = fmt::format(
+             "{}{}, {}", upgrade.upgrade_id().empty() ? "" : upgrade.upgrade_id() + " of ",
+             upgrade.nodes().empty() ? "nodes" : upgrade.nodes(), short_time(upgrade.at())),
+         .text = upgrade.text()});
+  if (report.upgrades().empty()) section.summary = "none waits";
+  return section;
+}
+
+// How far the figures reach, and how often an alarm is false.
+Section trust_section(const SiteReport& report, std::size_t most) {
+  Section section{.title = "Coverage and false alarms"};
+  for (const ReportedCoverage& coverage : report.coverage()) {
+    const double share =
+        coverage.possible_pairs() > 0 ? coverage.measured_pairs() / coverage.possible_pairs() : 0;
+    add(section, most,
+        {.mark = fmt::format("{:.1f} %", 100 * share),
+         .mood = share >= 1 ? Mood::kGood : Mood::kDoubtful,
+         .head = fmt::format("{:.0f} of {:.0f} figures of pairs, {}", coverage.measured_pairs(),
+                             coverage.possible_pairs(), coverage.kernel()),
+         .text = fmt::format("one pair's loss below {:.1f} % is within the noise (run {})",
+                             100 * coverage.noise_share(), coverage.run_id())});
+  }
+  if (report.measured_twice() > 0) {
+    const double share =
+        static_cast<double>(report.measured_twice_apart()) / report.measured_twice();
+    add(section, most,
+        {.mark = fmt::format("{:.1f} %", 100 * share),
+         .mood = share <= report.false_alarm_budget() ? Mood::kGood : Mood::kBad,
+         .head = fmt::format("false alarms: {} of {} figures measured twice differ",
+                             report.measured_twice_apart(), report.measured_twice()),
+         .text = fmt::format("the budget is {:.0f} %", 100 * report.false_alarm_budget())});
+  } else {
+    section.summary = "false alarms: unknown, no figure was measured twice";
+  }
+  return section;
+}
+
+Section events_section(const SiteReport& report, std::size_t most) {
+  Section section{.title = "Events"};
+  for (const ReportedEvents& events : report.events()) {
+    std::string head = short_time(events.at());
+    if (events.count() > 1) head += fmt::format(", {:.0f} times", events.count());
+    if (!events.nodes().empty()) head += ", " + events.nodes();
+    const bool is_bad = events.kind().starts_with("watch_") || events.kind() == "run_interrupted";
+    add(section, most,
+        {.mark = events.kind(),
+         .mood = is_bad ? Mood::kDoubtful : Mood::kPlain,
+         .head = head,
+         .text = events.text()});
+  }
+  if (report.events().empty()) section.summary = "none";
+  return section;
+}
+
+std::string scope_text(const SiteReport& report) {
+  if (report.scope() != "since") return report.report_id();
+  return short_time(report.from_at()) + " to " + short_time(report.until_at());
+}
+
+}  // namespace
+
+Page page_of(const SiteReport& report, std::size_t most_entries) {
+  Page page{.title = "Railgauge report",
+            .subtitle = scope_text(report) + (report.synthetic() ? ", SYNTHETIC figures" : ""),
+            .verdict = report.verdict(),
+            .mood = mood_of_verdict(report.verdict()),
+            .headline = report.headline()};
+  using Make = Section (*)(const SiteReport&, std::size_t);
+  constexpr std::array<Make, 7> kSections{findings_section, suspects_section, runs_section,
+                                          missed_section,   upgrades_section, trust_section,
+                                          events_section};
+  for (const Make make : kSections) page.sections.push_back(make(report, most_entries));
+  const auto steps = static_cast<std::size_t>(report.next_size());
+  for (std::size_t i = 0; i < std::min(steps, most_entries); ++i)
+    page.next.push_back(report.next(static_cast<int>(i)));
+  page.next_left = steps - page.next.size();
+  return page;
+}
+
+}  // namespace railgauge::report

@@ -1,0 +1,374 @@
+#include "controller/report/site_report.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "controller/api/contract.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/fold.h"
+
+namespace railgauge::report {
+namespace {
+
+using namespace railgauge::api;
+
+constexpr std::size_t kMostGroups = 20;     // of one run
+constexpr std::size_t kMostSuspects = 20;   // of one run
+constexpr std::size_t kMostEventRows = 30;  // rows
+constexpr std::string_view kProposed = "upgrade_proposed";
+
+bool is_within(const Material& material, const std::string& at) {
+  return at >= material.from_at && at <= material.until_at;
+}
+
+std::string folded(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  return fold_names(std::vector<std::string>(names.begin(), names.end()));
+}
+
+void add_nodes(const Material& material, SiteReport& report) {
+  struct Like {
+    std::vector<std::string> names;
+    std::vector<std::string> reasons;
+  };
+  std::map<std::string, Like> by_state;
+  for (const NodeInfo& node : material.nodes.nodes()) {
+    const bool is_busy = node.busy() && node.state() == "attached";
+    Like& like = by_state[is_busy ? "busy" : node.state()];
+    like.names.push_back(node.name());
+    for (const std::string& reason : node.busy_reasons())
+      if (is_busy) like.reasons.push_back(reason);
+  }
+  for (const auto& [state, like] : by_state) {
+    ReportedNodes& row = *report.add_nodes();
+    row.set_state(state);
+    row.set_count(static_cast<std::uint32_t>(like.names.size()));
+    row.set_nodes(fold_names(like.names));
+    for (const TextGroup& group : group_texts(like.reasons, like.names))
+      row.set_why(row.why() + (row.why().empty() ? "" : "; ") + group.text);
+  }
+}
+
+void add_runs(const Material& material, SiteReport& report) {
+  for (const TaskGroups& groups : material.runs) {
+    ReportedRun& row = *report.add_runs();
+    *row.mutable_run() = groups.run();
+    row.set_nodes(folded(groups.run().nodes()));
+    row.mutable_run()->clear_nodes();
+    for (const TaskGroup& group : groups.groups()) {
+      const std::string& outcome = group.outcome();
+      if (outcome == kPassed) {
+        row.set_passed(row.passed() + group.tasks());
+        continue;
+      }
+      const bool has_failed = outcome == kFailed || outcome == kCrashed || outcome == kTimedOut;
+      if (has_failed)
+        row.set_failed(row.failed() + group.tasks());
+      else
+        row.set_left_out(row.left_out() + group.tasks());
+      if (static_cast<std::size_t>(row.groups_size()) < kMostGroups) *row.add_groups() = group;
+    }
+  }
+}
+
+void add_schedules(const Material& material, SiteReport& report) {
+  for (const ScheduleInfo& schedule : material.schedules) {
+    ReportedSchedule& row = *report.add_schedules();
+    row.set_schedule(schedule.name());
+    row.set_suite(schedule.suite());
+    row.set_state(schedule.state());
+    if (schedule.has_next_at()) row.set_next_at(schedule.next_at());
+    for (const ScheduleDue& due : schedule.dues()) {
+      const bool is_missed = due.result() == "missed" || due.result() == "skipped";
+      if (!is_missed || !is_within(material, due.due_at())) continue;
+      row.set_missed(due.reason().empty() ? due.result() : due.reason());
+      row.set_missed_at(due.due_at());
+      break;  // the newest
+    }
+  }
+}
+
+// The change of a finding in the report's time; its steps decide where they are known.
+std::string change_of(const Material& material, const Finding& finding) {
+  if (finding.state() == "fixed") return "fixed";
+  bool is_confirmed = false;
+  bool is_worse = false;
+  for (const FindingStep& step : finding.steps()) {
+    if (!is_within(material, step.at())) continue;
+    is_confirmed = is_confirmed || step.action() == "confirm";
+    is_worse = is_worse || step.action() == "reopen" ||
+               step.text().find("worse than") != std::string::npos;
+  }
+  if (is_confirmed) return "confirmed";
+  if (is_within(material, finding.opened_at())) return "new";
+  return is_worse ? "worse" : "open";
+}
+
+// Bad news before good, and within it the largest loss.
+int rank_of(const std::string& change) {
+  constexpr std::array<std::string_view, 5> kOrder{"confirmed", "worse", "new", "open", "fixed"};
+  return static_cast<int>(std::ranges::find(kOrder, change) - kOrder.begin());
+}
+
+void add_findings(const Material& material, SiteReport& report) {
+  for (const Finding& finding : material.findings) {
+    if (finding.state() == "fixed" && !is_within(material, finding.changed_at())) continue;
+    if (finding.state() == "false" || finding.state() == "accepted") continue;
+    ReportedFinding& row = *report.add_findings();
+    row.set_change(change_of(material, finding));
+    row.set_finding_id(finding.finding_id());
+    row.set_kind(finding.kind());
+    row.set_state(finding.state());
+    row.set_severity(finding.severity());
+    row.set_part(finding.suspect());
+    row.set_summary(finding.summary());
+    if (finding.has_worse_percent()) row.set_worse_percent(finding.worse_percent());
+    row.set_opened_at(finding.opened_at());
+    if (finding.has_since()) row.set_since_at(finding.since());
+    *row.mutable_before_levels() = finding.before_levels();
+    *row.mutable_after_levels() = finding.after_levels();
+  }
+  std::stable_sort(report.mutable_findings()->begin(), report.mutable_findings()->end(),
+                   [](const ReportedFinding& a, const ReportedFinding& b) {
+                     return std::tuple(rank_of(a.change()), -a.worse_percent()) <
+                            std::tuple(rank_of(b.change()), -b.worse_percent());
+                   });
+}
+
+void add_suspects(const Material& material, SiteReport& report) {
+  for (const SuspectList& list : material.suspects) {
+    ReportedCoverage& coverage = *report.add_coverage();
+    coverage.set_run_id(list.run_id());
+    coverage.set_kernel(list.kernel());
+    coverage.set_measured_pairs(list.measured_pairs());
+    coverage.set_possible_pairs(list.possible_pairs());
+    coverage.set_noise_share(list.noise_share());
+    coverage.set_without_data(folded(list.unmeasured_nodes()));
+    report.set_synthetic(report.synthetic() || list.synthetic());
+    for (const Suspect& suspect : list.suspects()) {
+      if (suspect.retest_answer() == "cleared" || suspect.place() > kMostSuspects) continue;
+      ReportedSuspect& row = *report.add_suspects();
+      row.set_run_id(list.run_id());
+      row.set_name(suspect.name());
+      row.set_sentence(suspect.sentence());
+      row.set_confirmed(suspect.confirmed());
+      row.set_drop_share(suspect.drop_share());
+    }
+  }
+}
+
+void add_upgrades(const Material& material, SiteReport& report) {
+  std::string newest;  // begin of an upgrade: what was proposed before it, it may be about
+  for (const Upgrade& upgrade : material.upgrades) {
+    newest = std::max(newest, upgrade.created_at());
+    ReportedUpgrade& row = *report.add_upgrades();
+    row.set_upgrade_id(upgrade.upgrade_id());
+    row.set_state(upgrade.state());
+    if (upgrade.has_verdict()) row.set_verdict(upgrade.verdict());
+    row.set_nodes(folded(upgrade.nodes()));
+    row.set_at(upgrade.has_judged_at() ? upgrade.judged_at() : upgrade.created_at());
+    row.set_text(upgrade.reason());
+    report.set_synthetic(report.synthetic() || upgrade.synthetic());
+  }
+  for (const Event& event : material.events) {
+    if (event.kind() != kProposed || event.at() < newest) continue;
+    ReportedUpgrade& row = *report.add_upgrades();
+    row.set_state("proposed");
+    row.set_nodes(event.node());
+    row.set_at(event.at());
+    row.set_text(event.text());
+  }
+}
+
+// Events that a person would act on; agents that come, go or are busy are in the nodes' rows.
+bool is_telling(const Event& event) {
+  const std::string& kind = event.kind();
+  return kind.starts_with("watch_") || kind.starts_with("run_") || kind == "stack_changed" ||
+         kind == "hardware_replaced" || kind == "node_refused" || kind == "node_clock_off" ||
+         kind == "controller_started" || kind.starts_with("delivery_");
+}
+
+void add_events(const Material& material, SiteReport& report) {
+  std::map<std::string, std::vector<const Event*>> by_kind;
+  for (const Event& event : material.events)
+    if (is_telling(event)) by_kind[event.kind()].push_back(&event);
+  std::vector<ReportedEvents> rows;
+  for (const auto& [kind, events] : by_kind) {
+    std::vector<std::string> texts;
+    std::vector<std::string> nodes;
+    for (const Event* event : events) {
+      texts.push_back(event->text());
+      nodes.push_back(event->node());
+    }
+    for (const TextGroup& group : group_texts(texts, nodes)) {
+      ReportedEvents& row = rows.emplace_back();
+      row.set_at(events[group.members.front()]->at());
+      row.set_kind(kind);
+      row.set_count(static_cast<double>(group.members.size()));
+      std::set<std::string> named;
+      for (const std::size_t member : group.members)
+        if (!nodes[member].empty()) named.insert(nodes[member]);
+      row.set_nodes(fold_names(std::vector<std::string>(named.begin(), named.end())));
+      row.set_text(group.text);
+    }
+  }
+  std::ranges::stable_sort(rows, std::greater{}, [](const auto& row) { return row.at(); });
+  for (std::size_t i = 0; i < std::min(rows.size(), kMostEventRows); ++i)
+    *report.add_events() = std::move(rows[i]);
+}
+
+// Counts that the verdict, the headline and the next steps need.
+struct Tally {
+  std::size_t bad_findings = 0;  // new, worse or confirmed
+  std::size_t open_findings = 0;
+  std::size_t fixed_findings = 0;
+  std::size_t bad_suspects = 0;  // confirmed
+  std::size_t bad_upgrades = 0;
+  std::size_t waiting = 0;  // upgrades without a verdict
+  std::size_t missed = 0;   // due times
+  double tasks = 0;
+  double passed = 0;
+  double failed = 0;
+  double left_out = 0;
+  std::uint32_t lost_nodes = 0;
+  std::uint32_t unmeasured = 0;  // coverage rows with nodes without data
+};
+
+Tally tally_of(const SiteReport& report) {
+  Tally tally;
+  for (const ReportedFinding& finding : report.findings()) {
+    tally.fixed_findings += finding.change() == "fixed" ? 1 : 0;
+    tally.open_findings += finding.change() == "open" ? 1 : 0;
+    tally.bad_findings += finding.change() != "fixed" && finding.change() != "open" ? 1 : 0;
+  }
+  for (const ReportedSuspect& suspect : report.suspects())
+    tally.bad_suspects += suspect.confirmed() ? 1 : 0;
+  for (const ReportedUpgrade& upgrade : report.upgrades()) {
+    tally.bad_upgrades += upgrade.verdict() == "regressed" ? 1 : 0;
+    tally.waiting += upgrade.has_verdict() ? 0 : 1;
+  }
+  for (const ReportedSchedule& schedule : report.schedules())
+    tally.missed += schedule.missed().empty() ? 0 : 1;
+  for (const ReportedRun& run : report.runs()) {
+    tally.passed += run.passed();
+    tally.failed += run.failed();
+    tally.left_out += run.left_out();
+  }
+  tally.tasks = tally.passed + tally.failed + tally.left_out;
+  for (const ReportedNodes& nodes : report.nodes())
+    tally.lost_nodes += nodes.state() == "lost" ? nodes.count() : 0;
+  for (const ReportedCoverage& coverage : report.coverage())
+    tally.unmeasured += coverage.without_data().empty() ? 0 : 1;
+  return tally;
+}
+
+std::string verdict_of(const Tally& tally) {
+  if (tally.bad_findings + tally.bad_suspects + tally.bad_upgrades > 0) return "regressed";
+  if (tally.passed == 0) return "invalid";
+  const bool is_doubtful = tally.failed > 0 || tally.left_out > 0 || tally.missed > 0 ||
+                           tally.waiting > 0 || tally.open_findings > 0 || tally.unmeasured > 0 ||
+                           tally.lost_nodes > 0;
+  return is_doubtful ? "inconclusive" : "pass";
+}
+
+// "3 findings", "1 finding".
+std::string count_text(std::size_t count, const std::string& what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+// Joins what there is of: bad parts, failed and left-out tasks, missed due times, lost nodes.
+std::string headline_of(const Tally& tally) {
+  std::vector<std::string> parts;
+  if (tally.bad_findings > 0)
+    parts.push_back(count_text(tally.bad_findings, "finding") + " new or worse");
+  if (tally.bad_suspects > 0) parts.push_back(count_text(tally.bad_suspects, "confirmed suspect"));
+  if (tally.bad_upgrades > 0) parts.push_back(count_text(tally.bad_upgrades, "upgrade") + " worse");
+  if (tally.failed > 0) parts.push_back(fmt::format("{:.0f} tasks failed", tally.failed));
+  if (tally.left_out > 0) parts.push_back(fmt::format("{:.0f} left out", tally.left_out));
+  if (tally.missed > 0) parts.push_back(count_text(tally.missed, "schedule") + " missed");
+  if (tally.lost_nodes > 0) parts.push_back(count_text(tally.lost_nodes, "node") + " lost");
+  if (tally.waiting > 0) parts.push_back(count_text(tally.waiting, "upgrade") + " waiting");
+  if (tally.open_findings > 0) parts.push_back(count_text(tally.open_findings, "older finding"));
+  std::string text = tally.tasks == 0
+                         ? std::string("nothing was measured")
+                         : fmt::format("{:.0f} of {:.0f} tasks passed", tally.passed, tally.tasks);
+  for (const std::string& part : parts) text += ", " + part;
+  return text;
+}
+
+void add_next(const Material& material, const Tally& tally, SiteReport& report) {
+  const auto next = [&report](std::string line) { report.add_next(std::move(line)); };
+  for (const Finding& finding : material.findings) {
+    const auto shown =
+        std::ranges::find(report.findings(), finding.finding_id(), &ReportedFinding::finding_id);
+    if (shown == report.findings().end() || rank_of(shown->change()) > 2) continue;
+    next(fmt::format("railgauge findings show {}: evidence and causes", finding.finding_id()));
+    for (const std::string& step : finding.next()) next(step);
+  }
+  for (const ReportedSuspect& suspect : report.suspects())
+    if (suspect.confirmed())
+      next(fmt::format("railgauge runs suspects {}: {}", suspect.run_id(), suspect.name()));
+  for (const ReportedUpgrade& upgrade : report.upgrades())
+    if (upgrade.verdict() == "regressed")
+      next(fmt::format("railgauge upgrades show {}: what got worse, where and why",
+                       upgrade.upgrade_id()));
+    else if (!upgrade.has_verdict() && !upgrade.upgrade_id().empty())
+      next(fmt::format("railgauge upgrades gate {}: judge upgrade {}", upgrade.nodes(),
+                       upgrade.upgrade_id()));
+  if (tally.failed > 0)
+    for (const ReportedRun& run : report.runs())
+      if (run.failed() > 0)
+        next(fmt::format("railgauge runs show {}: why tasks failed", run.run().run_id()));
+  for (const ReportedNodes& nodes : report.nodes())
+    if (nodes.state() == "lost")
+      next(
+          fmt::format("bring back {}: its agent is not attached (systemctl status "
+                      "railgauge-agent there)",
+                      nodes.nodes()));
+  for (const ReportedSchedule& schedule : report.schedules())
+    if (!schedule.missed().empty())
+      next(fmt::format("railgauge schedules run-now {}: its run at {} did not start",
+                       schedule.schedule(), schedule.missed_at()));
+  // The same advice for two findings is one step.
+  std::set<std::string> once;
+  google::protobuf::RepeatedPtrField<std::string> kept;
+  for (std::string& line : *report.mutable_next())
+    if (once.insert(line).second) kept.Add(std::move(line));
+  report.mutable_next()->Swap(&kept);
+}
+
+}  // namespace
+
+SiteReport make_report(const Material& material) {
+  auto report = new_document<SiteReport>();
+  report.set_report_id(material.scope == "since"
+                           ? fmt::format("{}/{}", material.from_at, material.until_at)
+                           : fmt::format("{}-{}", material.scope, material.subject));
+  report.set_scope(material.scope);
+  report.set_made_at(material.until_at);
+  report.set_from_at(material.from_at);
+  report.set_until_at(material.until_at);
+  add_nodes(material, report);
+  add_runs(material, report);
+  add_schedules(material, report);
+  add_findings(material, report);
+  add_suspects(material, report);
+  add_upgrades(material, report);
+  add_events(material, report);
+  if (material.measured_twice) report.set_measured_twice(*material.measured_twice);
+  if (material.measured_twice_apart)
+    report.set_measured_twice_apart(*material.measured_twice_apart);
+  report.set_false_alarm_budget(kFalseAlarmBudget);
+  const Tally tally = tally_of(report);
+  report.set_verdict(verdict_of(tally));
+  report.set_headline(headline_of(tally));
+  add_next(material, tally, report);
+  return report;
+}
+
+}  // namespace railgauge::report

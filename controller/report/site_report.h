@@ -1,0 +1,41 @@
+// The morning report: one document from what the services answer. Pure: no clock, no store; the
+// caller gathers the material.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/api/archive.pb.h"
+#include "controller/api/control.pb.h"
+#include "controller/api/judge.pb.h"
+#include "controller/api/site.pb.h"
+
+namespace railgauge::report {
+
+// The share of figures measured twice that chance alone may make differ.
+inline constexpr double kFalseAlarmBudget = 0.05;
+
+// All that a report is made of. Times are RFC 3339 in UTC, so that they sort as texts.
+struct Material {
+  std::string scope = "since";  // "since", "run", "upgrade"
+  std::string subject{};        // the run or upgrade
+  std::string from_at{};
+  std::string until_at{};
+  api::NodeList nodes{};
+  std::vector<api::TaskGroups> runs{};         // of the report's time
+  std::vector<api::Finding> findings{};        // those that changed or are open
+  std::vector<api::SuspectList> suspects{};    // of runs that measured pairs
+  std::vector<api::Upgrade> upgrades{};        // those that wait or were judged in its time
+  std::vector<api::ScheduleInfo> schedules{};  // with their due times
+  std::vector<api::Event> events{};            // newest first
+  std::optional<std::uint32_t> measured_twice{};
+  std::optional<std::uint32_t> measured_twice_apart{};
+};
+
+// Makes the document. Its verdict is `regressed` with a new, worse or confirmed finding, a
+// confirmed suspect or a regressed upgrade; `invalid` when nothing was measured; `inconclusive`
+// when tasks failed, parts were missed, or something waits for an answer; else `pass`.
+api::SiteReport make_report(const Material& material);
+
+}  // namespace railgauge::report

@@ -1,0 +1,129 @@
+#include "controller/report/site_report.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/report/page.h"
+#include "controller/report/testing/morning.h"
+#include "kernels/core/text/json.h"
+#include "kernels/testing/rendered_file.h"
+
+namespace railgauge::report {
+namespace {
+
+using namespace railgauge::api;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+std::vector<std::string> changes_of(const SiteReport& report) {
+  std::vector<std::string> changes;
+  for (const ReportedFinding& finding : report.findings()) changes.push_back(finding.change());
+  return changes;
+}
+
+TEST(SiteReport, OfAMorningIsAsItsGoldenFiles) {
+  const SiteReport report = make_report(morning());
+  const std::string folder = "controller/report/testdata/morning";
+  expect_file(folder + ".json", to_json(report, JsonLayout::kIndented) + "\n");
+  expect_file(folder + ".txt", page_text(page_of(report)));
+  expect_file(folder + ".markdown", page_markdown(page_of(report)));
+}
+
+TEST(SiteReport, OfAMorningIsShownInTheGuideAsItIsPrinted) {
+  std::ifstream file("deploy/docs/guide/morning.md");
+  const std::string guide{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(guide, HasSubstr(page_text(page_of(make_report(morning())))));
+}
+
+TEST(SiteReport, IsTheSameForTheSameMaterial) {
+  EXPECT_EQ(make_report(morning()).SerializeAsString(), make_report(morning()).SerializeAsString());
+}
+
+TEST(SiteReport, OfAMorningFitsTwoScreensOf80Columns) {
+  const std::string text = page_text(page_of(make_report(morning())));
+  EXPECT_LE(std::ranges::count(text, '\n'), 110) << text;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+}
+
+TEST(SiteReport, FindingsHaveWhatHappenedToThem) {
+  EXPECT_THAT(changes_of(make_report(morning())),
+              ElementsAre("confirmed", "new", "new", "open", "fixed"));
+  Material material = morning();
+  material.findings.resize(1);
+  material.findings[0].mutable_steps(0)->set_action("reopen");
+  material.findings[0].set_opened_at("2026-11-01T00:00:00.000Z");
+  EXPECT_THAT(changes_of(make_report(material)), ElementsAre("worse"));
+  material.findings[0].mutable_steps(0)->set_at("2026-11-02T00:00:00.000Z");
+  EXPECT_THAT(changes_of(make_report(material)), ElementsAre("open")) << "before its time";
+  material.findings[0].set_state("false");
+  EXPECT_THAT(changes_of(make_report(material)), IsEmpty());
+}
+
+TEST(SiteReport, PassesOnlyWhereAllWasMeasuredAndNothingWaits) {
+  Material material{.from_at = "2026-11-25T08:00:00.000Z", .until_at = "2026-11-26T08:00:00.000Z"};
+  EXPECT_EQ(make_report(material).verdict(), "invalid") << "nothing was measured";
+  TaskGroups& run = material.runs.emplace_back();
+  TaskGroup& passed = *run.add_groups();
+  passed.set_outcome("passed");
+  passed.set_tasks(10);
+  EXPECT_EQ(make_report(material).verdict(), "pass");
+  EXPECT_THAT(make_report(material).next(), IsEmpty());
+  TaskGroup& waived = *run.add_groups();
+  waived.set_outcome("waived");
+  waived.set_tasks(1);
+  EXPECT_EQ(make_report(material).verdict(), "inconclusive") << "a task was left out";
+  run.mutable_groups()->RemoveLast();
+  material.nodes.add_nodes()->set_state("lost");
+  EXPECT_EQ(make_report(material).verdict(), "inconclusive") << "a node is away";
+  material.nodes.clear_nodes();
+  material.upgrades.emplace_back().set_upgrade_id("u1");
+  EXPECT_EQ(make_report(material).verdict(), "inconclusive") << "an upgrade waits";
+  material.upgrades[0].set_verdict("regressed");
+  EXPECT_EQ(make_report(material).verdict(), "regressed");
+  EXPECT_THAT(make_report(material).next(), Contains(HasSubstr("upgrades show u1")));
+}
+
+TEST(SiteReport, AProposalWaitsUntilAnUpgradeBeginsAfterIt) {
+  Material material = morning();
+  EXPECT_EQ(make_report(material).upgrades_size(), 2);
+  material.upgrades[0].set_created_at("2026-11-26T07:00:00.000Z");
+  EXPECT_EQ(make_report(material).upgrades_size(), 1);
+}
+
+TEST(SiteReport, AMissedDueTimeOutsideItsTimeIsLeftOut) {
+  Material material = morning();
+  EXPECT_EQ(make_report(material).schedules(1).missed_at(), "2026-11-26T02:00:00.000Z");
+  material.from_at = "2026-11-26T03:00:00.000Z";
+  EXPECT_EQ(make_report(material).schedules(1).missed(), "");
+}
+
+TEST(Page, CountsWhatItLeavesOut) {
+  SiteReport report;
+  for (int i = 0; i < 9; ++i) report.add_suspects()->set_name("x");
+  for (int i = 0; i < 9; ++i) report.add_next("step");
+  const std::string text = page_text(page_of(report, 4));
+  EXPECT_THAT(text, HasSubstr("and 5 more"));
+  EXPECT_EQ(page_of(report, 4).next_left, 5U);
+}
+
+TEST(Page, TextOfPeersSteersNoTerminalAndNoMarkdown) {
+  SiteReport report;
+  report.add_suspects()->set_sentence("\x1b[31m*bold* [link](http://x) <b>\nnew line");
+  const std::string text = page_text(page_of(report));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  const std::string markdown = page_markdown(page_of(report));
+  EXPECT_THAT(markdown, HasSubstr("\\*bold\\* \\[link\\]"));
+  EXPECT_THAT(markdown, HasSubstr("\\<b\\>"));
+}
+
+}  // namespace
+}  // namespace railgauge::report
