@@ -61,6 +61,7 @@ TEST_F(EventQueries, OfARenamedNodeAreFoundByBothNames) {
   NodeRow renamed = node_row(1);
   renamed.name = "m1";
   ASSERT_TRUE(store_->put_node(renamed));
+  ASSERT_TRUE(store_->flush());
   EXPECT_THAT(texts({.kinds = {"stack_changed"}, .nodes = {"n1"}}), ElementsAre("a"));
   EXPECT_THAT(texts({.kinds = {"stack_changed"}, .nodes = {"m1"}}), ElementsAre("a"));
 }
