@@ -63,11 +63,6 @@ class Bandwidth final : public LinkKernel {
   }
   // Whether this rank posts the stream; the other one's CPU stays idle where it can.
   [[nodiscard]] bool streams() const { return form_.both || rank_ == 0; }
-  // Whether the stream pauses after the warm-up. One of a fixed number has none; an interval has
-  // its begin in full flow.
-  [[nodiscard]] bool renews() const {
-    return form_.duration_ns == 0 && form_.plan.writes == 0 && !link_->operation().is_atomic();
-  }
   // The plan of one size: huge messages complete in smaller groups.
   [[nodiscard]] Stream::Plan plan_of(std::size_t size_index) const {
     return stream_plan(form_.plan, sizes_[size_index]);
@@ -75,7 +70,7 @@ class Bandwidth final : public LinkKernel {
 
   Status measure_size(Context& context, Group& group, std::size_t size_index) override {
     const Layout layout = stream_layout(*link_, sizes_[size_index]);
-    Status here = set_up_areas(*link_, layout, size_index, rank_);
+    Status here = set_up_stream(*link_, layout, size_index, rank_);
     if (here && link_->operation().takes_receive) {
       const Parts parts{.sends = streams(), .receives = form_.both || rank_ == 1};
       if (size_index > 0)
@@ -83,8 +78,7 @@ class Bandwidth final : public LinkKernel {
       if (here) here = renew_receives(*link_, layout.target, parts, size_index > 0);
     }
     Outcome outcome;
-    const StreamEnds ends{
-        .size_index = size_index, .rank = rank_, .both = form_.both, .is_renewed = renews()};
+    const StreamEnds ends{.size_index = size_index, .rank = rank_, .both = form_.both};
     return take_steps(
         context, group, here,
         {.run = [&](PeerStatus& mine) { return run(context, size_index, layout, outcome, mine); },
@@ -113,8 +107,7 @@ class Bandwidth final : public LinkKernel {
     const std::vector<Request> made = stream_requests(*link_, sizes_[size_index]);
     Stream stream(link_->sends(), clock, made, plan_of(size_index), stream_aim(*link_, layout));
     RG_TRY_OK(form_.duration_ns > 0 ? count_slots(context, stream, outcome, mine)
-                                    : sample(context, size_index, layout, stream, outcome));
-    if (renews()) mine.set_posted_kept(stream.posted_again());
+                                    : sample(context, size_index, stream, outcome));
     return end_stream(part, stream, mine);
   }
 
@@ -148,8 +141,7 @@ class Bandwidth final : public LinkKernel {
   }
 
   // Samples windows of completions. Lost and retransmitted messages show as longer windows.
-  Status sample(Context& context, std::size_t size_index, const Layout& layout, Stream& stream,
-                Outcome& outcome) {
+  Status sample(Context& context, std::size_t size_index, Stream& stream, Outcome& outcome) {
     const TickClock& clock = tick_clock(context);
     const Stream::Plan plan = plan_of(size_index);
     // With a fixed number: one group of each lane, because lanes complete in bursts.
@@ -162,7 +154,7 @@ class Bandwidth final : public LinkKernel {
     SamplerOptions options = options_;
     options.fixed_samples = (plan.writes + window_writes - 1) / window_writes;
     Sampler sampler(context.clock, options);
-    std::uint64_t completed_before = stream.completed();
+    const std::uint64_t completed_before = stream.completed();
     const auto batch = [&](std::uint64_t count, std::vector<double>& out) -> Status {
       if (!link_->waiting().before_deadline() || !meter.batch(count)) return failure();
       for (const Window& window : meter.last(count))
@@ -170,19 +162,12 @@ class Bandwidth final : public LinkKernel {
                       (clock.to_ns(window.ticks) / 1e9));
       return {};
     };
-    const auto ready = [&]() -> Status {
-      if (!renews()) return {};
-      if (!stream.finish()) return failure();
-      book_.end_work(static_cast<double>(stream.completed() - completed_before));
-      RG_TRY_OK(renew_areas(*link_, layout, size_index, rank_));
-      stream.begin_again();
-      meter.interrupt();
-      completed_before = stream.completed();
-      book_.begin_work();
+    const auto renew = [&stream]() -> Status {
+      stream.renew();
       return {};
     };
     book_.begin_work();
-    Sampled sampled = RG_TRY(sampler.run(batch, ready));
+    Sampled sampled = RG_TRY(sampler.run(batch, renew));
     book_.end_work(static_cast<double>(stream.completed() - completed_before));
     const auto kept = meter.last(sampled.samples.size());
     outcome.measured = measured_by_windows(clock, std::move(sampled), kept, window_writes);

@@ -60,7 +60,7 @@ TEST_F(Faults, TheLastTimedWriteOfAMessageAboveThePageIsCompared) {
 }
 
 TEST_F(Faults, AWrongWriteOfALaterSizeIsFoundThere) {
-  constexpr std::uint64_t kProofRing = 64;  // of the first size
+  constexpr std::uint64_t kProofRing = 128;  // of the first size
   verbs_control().flip_write = 100 + kProofRing + 90;
   const auto results = run("verbs.write_bw", {{"sizes", "64,128"}, {"iterations", "100"}});
   ASSERT_FALSE(results[0].status);

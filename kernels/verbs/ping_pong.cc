@@ -211,9 +211,12 @@ class PingPong final : public LinkKernel {
 
   // All but the message's last byte: that is the ball's number, and the wait has seen it.
   [[nodiscard]] Status compare(std::size_t size_index) const {
-    return verify_target(
-        *link_, renewed(single_layout(*link_, sizes_[size_index])),
-        {.size_index = size_index, .from = 1 - rank_, .slots = 1, .uncompared = kUncompared});
+    return verify_target(*link_, renewed(single_layout(*link_, sizes_[size_index])),
+                         {.size_index = size_index,
+                          .from = 1 - rank_,
+                          .slots = 1,
+                          .renewed = 1,
+                          .uncompared = kUncompared});
   }
 
   // On the target; ends the size before.

@@ -165,7 +165,13 @@ TEST_F(UnreliableProof, ALossIsNoErrorAndIsNotCountedAndWrongBytesAreOne) {
     for (const char* size : {"64", "4KiB"}) {
       const std::string what = fmt::format("{} on {}, {}", kernel, transport, size);
       const ProofCase one{kernel, transport, {{"transport", transport}, {"sizes", size}}};
-      expect_passed(run_with(one, WireFault::kDrop, 1'009, {{"proof_time", "200ms"}}), what);
+      const auto lost = run_with(one, WireFault::kDrop, 1'009, {{"proof_time", "200ms"}});
+      expect_passed(lost, what);
+      const auto& facts = lost[0].points.at(0).facts();
+      if (facts.contains("proof_delivered_share"))
+        EXPECT_LT(std::stod(facts.at("proof_delivered_share")), 1.0) << what;
+      else
+        EXPECT_LT(std::stoull(facts.at("proved_messages")), 1'009U) << what;
       for (const WireFault fault : {WireFault::kCorrupt, WireFault::kRepeat, WireFault::kSwap}) {
         const auto wrong = run_with(one, fault, 1'009, {{"proof_time", "10s"}});
         ASSERT_FALSE(wrong[0].status) << what << ", " << fault_name(fault);
@@ -191,31 +197,56 @@ TEST_F(ProofForms, EachSizeHasAtLeastOneRingAndNoneWithoutVerification) {
   EXPECT_EQ(proved_by(without[0]), 0U);
 }
 
-// The last ring of the kept samples is verified, not one of the warm-up: a wire that loses
-// everything but its beginning leaves what the warm-up brought.
+// The first 80 messages of the warm-up fill each slot with right bytes, and nothing comes
+// afterwards.
 TEST_F(ProofForms, WhatWasSentInTheWarmUpDoesNotPassForTheKeptSamples) {
-  for (const char* kernel : {"verbs.write_bw", "verbs.read_bw", "verbs.read_lat"}) {
+  const Parameters windows{{"time_cap", "500ms"},
+                           {"max_samples", "200000"},
+                           {"least_time", "200ms"},
+                           {"precision", "0.0001"}};
+  const ProofCase cases[] = {
+      {"verbs.write_bw", "windows", windows},
+      {"verbs.write_bw", "two queue pairs", {{"qps", "2"}, {"duration", "200ms"}}},
+      {"verbs.write_bw", "chains", {{"post_list", "4"}, {"duration", "200ms"}}},
+      {"verbs.write_bw", "both", {{"direction", "both"}, {"duration", "200ms"}}},
+      {"verbs.write_bw", "devices", {{"devices", "fake0:1,fake1:1"}, {"duration", "200ms"}}},
+      {"verbs.write_bw", "GPU", {{"memory", "cuda"}, {"duration", "200ms"}}},
+      {"verbs.write_bw", "staged", {{"memory", "staged"}, {"time_cap", "300ms"}}},
+      {"verbs.write_lat", "staged", {{"memory", "staged"}, {"time_cap", "300ms"}}},
+      {"verbs.read_bw", "windows", windows},
+      {"verbs.read_bw", "slots", {{"duration", "200ms"}}},
+      {"verbs.read_lat", "", windows}};
+  for (const ProofCase& one : cases) {
     reset();
     std::atomic<std::uint64_t> done{0};
     verbs_control().on_data_write = [&](std::uint64_t number) {
       done = number;
-      // All 64 slots are right, and the warm-up is not over.
       if (number != 80) return;
       verbs_control().fault = static_cast<std::uint64_t>(WireFault::kDrop);
       verbs_control().fault_every = 1;
     };
-    const KernelRow& row = *find_kernel(kernel);
-    const Parameters wanted{{"sizes", "64"},         {"stall_timeout", "5s"},
-                            {"time_cap", "2s"},      {"max_samples", "200000"},
-                            {"least_time", "500ms"}, {"precision", "0.0001"}};
+    const KernelRow& row = *find_kernel(one.kernel);
+    Parameters wanted{{"sizes", "64"}, {"stall_timeout", "5s"}};
+    wanted.insert(one.wanted.begin(), one.wanted.end());
     const auto results = run_pair(row, {.parameters = fake::declared_among(row.info(), wanted)});
     verbs_control().on_data_write = {};
-    ASSERT_GE(done, 80U) << kernel;
+    ASSERT_GE(done, 80U) << label_of(one);
     for (const RankResult& result : results) {
-      ASSERT_FALSE(result.status) << kernel;
+      ASSERT_FALSE(result.status) << label_of(one);
       EXPECT_EQ(result.status.error().code, Code::kDataLoss) << result.status.error().message;
       EXPECT_THAT(result.status.error().message, HasSubstr("verify a 64 ")) << "not by the proof";
     }
+  }
+}
+
+// The ring that the wrong message was in is long overwritten when the timed part is verified.
+TEST_F(ProofForms, WithoutItsTimeOneWrongMessageOfManyEscapes) {
+  const ProofCase one{"verbs.write_bw", ""};
+  for (const WireFault fault :
+       {WireFault::kCorrupt, WireFault::kDrop, WireFault::kRepeat, WireFault::kSwap}) {
+    const Parameters timed{{"iterations", "150000"}, {"proof_time", "0s"}};
+    expect_passed(run_with(one, fault, kEvery, timed), fault_name(fault));
+    EXPECT_GE(verbs_control().data_writes, 150'000U) << "the wrong one was among the timed ones";
   }
 }
 

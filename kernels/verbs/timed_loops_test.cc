@@ -15,6 +15,7 @@
 #include <cstring>
 #include <new>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/core/sampler.h"
@@ -321,6 +322,48 @@ TEST(Stream, SmallMessagesMoveThroughTheAreaAndComeBack) {
   EXPECT_EQ(seen.addresses, (std::vector<std::uint64_t>{0, 128, 256, 384, 0}));
 }
 
+TEST(Stream, GoesOnWithTheRenewedContentInFullFlow) {
+  struct Seen {
+    ibv_context context{};
+    ibv_qp qp{};
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> moves;  // from here to there
+  };
+  for (const bool is_read : {false, true}) {
+    Seen seen;
+    seen.context.ops.post_send = [](ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr**) {
+      auto& moves = static_cast<Seen*>(qp->qp_context)->moves;
+      moves.emplace_back(wr->sg_list->addr, wr->wr.rdma.remote_addr);
+      return 0;
+    };
+    seen.qp.context = &seen.context;
+    seen.qp.qp_context = &seen;
+    Waiting waiting;
+    const std::array raw{&seen.qp};
+    SendQueue queue(waiting, {}, raw);
+    std::array<Request, 1> requests{};
+    requests[0].sge.length = 100;  // two cache lines
+    Stream stream(queue, test_clock(), requests, {.depth = 3, .signal_every = 3},
+                  {.slots = slots_in(512, requests[0].sge.length),
+                   .renewed_here = is_read ? 0 : kRenewedBytes,
+                   .renewed_there = is_read ? kRenewedBytes : 0});
+    ASSERT_TRUE(stream.top_up());
+    EXPECT_EQ(stream.fewest_renewed(), 0U);
+    stream.renew();
+    EXPECT_EQ(stream.fewest_renewed(), 0U);
+    EXPECT_EQ(stream.slots_written(), 3U);
+    queue.lane(0).in_flight = 1;  // as after the first two's completion
+    ASSERT_TRUE(stream.top_up());
+    const std::uint64_t here = is_read ? 0 : kRenewedBytes;
+    const std::uint64_t there = kRenewedBytes - here;
+    EXPECT_EQ(seen.moves,
+              (decltype(seen.moves){
+                  {0, 0}, {128, 128}, {256, 256}, {here, there}, {128 + here, 128 + there}}));
+    EXPECT_EQ(stream.posted(), 5U);
+    EXPECT_EQ(stream.fewest_renewed(), 2U);
+    EXPECT_EQ(stream.slots_written(), 3U);
+  }
+}
+
 TEST(Stream, EndsWithAnEmptyQueueAlsoWhereAGroupHasNoCompletion) {
   fake::NullQueue null;
   Quick quick(null);
@@ -371,6 +414,31 @@ TEST(Stream, SpreadsAFixedNumberOverItsLanesInChainsAndEachLaneEndsWithACompleti
   EXPECT_EQ(seen.calls, (std::vector<std::size_t>{3, 1, 3, 1, 3}));
   EXPECT_EQ(stream.posted(), 11U);
   EXPECT_EQ(queue.awaited(), 11U);
+}
+
+TEST(Slots, OneSourceHasTheContentOfBeforeAndAfterTheRenewal) {
+  auto memory = Memory::allocate({}, 4 * kRenewedBytes);
+  ASSERT_TRUE(memory);
+  const Area area{*memory, 0};
+  const Compared compared{"here", "write"};
+  for (const std::size_t bytes : {64UL, 2 * kRenewedBytes + 5}) {
+    const Slots before = slots_in(kRenewedBytes, bytes);
+    Slots after = before;
+    after.is_renewed = true;
+    after.offset_bytes = kRenewedBytes;
+    ASSERT_TRUE(fill_slots(area, before, 3, 1));
+    ASSERT_TRUE(fill_slots(area, after, 3, 1));
+    EXPECT_TRUE(verify_slots(area, before, 3, 1, 0, compared)) << "not overwritten";
+    EXPECT_TRUE(verify_slots(area, after, 3, 1, 0, compared));
+    after.offset_bytes = 0;
+    EXPECT_FALSE(verify_slots(area, after, 3, 1, 0, compared)) << "another content";
+    after.old_from = 1;
+    EXPECT_FALSE(verify_slots(area, after, 3, 1, 0, compared)) << "the first slot is an old one";
+    after.old_from = 0;
+    EXPECT_TRUE(verify_slots(area, after, 3, 1, 0, compared));
+    ASSERT_TRUE(memory->clear(0, bytes));
+    EXPECT_FALSE(verify_slots(area, after, 3, 1, 0, compared)) << "neither one";
+  }
 }
 
 TEST(Slots, AreTheSameForAllPageSizes) {

@@ -250,7 +250,7 @@ class WriteVisible final : public LinkKernel {
     if (rank_ == 0) return {};
     return verify_target(
         *link_, renewed(layout),
-        {.size_index = size_index, .from = 0, .slots = 1, .uncompared = kFlagBytes});
+        {.size_index = size_index, .from = 0, .slots = 1, .renewed = 1, .uncompared = kFlagBytes});
   }
 
   // The point of one figure. kDataLoss above the line rate.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,8 +11,7 @@ namespace {
 
 // Atomics of different words do not share a line, which would serialise them.
 constexpr std::size_t kCacheLineBytes = 64;
-constexpr std::size_t kRenewedNumber = 1U << 20U;  // above the slots of any layout
-constexpr std::uint32_t kWords = 64;               // that atomics move through, of all lanes
+constexpr std::uint32_t kWords = 64;  // that atomics move through, of all lanes
 
 // Words of one lane: the total is shared out, and each lane has at least one.
 std::size_t words_of_each(std::uint32_t lanes) { return std::max<std::size_t>(1, kWords / lanes); }
@@ -31,22 +29,9 @@ Status compare(const Link& link, Slots slots, const Brought& brought) {
                                              brought.slots, slots.count));
   const Compared compared{link.device().endpoint(), link.operation().words};
   slots.count = static_cast<std::size_t>(brought.slots);
-  if (!brought.may_be_old)
-    return verify_slots(receiving(link), slots, brought.size_index, brought.from,
-                        brought.uncompared, compared);
-  RG_CHECK(slots.are_alike);
-  const std::size_t count = std::exchange(slots.count, 1);
-  for (std::size_t k = 0; k < count; ++k) {
-    const Area area{link.memory(), receiving(link).begin + k * slots.stride_bytes};
-    const auto as = [&](std::size_t number) {
-      Slots one = slots;
-      one.first_number = number;
-      return verify_slots(area, one, brought.size_index, brought.from, brought.uncompared,
-                          compared);
-    };
-    if (Status here = as(slots.first_number); !here && !as(0)) return here;
-  }
-  return {};
+  slots.old_from = static_cast<std::size_t>(brought.renewed);
+  return verify_slots(receiving(link), slots, brought.size_index, brought.from, brought.uncompared,
+                      compared);
 }
 
 // Each atomic that did its work added one to some word.
@@ -95,7 +80,7 @@ Layout single_layout(const Link& link, std::uint64_t message_bytes) {
 
 std::size_t area_bytes_for(const Operation& operation, std::uint64_t largest_bytes,
                            std::uint32_t lanes) {
-  if (!operation.is_atomic()) return largest_bytes;
+  if (!operation.is_atomic()) return largest_bytes + kRenewedBytes;
   return words_of_each(lanes) * lanes * kCacheLineBytes;
 }
 
@@ -109,8 +94,16 @@ Status set_up_areas(const Link& link, const Layout& layout, std::size_t size_ind
 }
 
 Layout renewed(Layout layout) {
-  layout.source.first_number = layout.target.first_number = kRenewedNumber;
+  layout.source.is_renewed = layout.target.is_renewed = true;
+  layout.source.offset_bytes += kRenewedBytes;
   return layout;
+}
+
+// Overwrites the end of a single long message with the bytes that are there.
+Status set_up_renewal(const Link& link, const Layout& layout, std::size_t size_index,
+                      std::uint32_t rank) {
+  if (link.operation().is_atomic()) return {};
+  return fill_slots(sending(link), renewed(layout).source, size_index, rank);
 }
 
 // A read's data is the other rank's.
@@ -118,7 +111,9 @@ Status renew_areas(const Link& link, const Layout& layout, std::size_t size_inde
                    std::uint32_t rank) {
   if (link.operation().is_atomic()) return {};
   if (link.operation().verb == Verb::kRead) return clear_slots(receiving(link), layout.target);
-  return fill_slots(sending(link), renewed(layout).source, size_index, rank);
+  Slots source = layout.source;
+  source.is_renewed = true;
+  return fill_slots(sending(link), source, size_index, rank);
 }
 
 // Reads leave nothing at the target, so there is nothing to verify.

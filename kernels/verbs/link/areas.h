@@ -31,11 +31,15 @@ std::size_t area_bytes_for(const Operation& operation, std::uint64_t largest_byt
 Status set_up_areas(const Link& link, const Layout& layout, std::size_t size_index,
                     std::uint32_t rank);
 
-// The layout with other content in the same places: what is sent after a renewal differs from what
-// was sent before it, so that verification covers what came after it.
+// The layout after the renewal: what is sent then differs from what was sent before, so that
+// verification covers it. The source has it kRenewedBytes further on.
 Layout renewed(Layout layout);
-// Renews what this rank sends, or clears what it reads, with nothing in flight; does nothing for
-// atomics, whose every operation counts.
+// Prepares the renewed source of a stream, which continues there in full flow; for a layout whose
+// area has the room, as area_bytes_for() has it.
+Status set_up_renewal(const Link& link, const Layout& layout, std::size_t size_index,
+                      std::uint32_t rank);
+// Renews in place what this rank sends, or clears what it reads, with nothing in flight; does
+// nothing for atomics, whose every operation counts.
 Status renew_areas(const Link& link, const Layout& layout, std::size_t size_index,
                    std::uint32_t rank);
 
@@ -47,10 +51,10 @@ struct Brought {
   std::uint32_t from = 0;
   std::uint64_t slots = 0;
   std::uint64_t posted = 0;
+  // The first slots that surely hold what was sent after the renewal. The others may hold what was
+  // sent before.
+  std::uint64_t renewed = 0;
   std::size_t uncompared = 0;
-  // A slot may also hold what was sent before the renewal, where it is unknown which slots the last
-  // messages took.
-  bool may_be_old = false;
 };
 // Verifies the changes in this rank's receive area. kDataLoss names the fault; kInternal when the
 // peer's report does not fit the layout.

@@ -12,7 +12,8 @@ namespace {
 // No two slots of a task hold the same bytes, unless they are to be alike.
 std::uint64_t slot_seed(const Slots& slots, std::size_t size_index, std::uint32_t rank,
                         std::size_t slot) {
-  return message_seed({size_index, rank, slots.first_number + (slots.are_alike ? 0 : slot)});
+  return message_seed(
+      {size_index, rank, slots.first_number + (slots.are_alike ? 0 : slot), slots.is_renewed});
 }
 
 // Offset of a message in its memory.
@@ -24,8 +25,11 @@ std::size_t message_at(const Area& area, const Slots& slots, std::size_t slot) {
 
 std::uint64_t message_seed(const SlotMessage& message) {
   constexpr unsigned kNumberShift = 32;
-  return 0x7261696c67617567U + 2 * message.size_index + message.rank +
-         (std::uint64_t{message.number} << kNumberShift);
+  // The pattern's step from word to word: it takes a seed as the place where it begins.
+  constexpr std::uint64_t kWordStep = 0x9e3779b97f4a7c15U;
+  const std::uint64_t seed = 0x7261696c67617567U + 2 * message.size_index + message.rank +
+                             (std::uint64_t{message.number} << kNumberShift);
+  return message.is_renewed ? seed + kRenewedBytes / sizeof seed * kWordStep : seed;
 }
 
 Result<std::optional<std::string>> message_difference(const Area& area, const Slots& slots,
@@ -73,9 +77,15 @@ Status verify_slots(const Area& area, const Slots& slots, std::size_t size_index
   RG_CHECK(uncompared <= slots.bytes);
   for (std::size_t k = 0; k < slots.count; ++k) {
     const std::size_t at = message_at(area, slots, k);
-    const auto found = RG_TRY(area.memory.difference(
-        at, slots.bytes - uncompared, slot_seed(slots, size_index, rank, k), at - area.begin));
-    if (found)
+    const auto difference = [&](bool is_renewed) {
+      Slots as = slots;
+      as.is_renewed = is_renewed;
+      return area.memory.difference(at, slots.bytes - uncompared,
+                                    slot_seed(as, size_index, rank, k), at - area.begin);
+    };
+    const auto found = RG_TRY(difference(slots.is_renewed));
+    const bool may_be_old = slots.is_renewed && k >= slots.old_from;
+    if (found && !(may_be_old && !RG_TRY(difference(false))))
       return fail(Code::kDataLoss,
                   fmt::format("{}: verify a {} {}: {}", compared.who, canonical_bytes(slots.bytes),
                               compared.what, *found));

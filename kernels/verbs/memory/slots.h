@@ -25,7 +25,15 @@ struct Slots {
   std::size_t first_number = 0;
   // All slots hold the same bytes, because any message may arrive in any slot.
   bool are_alike = false;
+  // The slots hold the content of after the renewal, which each size has between its warm-up and
+  // its first kept sample.
+  bool is_renewed = false;
+  // The first slot where the content of before the renewal is right as well.
+  std::size_t old_from = SIZE_MAX;
 };
+// A message's content after the renewal is its pattern from this byte on. So a source of one
+// message has both contents where it has so many bytes more.
+inline constexpr std::size_t kRenewedBytes = 4096;
 // Returns the slots of one size. Small messages move through one page, as perftest's do, because
 // writes to a single cache line would measure that line. Both ranks get equal slots on any page
 // size when both pass the smaller of their areas.
@@ -46,6 +54,7 @@ struct SlotMessage {
   std::size_t size_index = 0;
   std::uint32_t rank = 0;
   std::size_t number = 0;
+  bool is_renewed = false;
 };
 // The seed of its pattern.
 std::uint64_t message_seed(const SlotMessage& message);

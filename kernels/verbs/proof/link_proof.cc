@@ -94,6 +94,7 @@ class Direction {
       proved.peer_found_mismatch = answer.order != Order::kVerified;
       if (proved.peer_found_mismatch) return proved;
       proved.messages += answer.count;
+      proved.sent += round_.slots;
       next_round();
     }
     if (!control_.send({.order = Order::kDone})) return failure();
@@ -119,11 +120,12 @@ class Direction {
         if (is_loss && !control_.send({.order = Order::kMismatch})) return failure();
         return tl::unexpected(right.error());
       }
+      proved.messages += *right;
+      proved.sent += round_.slots;
       next_round();
       RG_TRY_OK(target_prepares());
       const auto count = static_cast<std::uint32_t>(*right);
       if (!control_.send({.count = count, .order = Order::kVerified})) return failure();
-      proved.messages += *right;
     }
   }
 
@@ -226,6 +228,7 @@ Result<Proved> prove_link(Link& link, ControlChannel& control, const TickClock& 
       return one;
     }
     all.messages += one->messages;
+    all.sent += one->sent;
     all.peer_found_mismatch = one->peer_found_mismatch;
     if (all.peer_found_mismatch) break;
   }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/result.h"
 #include "kernels/core/proof/proof_plan.h"
@@ -29,8 +31,10 @@ struct LinkProof {
 
 // The result of a proof.
 struct Proved {
-  // That were found right, in all directions, on both ranks.
+  // Found right, in all directions.
   std::uint64_t messages = 0;
+  // Sent; more than that only on an unreliable transport.
+  std::uint64_t sent = 0;
   // The other rank found wrong bytes: its own error has the words.
   bool peer_found_mismatch = false;
 };
@@ -44,11 +48,16 @@ struct Proved {
 Result<Proved> prove_link(Link& link, ControlChannel& control, const TickClock& clock,
                           const LinkProof& proof);
 
-// Adds what was proved to a point's facts.
+// Adds what was proved, if anything was sent for it, to a point's facts; with a loss also the share
+// that came.
 template <class Facts>
-void add_proved(std::uint64_t messages, std::uint64_t message_bytes, Facts& facts) {
-  facts["proved_messages"] = std::to_string(messages);
-  facts["proved_bytes"] = std::to_string(messages * message_bytes);
+void add_proved(const Proved& proved, std::uint64_t message_bytes, Facts& facts) {
+  if (proved.sent == 0) return;
+  facts["proved_messages"] = std::to_string(proved.messages);
+  facts["proved_bytes"] = std::to_string(proved.messages * message_bytes);
+  if (proved.messages < proved.sent)
+    facts["proof_delivered_share"] = fmt::format(
+        "{:.6f}", static_cast<double>(proved.messages) / static_cast<double>(proved.sent));
 }
 
 }  // namespace railgauge::verbs

@@ -36,8 +36,8 @@ struct Rail {
   AccountBook book;
   // The slots of the size that runs.
   Layout layout;
-  // Messages of that size that its proof found right.
-  std::uint64_t proved = 0;
+  // The proof of that size.
+  Proved proved;
   TimeSlots slots;
   // This rank's numbers for the peer.
   PeerStatus told;
@@ -228,7 +228,7 @@ class Rails final : public Kernel {
       Link& link = *rail->link;
       rail->layout = stream_layout(link, sizes_[size_index]);
       rail->told.Clear();
-      RG_TRY_OK(rail->named(set_up_areas(link, rail->layout, size_index, rank_)));
+      RG_TRY_OK(rail->named(set_up_stream(link, rail->layout, size_index, rank_)));
       if (takes())
         RG_TRY_OK(rail->named(renew_receives(
             link, rail->layout.target, {.sends = streams(), .receives = form_.both || rank_ == 1},
@@ -335,7 +335,7 @@ class Rails final : public Kernel {
       const auto proved = prove_link(*rail->link, *rail->control, tick_clock(context), proof);
       if (!proved) return rail->named(tl::unexpected(proved.error()));
       if (proved->peer_found_mismatch) return {};
-      rail->proved = proved->messages;
+      rail->proved = *proved;
     }
     return {};
   }

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "kernels/verbs/proof/link_proof.h"
 #include "kernels/verbs/rails/rails.h"
 #include "kernels/verbs/transport/account.h"
 
@@ -127,7 +126,7 @@ Status add_link(const Context& context, const RailFigure& figure, const RailsFor
                 std::vector<Point>& out) {
   const Link& link = *figure.link;
   Facts facts = figure.facts;
-  if (figure.proved > 0) add_proved(figure.proved, form.slots.message_bytes, facts);
+  add_proved(figure.proved, form.slots.message_bytes, facts);
   facts["link"] = link.device().endpoint() + ">" + link.peer().endpoint();
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     add_bandwidth_account(figure.accounts.at(rank), form.slots.message_bytes,
@@ -167,19 +166,20 @@ Status report_rails(const Context& context, std::span<const RailFigure> figures,
   std::vector<Point> points;
   std::vector<PortLoad> loads;
   Counts all;
-  std::uint64_t proved = 0;
+  Proved proved;
   bool is_synthetic = false;
   for (const RailFigure& figure : figures) {
     RG_TRY_OK(add_link(context, figure, form, points));
     add_loads(figure, form, loads);
     for (auto& counts : counts_of(figure)) all.push_back(std::move(counts));
-    proved += figure.proved;
+    proved.messages += figure.proved.messages;
+    proved.sent += figure.proved.sent;
     is_synthetic = is_synthetic || figure.link->memory().is_synthetic();
   }
   const std::size_t held = RG_TRY(check_port_loads(loads));
   Facts facts;
   facts["links"] = std::to_string(figures.size());
-  if (proved > 0) add_proved(proved, form.slots.message_bytes, facts);
+  add_proved(proved, form.slots.message_bytes, facts);
   for (std::uint32_t rank = 0; rank < 2; ++rank)
     add_sum_of_accounts(figures, rank, static_cast<double>(form.slots.message_bytes), facts);
   for (Point& point :

@@ -11,6 +11,7 @@
 #include "kernels/core/base/result.h"
 #include "kernels/core/kernel.h"
 #include "kernels/verbs/link/link.h"
+#include "kernels/verbs/proof/link_proof.h"
 #include "kernels/verbs/stream/bandwidth_points.h"
 #include "kernels/verbs/transport/peer.pb.h"
 
@@ -23,8 +24,7 @@ struct RailFigure {
   std::array<std::vector<std::uint32_t>, 2> counts;
   // CPU and port counters of each rank.
   std::array<Account, 2> accounts;
-  // Messages that its proof found right.
-  std::uint64_t proved = 0;
+  Proved proved;
   // Facts of this link only.
   std::map<std::string, std::string> facts;
 };

@@ -219,8 +219,8 @@ class StagedTransfer final : public LinkKernel {
     return take_steps(context, group, staging_->begin_size(size_index, rank_),
                       {.run =
                            [&](PeerStatus& mine) {
-                             const Status here =
-                                 rank_ == 0 ? lead(context, size_index, points) : follow();
+                             const Status here = rank_ == 0 ? lead(context, size_index, points)
+                                                            : follow(size_index);
                              mine.set_posted(staging_->allowed());
                              return here;
                            },
@@ -280,20 +280,25 @@ class StagedTransfer final : public LinkKernel {
     return {};
   }
 
-  // Runs rank 1: receives and, in a ping-pong, sends each answer, until rank 0 has sent the number
-  // of messages.
-  Status follow() {
+  // Runs rank 1: receives and, in a ping-pong, sends each answer and renews what it sends, until
+  // rank 0 has sent the number of messages.
+  Status follow(std::size_t size_index) {
     const auto answer = [this] {
       if (!is_bandwidth() && staging_->received() > staging_->allowed())
         staging_->allow(staging_->received() - staging_->allowed());
     };
     book_.begin_work();
-    RG_TRY_OK(run_until([&] {
-      answer();
-      return control_->has_word();
-    }));
     ControlWord word;
-    if (!control_->receive(word)) return failure();
+    for (;;) {
+      RG_TRY_OK(run_until([&] {
+        answer();
+        return control_->has_word();
+      }));
+      if (!control_->receive(word)) return failure();
+      if (word.order != Order::kRenew) break;
+      RG_TRY_OK(staging_->renew(size_index, rank_));
+      if (!control_->send({.order = Order::kReady})) return failure();
+    }
     RG_TRY_OK(run_until([&] {
       answer();
       return staging_->received() == word.value() && staging_->delivered() == staging_->allowed();
@@ -306,21 +311,27 @@ class StagedTransfer final : public LinkKernel {
   Status ping_pong(Context& context, std::size_t size_index, std::vector<Point>& points) {
     const TickClock& clock = tick_clock(context);
     Sampler sampler(context.clock, options_);
+    const auto batch = [&](std::uint64_t count, std::vector<double>& out) -> Status {
+      RG_CHECK(count < stamps_.size());
+      if (!link_->waiting().before_deadline()) return failure();
+      stamps_[0] = clock.ticks();
+      for (std::uint64_t i = 0; i < count; ++i) {
+        staging_->allow(1);
+        RG_TRY_OK(run_until([this] { return staging_->received() == staging_->allowed(); }));
+        stamps_[i + 1] = clock.ticks();
+      }
+      for (std::uint64_t i = 0; i < count; ++i)
+        out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]) / 2);
+      return {};
+    };
+    // Each message was answered, so that nothing is read from either side's source.
+    const auto renew = [&]() -> Status {
+      ControlWord answer;
+      if (!control_->send({.order = Order::kRenew}) || !control_->receive(answer)) return failure();
+      return staging_->renew(size_index, rank_);
+    };
     book_.begin_work();
-    const Sampled sampled =
-        RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) -> Status {
-          RG_CHECK(count < stamps_.size());
-          if (!link_->waiting().before_deadline()) return failure();
-          stamps_[0] = clock.ticks();
-          for (std::uint64_t i = 0; i < count; ++i) {
-            staging_->allow(1);
-            RG_TRY_OK(run_until([this] { return staging_->received() == staging_->allowed(); }));
-            stamps_[i + 1] = clock.ticks();
-          }
-          for (std::uint64_t i = 0; i < count; ++i)
-            out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]) / 2);
-          return {};
-        }));
+    const Sampled sampled = RG_TRY(sampler.run(batch, renew));
     book_.end_work(static_cast<double>(staging_->received()));
     points.push_back(RG_TRY(latency_point(context, "half_rtt", size_index, sampled)));
     return {};
@@ -380,9 +391,10 @@ class StagedTransfer final : public LinkKernel {
         [&](std::uint64_t count, std::vector<double>& out) {
           return batch(clock, window, count, bytes, out);
         },
-        [this]() -> Status {
+        [&]() -> Status {
           windows_.clear();
-          return {};
+          RG_TRY_OK(run_until([this] { return staging_->delivered() == staging_->allowed(); }));
+          return staging_->renew(size_index, rank_);
         }));
     book_.end_work(static_cast<double>(staging_->delivered() - delivered_before));
     const auto kept = std::span(windows_).last(sampled.samples.size());

@@ -127,6 +127,7 @@ Result<Proved> prove_staged(Staging& staging, Link& link, ControlChannel& contro
       return one;
     }
     all.messages += one->messages;
+    all.sent += one->messages;
     all.peer_found_mismatch = one->peer_found_mismatch;
     if (all.peer_found_mismatch) break;
   }

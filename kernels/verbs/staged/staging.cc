@@ -178,6 +178,12 @@ Status Staging::begin_size(std::size_t size_index, std::uint32_t rank) {
   return clear_slots(target(), messages_of(chunks_, 1));
 }
 
+Status Staging::renew(std::size_t size_index, std::uint32_t rank) {
+  Slots messages = messages_of(chunks_, chunks_.different);
+  messages.is_renewed = true;
+  return fill_slots(source(), messages, size_index, rank);
+}
+
 Status Staging::renew_next(const SlotMessage& message) {
   const std::uint64_t place = (goal_ - sent_before_) / chunks_.in_message % chunks_.different;
   Area area = source();
@@ -337,6 +343,7 @@ Status Staging::verify(std::size_t size_index, std::uint32_t from, std::uint64_t
   if (messages == 0) return {};
   Slots last = messages_of(chunks_, 1);
   last.first_number = (messages - 1) % chunks_.different;
+  last.is_renewed = true;
   return verify_slots(target(), last, size_index, from, 0,
                       {link_->device().endpoint(), link_->operation().words});
 }

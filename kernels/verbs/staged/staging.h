@@ -69,6 +69,8 @@ class Staging {
   // Prepares size number `size_index` on both ranks: writes the data that `rank` sends, and zeros
   // where it receives. Nothing is in flight.
   Status begin_size(std::size_t size_index, std::uint32_t rank);
+  // Renews the data that `rank` sends, which verify() then expects. Nothing is in flight here.
+  Status renew(std::size_t size_index, std::uint32_t rank);
   // Posts the receives, where messages use some. Call once, after begin_size().
   Status give_out_receives();
 
@@ -96,7 +98,8 @@ class Staging {
   [[nodiscard]] Area source() const;
   [[nodiscard]] Area target() const;
 
-  // Verifies the content after the last of the peer's `messages`. kDataLoss names the fault.
+  // Verifies the content after the last of the peer's `messages`, which was renewed. kDataLoss
+  // names the fault.
   Status verify(std::size_t size_index, std::uint32_t from, std::uint64_t messages);
 
   // Returns the division of the current size.

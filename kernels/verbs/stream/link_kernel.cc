@@ -86,9 +86,7 @@ Result<Proved> LinkKernel::prove_by(Context& context, const LinkProof& proof) {
 }
 
 void LinkKernel::add_proof(Point& point) const {
-  if (proved_.messages > 0)
-    add_proved(proved_.messages, static_cast<std::uint64_t>(point.message_bytes()),
-               *point.mutable_facts());
+  add_proved(proved_, static_cast<std::uint64_t>(point.message_bytes()), *point.mutable_facts());
 }
 
 Result<Point> LinkKernel::latency_point(const Context& context, const std::string& meaning,

@@ -76,7 +76,7 @@ class LinkKernel : public Kernel {
   // The way of a kernel's messages; set proved_ by what it returns.
   virtual Result<Proved> prove_by(Context& context, const LinkProof& proof);
 
-  // Adds the size's proved messages, if any, to a point.
+  // Adds the size's proof, if there was one, to a point.
   void add_proof(Point& point) const;
 
   // Makes a latency's point of one size, verified except for its last `uncompared` bytes. kDataLoss

@@ -59,6 +59,16 @@ Status check_duration(const Params& params, const StreamForm& form) {
   return {};
 }
 
+// Returns how many of the first slots surely hold a message of after the renewal, once all have
+// arrived. Lanes that share slots overtake each other, so each lane must have passed the slot;
+// sends take the receives of their ring in turn.
+std::uint64_t slots_renewed(const Link& link, const Stream& stream) {
+  if (!link.is_reliable()) return 0;
+  const std::uint64_t fewest = stream.fewest_renewed();
+  if (link.operation().verb != Verb::kSend) return fewest;
+  return fewest >= link.options().receive_depth ? fewest : 0;
+}
+
 }  // namespace
 
 // Direction both without a duration takes 2 s.
@@ -111,7 +121,15 @@ Stream::Aim stream_aim(const Link& link, const Layout& layout) {
   return {.slots = layout.source,
           .each_lane_its_own = does.is_atomic(),
           .is_remote = does.is_aimed(),
-          .counts_laps = does.verb == Verb::kCompareSwap};
+          .counts_laps = does.verb == Verb::kCompareSwap,
+          .renewed_here = does.fetches ? 0 : kRenewedBytes,
+          .renewed_there = does.verb == Verb::kRead ? kRenewedBytes : 0};
+}
+
+Status set_up_stream(const Link& link, const Layout& layout, std::size_t size_index,
+                     std::uint32_t rank) {
+  RG_TRY_OK(set_up_areas(link, layout, size_index, rank));
+  return set_up_renewal(link, layout, size_index, rank);
 }
 
 Stream::Plan stream_plan(Stream::Plan plan, std::uint64_t message_bytes) {
@@ -168,6 +186,7 @@ Status end_stream(const StreamPart& part, Stream& stream, PeerStatus& mine) {
   RG_CHECK(link.sends().in_flight() == 0);  // else the next size would count these
   mine.set_posted(stream.posted());
   mine.set_slots_written(stream.slots_written());
+  mine.set_slots_renewed(slots_renewed(link, stream));
   if (!part.both && takes && !part.control->send(ControlWord::of(Order::kDone, stream.posted())))
     return failure();
   return {};
@@ -176,23 +195,21 @@ Status end_stream(const StreamPart& part, Stream& stream, PeerStatus& mine) {
 // Rank 0's reads are verified where they arrived; everything else at the target.
 Status verify_stream(Link& link, const Layout& layout, const StreamEnds& ends,
                      const PeerStatus& mine, const PeerStatus& theirs) {
+  const Layout now = renewed(layout);
   Brought brought{.size_index = ends.size_index, .from = 1 - ends.rank};
   if (ends.both || ends.rank == 0) {
     brought.slots = mine.slots_written();
-    RG_TRY_OK(verify_fetched(link, layout, brought));
+    brought.renewed = mine.slots_renewed();
+    RG_TRY_OK(verify_fetched(link, now, brought));
   }
   if (!ends.both && ends.rank == 0) return {};
   brought.posted = theirs.posted();
   brought.slots = theirs.slots_written();
-  if (link.operation().verb == Verb::kSend) {
+  brought.renewed = theirs.slots_renewed();
+  if (link.operation().verb == Verb::kSend)
     brought.slots = slots_reached(link, layout.target, mine.arrived());
-    // Once round the one ring, each slot was taken again.
-    const bool has_one_ring = link.options().lanes == 1 || link.options().shares_receives;
-    brought.may_be_old = ends.is_renewed && !(link.is_reliable() && has_one_ring &&
-                                              theirs.posted_kept() >= link.options().receive_depth);
-  }
   if (!link.is_reliable() && brought.slots == 0) return {};  // the report says that all is lost
-  return verify_target(link, ends.is_renewed ? renewed(layout) : layout, brought);
+  return verify_target(link, now, brought);
 }
 
 }  // namespace railgauge::verbs

@@ -30,6 +30,10 @@ void add_stream_options(const Params& params, const Stream::Plan& plan, Link::Op
 std::vector<Request> stream_requests(const Link& link, std::uint64_t message_bytes);
 // Returns the operation's path through the layout's slots.
 Stream::Aim stream_aim(const Link& link, const Layout& layout);
+// Prepares both ranks' areas for a stream of one size, as set_up_areas() does, and its content of
+// after the warm-up.
+Status set_up_stream(const Link& link, const Layout& layout, std::size_t size_index,
+                     std::uint32_t rank);
 // Adapts the plan to one size: a group of huge messages would exceed the stall limit or the cap.
 Stream::Plan stream_plan(Stream::Plan plan, std::uint64_t message_bytes);
 
@@ -61,8 +65,6 @@ struct StreamEnds {
   std::size_t size_index = 0;
   std::uint32_t rank = 0;
   bool both = false;
-  // The content changed after the warm-up, and slots_written counts from there.
-  bool is_renewed = false;
 };
 // Verifies both ends. kDataLoss names the first wrong byte or count. Compares nothing when all
 // messages are lost.

@@ -49,6 +49,9 @@ class Stream {
     bool is_remote = true;
     // Compare-and-swap: each word is expected to hold the number of laps.
     bool counts_laps = false;
+    // Distance of the renewed content in this side's memory, or in the target's; both 0: none.
+    std::uint64_t renewed_here = 0;
+    std::uint64_t renewed_there = 0;
   };
   // `requests` has one request a lane, as Link makes them.
   Stream(SendQueue& queue, const TickClock& clock, std::span<const Request> requests,
@@ -101,12 +104,16 @@ class Stream {
   // Ends the stream and waits; afterwards none of its posts is in flight and the counts are final.
   bool finish() { return queue_.wait_retired() && close() && queue_.wait_retired(); }
 
-  // Begins at the first slot again, so that slots_written() counts from here. After finish(); not
-  // where laps are counted.
-  void begin_again() {
-    RG_CHECK(!aim_.counts_laps && queue_.in_flight() == 0);
+  // Continues in full flow with the first slot of the renewed content, where there is one. Once.
+  void renew() {
+    if (aim_.renewed_here + aim_.renewed_there == 0) return;
+    is_renewed_ = true;
     posted_before_ = posted();
+    slots_before_ = slots_written();
     for (Lane& lane : lanes_) {
+      lane.first += aim_.renewed_here;
+      lane.end += aim_.renewed_here;
+      lane.to_remote += aim_.renewed_there - aim_.renewed_here;
       lane.next = lane.first;
       lane.lap = 0;
     }
@@ -116,16 +123,21 @@ class Stream {
   // else.
   [[nodiscard]] std::uint64_t posted() const {
     std::uint64_t all = posted_before_;
-    for (const Lane& lane : lanes_) all += lane.lap * aim_.slots.count + slot_of(lane);
+    for (const Lane& lane : lanes_) all += posted_by(lane);
     return all;
   }
-  // Returns the posts since begin_again().
-  [[nodiscard]] std::uint64_t posted_again() const { return posted() - posted_before_; }
+  // Returns the posts since renew() of the lane that has the fewest; 0 before it.
+  [[nodiscard]] std::uint64_t fewest_renewed() const {
+    if (!is_renewed_) return 0;
+    std::uint64_t fewest = UINT64_MAX;
+    for (const Lane& lane : lanes_) fewest = std::min(fewest, posted_by(lane));
+    return fewest;
+  }
   // Returns the posts that the adapter has completed, including posts without their own completion.
   [[nodiscard]] std::uint64_t completed() const { return posted() - queue_.in_flight(); }
-  // Returns how many of the first slots were used at least once, since begin_again().
+  // Returns how many of the first slots were used at least once.
   [[nodiscard]] std::uint64_t slots_written() const {
-    std::uint64_t most = 0;
+    std::uint64_t most = slots_before_;
     for (const Lane& lane : lanes_)
       most = std::max<std::uint64_t>(most, lane.lap > 0 ? aim_.slots.count : slot_of(lane));
     return most;
@@ -175,6 +187,11 @@ class Stream {
   // Returns the slot of the next post.
   [[nodiscard]] static std::uint64_t slot_of(const Lane& lane) {
     return lane.stride == 0 ? 0 : (lane.next - lane.first) / lane.stride;
+  }
+
+  // Returns the lane's posts, since renew().
+  [[nodiscard]] std::uint64_t posted_by(const Lane& lane) const {
+    return lane.lap * aim_.slots.count + slot_of(lane);
   }
 
   // Fills one lane. False when a post failed.
@@ -262,8 +279,10 @@ class Stream {
   Aim aim_;
   std::vector<Lane> lanes_;
   std::vector<Request> chains_;  // post_list a lane, chained
-  // Posts before begin_again().
+  bool is_renewed_ = false;
+  // Posts, and slots used, before renew().
   std::uint64_t posted_before_ = 0;
+  std::uint64_t slots_before_ = 0;
   // Begin of the group to which the control adds its cost.
   std::uint64_t group_began_ = 0;
 };
@@ -305,13 +324,6 @@ class WindowMeter {
       if (!stream_.top_up()) return false;
     }
     return true;
-  }
-
-  // Forgets the open window, because the stream was finished: the next one begins with new posts.
-  // Not with a fixed number.
-  void interrupt() {
-    RG_CHECK(!fixed_);
-    running_ = false;
   }
 
   // Returns the last `count` requested windows.

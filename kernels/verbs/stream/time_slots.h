@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "kernels/core/base/clock.h"
@@ -28,9 +29,9 @@ struct TimeSlots {
   [[nodiscard]] std::uint64_t end_ticks() const { return begin_ticks + counts.size() * slot_ticks; }
 };
 
-// Keeps the stream full until the slots end, and counts completions only inside them. Posts the
-// receives of `receives` again when it is not nullptr: the other side sends too. False when a queue
-// failed.
+// Keeps the stream full until the slots end, and counts completions only inside them. With the
+// first of them the stream's content is renewed. Posts the receives of `receives` again when it is
+// not nullptr: the other side sends too. False when a queue failed.
 inline bool count_in(TimeSlots& slots, Stream& stream, ReceiveQueue* receives,
                      const TickClock& clock) {
   SendQueue& queue = stream.queue();
@@ -40,6 +41,7 @@ inline bool count_in(TimeSlots& slots, Stream& stream, ReceiveQueue* receives,
   std::uint64_t moved = slots.begin_ticks;
   std::uint64_t since = 0;
   unsigned idle = 0;
+  bool is_renewed = false;
   // The stream runs before the first slot begins, so that slot sees it in full flow.
   if (!stream.top_up()) return false;
   for (;;) {
@@ -54,6 +56,7 @@ inline bool count_in(TimeSlots& slots, Stream& stream, ReceiveQueue* receives,
     }
     since = 0;
     if (now >= slots.begin_ticks) {
+      if (!std::exchange(is_renewed, true)) stream.renew();
       // A late poll may skip slots; they stay 0.
       for (; now >= slot_end; slot_end += slots.slot_ticks) ++slot;
       slots.counts[slot] += static_cast<std::uint32_t>(retired);
