@@ -81,6 +81,14 @@ void add_bandwidth(InfoBuilder& builder, const Operation& does) {
   add_stream(builder, plural_of(does));
   add_poll(builder);
   add_manner(builder);
+  if (does.is_placed())
+    builder
+        .choice("buffer", "",
+                "hot: short messages move through one page and long ones through the same bytes, "
+                "as perftest's do; cold: messages move through 64 MiB, so that none finds the last "
+                "one's bytes in a cache",
+                {"hot", "cold"})
+        .identity();
   builder
       .text("devices",
             "ports of this rank that run at once, as DEV:PORT,DEV:PORT in the order of the rails, "

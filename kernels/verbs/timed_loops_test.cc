@@ -441,6 +441,35 @@ TEST(Slots, OneSourceHasTheContentOfBeforeAndAfterTheRenewal) {
   }
 }
 
+TEST(Slots, OfALargeRingFollowFromTheirPlaces) {
+  constexpr std::size_t kRing = 16 * kHotRingBytes;
+  auto memory = Memory::allocate({}, kRing + kRenewedBytes);
+  ASSERT_TRUE(memory);
+  const Area area{*memory, 0};
+  const Compared compared{"here", "write"};
+  for (const std::size_t bytes : {8UL, 64UL, 100UL, 5000UL}) {
+    const Slots slots = slots_in(kRing, bytes, 0, kRing);
+    EXPECT_EQ(slots.count, kRing / slots.stride_bytes);
+    ASSERT_TRUE(fill_slots(area, slots, 3, 1));
+    EXPECT_TRUE(verify_slots(area, slots, 3, 1, 0, compared));
+    // One message on: each of the others is in a wrong place.
+    const Area next{*memory, slots.stride_bytes};
+    Slots fewer = slots;
+    --fewer.count;
+    EXPECT_FALSE(verify_slots(next, fewer, 3, 1, 0, compared));
+    Slots after = slots;
+    after.is_renewed = true;
+    after.offset_bytes = kRenewedBytes;
+    ASSERT_TRUE(fill_slots(area, after, 3, 1));
+    EXPECT_TRUE(verify_slots(area, after, 3, 1, 0, compared));
+    EXPECT_TRUE(verify_slots(area, slots, 3, 1, 0, compared)) << "not overwritten";
+    ASSERT_TRUE(memory->clear(slots.stride_bytes * (slots.count - 1), 8));
+    EXPECT_FALSE(verify_slots(area, slots, 3, 1, 0, compared)) << "the last slot";
+    ASSERT_TRUE(clear_slots(area, slots));
+    EXPECT_EQ(memory->span()[0], std::byte{0});
+  }
+}
+
 TEST(Slots, AreTheSameForAllPageSizes) {
   constexpr std::size_t kSmallPage = 4096;
   constexpr std::size_t kLargePage = 65536;

@@ -64,7 +64,8 @@ Layout stream_layout(const Link& link, std::uint64_t message_bytes) {
     layout.source = layout.target;
     return layout;
   }
-  layout.target = slots_in(link.common_area_bytes(), message_bytes, link.grh_bytes());
+  layout.target = slots_in(link.common_area_bytes() - kRenewedBytes, message_bytes,
+                           link.grh_bytes(), link.options().ring_bytes);
   layout.target.are_alike = link.operation().verb == Verb::kSend;
   layout.source = layout.target;
   layout.source.offset_bytes = 0;

@@ -17,7 +17,7 @@ struct Layout {
   // In the receive area of the side where the data arrives.
   Slots target;
 };
-// Returns a stream's layout: small messages move through one page, atomics through words of their
+// Returns a stream's layout: messages move through the link's ring, atomics through words of their
 // own lane.
 Layout stream_layout(const Link& link, std::uint64_t message_bytes);
 // Returns the layout of one message at a time: at the area's first byte, a datagram behind its GRH.

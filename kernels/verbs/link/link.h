@@ -42,6 +42,8 @@ class Link {
     std::size_t area_bytes = 0;
     // Bytes of the largest message.
     std::size_t largest_bytes = 0;
+    // Bytes of the areas through which the messages of a stream move.
+    std::size_t ring_bytes = kHotRingBytes;
     // Number of queue pairs.
     std::uint32_t lanes = 1;
     // Most posts in flight on each lane.

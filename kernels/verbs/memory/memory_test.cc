@@ -286,6 +286,30 @@ TEST_F(Memories, TheConnectionManagerConnectsGpuMemoryAndStagedMemoryToo) {
   EXPECT_EQ(visible[1].facts.at("connection"), "rdma_cm");
 }
 
+// 64 MiB are 16,384 messages of 4 KiB.
+TEST_F(Memories, AColdStreamMovesThroughMoreThanACacheAndAllOfItIsCompared) {
+  for (const char* kernel : {"verbs.write_bw", "verbs.write_imm_bw", "verbs.read_bw"})
+    for (const char* memory : {"host", "cuda"}) {
+      const std::string what = fmt::format("{} in {}", kernel, memory);
+      const Parameters cold{
+          {"memory", memory}, {"buffer", "cold"}, {"sizes", "4KiB"}, {"iterations", "20000"}};
+      const auto results = run(kernel, cold);
+      expect_passed(results, what);
+      EXPECT_EQ(results[0].points.at(0).facts().at("buffer"), "cold") << what;
+      // The first lap has it, and nothing overwrites it.
+      reset();
+      verbs_control().flip_write = 10'000;
+      for (const RankResult& result : run(kernel, cold)) {
+        ASSERT_FALSE(result.status) << what;
+        EXPECT_EQ(result.status.error().code, Code::kDataLoss) << result.status.error().message;
+        EXPECT_THAT(result.status.error().message, HasSubstr("verify a 4KiB ")) << what;
+      }
+      reset();
+    }
+  const auto hot = run("verbs.write_bw", {{"sizes", "4KiB"}, {"iterations", "100"}});
+  EXPECT_EQ(hot[0].points.at(0).facts().at("buffer"), "hot");
+}
+
 // Several NICs.
 
 TEST_F(Memories, SeveralNicsReachAGpuEach) {

@@ -1,19 +1,30 @@
 #include "kernels/verbs/memory/slots.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "kernels/core/text/units.h"
+#include "kernels/memory/host_buffer.h"
 
 namespace railgauge::verbs {
 namespace {
 
+// The seed whose pattern is that of `seed` from byte `bytes` on, a multiple of 8: the pattern takes
+// a seed as the place where it begins, and steps by this from word to word.
+std::uint64_t seed_at(std::uint64_t seed, std::size_t bytes) {
+  constexpr std::uint64_t kWordStep = 0x9e3779b97f4a7c15U;
+  return seed + bytes / sizeof seed * kWordStep;
+}
+
 // No two slots of a task hold the same bytes, unless they are to be alike.
 std::uint64_t slot_seed(const Slots& slots, std::size_t size_index, std::uint32_t rank,
                         std::size_t slot) {
-  return message_seed(
-      {size_index, rank, slots.first_number + (slots.are_alike ? 0 : slot), slots.is_renewed});
+  const bool is_numbered = !slots.are_alike && !slots.is_placed;
+  const std::uint64_t seed = message_seed(
+      {size_index, rank, slots.first_number + (is_numbered ? slot : 0), slots.is_renewed});
+  return slots.is_placed ? seed_at(seed, slot * slots.stride_bytes) : seed;
 }
 
 // Offset of a message in its memory.
@@ -21,15 +32,18 @@ std::size_t message_at(const Area& area, const Slots& slots, std::size_t slot) {
   return area.begin + slot * slots.stride_bytes + slots.offset_bytes;
 }
 
+// Bytes from the first message's begin to the last one's end.
+std::size_t span_of(const Slots& slots) {
+  return (slots.count - 1) * slots.stride_bytes + slots.bytes;
+}
+
 }  // namespace
 
 std::uint64_t message_seed(const SlotMessage& message) {
   constexpr unsigned kNumberShift = 32;
-  // The pattern's step from word to word: it takes a seed as the place where it begins.
-  constexpr std::uint64_t kWordStep = 0x9e3779b97f4a7c15U;
   const std::uint64_t seed = 0x7261696c67617567U + 2 * message.size_index + message.rank +
                              (std::uint64_t{message.number} << kNumberShift);
-  return message.is_renewed ? seed + kRenewedBytes / sizeof seed * kWordStep : seed;
+  return seed_at(seed, message.is_renewed ? kRenewedBytes : 0);
 }
 
 Result<std::optional<std::string>> message_difference(const Area& area, const Slots& slots,
@@ -43,22 +57,26 @@ Status read_slot(const Area& area, const Slots& slots, std::size_t slot, std::sp
   return area.memory.read(message_at(area, slots, slot), out);
 }
 
-// At least two slots fit a page, or there is one slot of the whole message.
-Slots slots_in(std::size_t area_bytes, std::size_t message_bytes, std::size_t offset_bytes) {
+// At least two slots fit the ring, or there is one slot of the whole message.
+Slots slots_in(std::size_t area_bytes, std::size_t message_bytes, std::size_t offset_bytes,
+               std::size_t ring_bytes) {
   constexpr std::size_t kCacheLineBytes = 64;
-  constexpr std::size_t kPageBytes = 4096;  // the smallest page that any of our machines has
-  const std::size_t page = std::min(area_bytes, kPageBytes);
+  const std::size_t ring = std::min(area_bytes, ring_bytes);
   const std::size_t slot_bytes = message_bytes + offset_bytes;
   const std::size_t stride = (slot_bytes + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
-  if (2 * stride > page) return {.bytes = message_bytes, .offset_bytes = offset_bytes};
+  if (2 * stride > ring) return {.bytes = message_bytes, .offset_bytes = offset_bytes};
   return {.bytes = message_bytes,
           .stride_bytes = stride,
-          .count = page / stride,
-          .offset_bytes = offset_bytes};
+          .count = ring / stride,
+          .offset_bytes = offset_bytes,
+          .is_placed = ring_bytes > kHotRingBytes};
 }
 
 Status fill_slots(const Area& area, const Slots& slots, std::size_t size_index,
                   std::uint32_t rank) {
+  if (slots.is_placed)
+    return area.memory.fill(message_at(area, slots, 0), span_of(slots),
+                            slot_seed(slots, size_index, rank, 0));
   for (std::size_t k = 0; k < slots.count; ++k)
     RG_TRY_OK(area.memory.fill(message_at(area, slots, k), slots.bytes,
                                slot_seed(slots, size_index, rank, k)));
@@ -66,22 +84,30 @@ Status fill_slots(const Area& area, const Slots& slots, std::size_t size_index,
 }
 
 Status clear_slots(const Area& area, const Slots& slots) {
+  if (slots.is_placed) return area.memory.clear(message_at(area, slots, 0), span_of(slots));
   for (std::size_t k = 0; k < slots.count; ++k)
     RG_TRY_OK(area.memory.clear(message_at(area, slots, k), slots.bytes));
   return {};
 }
 
-// Stops at the first wrong slot.
+// Stops at the first wrong slot. Many slots of a GPU's memory are compared in a copy.
 Status verify_slots(const Area& area, const Slots& slots, std::size_t size_index,
                     std::uint32_t rank, std::size_t uncompared, const Compared& compared) {
   RG_CHECK(uncompared <= slots.bytes);
+  std::vector<std::byte> copy(slots.is_placed && !area.memory.is_host() ? span_of(slots) : 0);
+  if (!copy.empty()) RG_TRY_OK(area.memory.read(message_at(area, slots, 0), copy));
   for (std::size_t k = 0; k < slots.count; ++k) {
     const std::size_t at = message_at(area, slots, k);
-    const auto difference = [&](bool is_renewed) {
+    const auto difference = [&](bool is_renewed) -> Result<std::optional<std::string>> {
       Slots as = slots;
       as.is_renewed = is_renewed;
-      return area.memory.difference(at, slots.bytes - uncompared,
-                                    slot_seed(as, size_index, rank, k), at - area.begin);
+      const std::uint64_t seed = slot_seed(as, size_index, rank, k);
+      const std::size_t bytes = slots.bytes - uncompared;
+      if (copy.empty()) return area.memory.difference(at, bytes, seed, at - area.begin);
+      const auto found =
+          find_mismatch(std::span(copy).subspan(k * slots.stride_bytes, bytes), seed);
+      if (!found) return std::nullopt;
+      return mismatch_words(*found, at - area.begin);
     };
     const auto found = RG_TRY(difference(slots.is_renewed));
     const bool may_be_old = slots.is_renewed && k >= slots.old_from;

@@ -25,6 +25,9 @@ struct Slots {
   std::size_t first_number = 0;
   // All slots hold the same bytes, because any message may arrive in any slot.
   bool are_alike = false;
+  // A slot's content follows from its place instead of its number: one pattern runs through all
+  // slots and the gaps between them.
+  bool is_placed = false;
   // The slots hold the content of after the renewal, which each size has between its warm-up and
   // its first kept sample.
   bool is_renewed = false;
@@ -34,10 +37,14 @@ struct Slots {
 // A message's content after the renewal is its pattern from this byte on. So a source of one
 // message has both contents where it has so many bytes more.
 inline constexpr std::size_t kRenewedBytes = 4096;
-// Returns the slots of one size. Small messages move through one page, as perftest's do, because
-// writes to a single cache line would measure that line. Both ranks get equal slots on any page
-// size when both pass the smaller of their areas.
-Slots slots_in(std::size_t area_bytes, std::size_t message_bytes, std::size_t offset_bytes = 0);
+// The smallest page that any of our machines has. Messages move through it, as perftest's do,
+// because writes to a single cache line would measure that line.
+inline constexpr std::size_t kHotRingBytes = 4096;
+// Returns the slots of one size: as many as fit `ring_bytes`, or one where that is less than two.
+// Slots of a ring above a page are placed. Both ranks get equal slots on any page size when both
+// pass the smaller of their areas.
+Slots slots_in(std::size_t area_bytes, std::size_t message_bytes, std::size_t offset_bytes = 0,
+               std::size_t ring_bytes = kHotRingBytes);
 
 // An area: it begins `begin` bytes into its memory.
 struct Area {

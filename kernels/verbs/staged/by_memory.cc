@@ -143,6 +143,7 @@ constexpr std::array kFixed{
     Fixed{"qps", "1"},
     Fixed{"post_list", "1"},
     Fixed{"direction", "one_way"},
+    Fixed{"buffer", "hot"},
     Fixed{"poll", "busy"},
     Fixed{"srq", "false"},
     Fixed{"relaxed_ordering", "off"},

@@ -12,6 +12,7 @@
 namespace railgauge::verbs {
 namespace {
 
+constexpr std::size_t kColdRingBytes = 64U << 20U;  // more than most caches hold
 constexpr double kLeadNs = 50e6;      // the stream runs this long before its slots begin
 constexpr double kBothNs = 2e9;       // the common interval where no duration is given
 constexpr double kMaxBothNs = 100e9;  // its slots travel through the group in one message
@@ -101,6 +102,10 @@ void add_stream_options(const Params& params, const Stream::Plan& plan, Link::Op
   options.lanes = static_cast<std::uint32_t>(params.integer("qps"));
   options.send_depth = static_cast<std::uint32_t>(plan.depth);
   options.area_bytes = area_bytes_for(does, options.largest_bytes, options.lanes);
+  if (does.is_placed() && params.text("buffer") == "cold") {
+    options.ring_bytes = kColdRingBytes;
+    options.area_bytes = std::max(options.area_bytes, kColdRingBytes + kRenewedBytes);
+  }
   options.sleeps = params.text("poll") == "events";
   if (!does.is_atomic()) options.ordering = ordering_of(params);
   if (does.takes_receive)
@@ -124,6 +129,10 @@ Stream::Aim stream_aim(const Link& link, const Layout& layout) {
           .counts_laps = does.verb == Verb::kCompareSwap,
           .renewed_here = does.fetches ? 0 : kRenewedBytes,
           .renewed_there = does.verb == Verb::kRead ? kRenewedBytes : 0};
+}
+
+void add_buffer(const Link& link, std::map<std::string, std::string>& facts) {
+  facts["buffer"] = link.options().ring_bytes > kHotRingBytes ? "cold" : "hot";
 }
 
 Status set_up_stream(const Link& link, const Layout& layout, std::size_t size_index,

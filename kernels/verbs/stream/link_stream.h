@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "kernels/core/params.h"
@@ -30,6 +32,8 @@ void add_stream_options(const Params& params, const Stream::Plan& plan, Link::Op
 std::vector<Request> stream_requests(const Link& link, std::uint64_t message_bytes);
 // Returns the operation's path through the layout's slots.
 Stream::Aim stream_aim(const Link& link, const Layout& layout);
+// Adds the fact whether short messages find their memory in a cache: buffer, "hot" or "cold".
+void add_buffer(const Link& link, std::map<std::string, std::string>& facts);
 // Prepares both ranks' areas for a stream of one size, as set_up_areas() does, and its content of
 // after the warm-up.
 Status set_up_stream(const Link& link, const Layout& layout, std::size_t size_index,
