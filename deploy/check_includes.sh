@@ -40,14 +40,15 @@ kernels/mpi/binding: =core kernels/dl
 kernels/mpi/collective: kernels/mpi
 kernels/mpi/one_sided: kernels/mpi
 kernels/mpi/pt2pt: kernels/mpi
-kernels/mpi/path: =core
-kernels/mpi: =gpu kernels/mpi/binding kernels/mpi/path
+kernels/mpi/path: =core kernels/net/device
+kernels/mpi: =gpu kernels/gpu/ceiling kernels/mpi/binding kernels/mpi/path
 kernels/nccl/collective: kernels/nccl
 kernels/nccl/communicator: =gpu
 kernels/nccl/pt2pt: kernels/nccl
 kernels/nccl: =gpu kernels/gpu/ceiling kernels/gpu/session kernels/nccl/communicator
 kernels/host_cost: =core
-kernels/net: =core kernels/memory kernels/host_cost
+kernels/net/device: =core
+kernels/net: =core kernels/memory kernels/host_cost kernels/net/device
 kernels/runner/task: =core kernels/core/report
 kernels/runner: =core kernels/core/report kernels kernels/launch kernels/peers kernels/peers/nccl_tests kernels/peers/osu kernels/peers/perftest kernels/runner/task
 kernels/verbs/link: =gpu kernels/gpu/session kernels/verbs/memory kernels/verbs/transport

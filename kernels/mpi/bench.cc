@@ -198,6 +198,7 @@ void Bench::begin(std::size_t size_index, std::uint64_t number) {
   mpi_->sync();
   mpi_->barrier();
   played_ = 0;
+  counts_before_ = traffic_.counts();
   traffic_before_ = traffic_.read();
 }
 
@@ -334,6 +335,7 @@ Status Bench::lead_size(Context& context, std::size_t size_index) {
   RG_TRY_OK(verify(size_index));
   if (!stopped_) RG_TRY_OK(lead_proof(context, size_index));
   if (stopped_) return {};  // the rank that found it says what
+  RG_TRY_OK(add_ceiling(size_index, sampled));
   RG_TRY_OK(measure_twin(context, size_index, sampled));
   report(context, size_index, sampled, skipped);
   return {};

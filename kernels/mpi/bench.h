@@ -72,6 +72,9 @@ class Bench final : public Kernel {
   // Find out the path that the messages really took (bench_path.cc). gather_traffic() and stage()
   // run on every rank, and leave their answers on rank 0.
   void gather_traffic(std::size_t size_index);
+  // Adds the share of the ports' rates to a figure's facts, on rank 0. kDataLoss above them.
+  Status add_ceiling(std::size_t size_index, const Sampled& sampled);
+  [[nodiscard]] double sample_ns(std::size_t size_index, const Sampled& sampled) const;
   Status stage(const TickClock& clock, std::size_t size_index, bool staged);
   Status measure_twin(Context& context, std::size_t size_index, const Sampled& direct);
   [[nodiscard]] double message_ns(const std::vector<double>& values, std::size_t size_index) const;
@@ -151,7 +154,11 @@ class Bench final : public Kernel {
   // The counters at the first kept sample, and the samples since then.
   TrafficReader traffic_{"/sys"};
   Traffic traffic_before_;
+  TrafficReader::Counts counts_before_;
   std::uint64_t played_ = 0;
+  // On rank 0: what gather_traffic() found of each rank, and its verdict.
+  std::vector<RankTraffic> ranks_traffic_;
+  std::string transport_;
   // On rank 0: the least time of a copy to the host, and the facts of the present point.
   double copy_ns_ = 0;
   std::map<std::string, std::string> path_facts_;

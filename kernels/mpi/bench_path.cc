@@ -2,10 +2,12 @@
 // for GPU memory the comparison with a twin that is copied through host memory. Nothing here
 // repeats a setting.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "kernels/core/stats/quantile.h"
 #include "kernels/mpi/bench.h"
+#include "kernels/mpi/ceiling.h"
 #include "kernels/mpi/path/gpu_path.h"
 
 namespace railgauge::mpi {
@@ -31,15 +33,53 @@ double received_in_a_sample(const Operation& operation, const Share& share) {
 void Bench::gather_traffic(std::size_t size_index) {
   RankTraffic mine = own_place();
   mine.sent = grown(traffic_before_, traffic_.read());
+  mine.wires = traffic_.used(counts_before_, traffic_.counts());
   mine.received_bytes =
       static_cast<double>(played_) * received_in_a_sample(operation_, share_of(size_index));
-  std::vector<RankTraffic> all(rank_ == 0 ? ranks_ : 0);
-  mpi_->gather(&mine, sizeof mine, all.data(), 0);
+  ranks_traffic_.resize(rank_ == 0 ? ranks_ : 0);
+  mpi_->gather(&mine, sizeof mine, ranks_traffic_.data(), 0);
   path_facts_.clear();
   if (rank_ != 0) return;
-  Transport found = transport_of(all, static_cast<double>(played_));
+  Transport found = transport_of(ranks_traffic_, static_cast<double>(played_));
+  transport_ = found.observed;
   path_facts_["transport_observed"] = std::move(found.observed);
   path_facts_["transport_evidence"] = std::move(found.evidence);
+}
+
+// The slowest rank's time where several count: each of them saw a part of the messages. The mean
+// over all samples where it is above the middle: a short sample may have taken the bytes of the one
+// before.
+double Bench::sample_ns(std::size_t size_index, const Sampled& sampled) const {
+  std::vector<double> times;
+  for (std::size_t i = 0; i < sampled.samples.size(); ++i) {
+    double ns = 0;
+    if (operation_.timed != Timed::kFirst)
+      for (const auto& own : by_rank_ns_) ns = std::max(ns, i < own.size() ? own[i] : 0);
+    else if (operation_.figure == Figure::kLatency)
+      ns = sampled.samples[i];
+    else
+      ns = value(1, size_index) / sampled.samples[i];
+    times.push_back(ns);
+  }
+  const double mean = std::accumulate(times.begin(), times.end(), 0.0) /
+                      static_cast<double>(std::max<std::size_t>(1, times.size()));
+  return std::max(mean, upper_median(times));
+}
+
+// Ranks leave the barrier before a collective apart, so that none of them times the whole of it: a
+// share a little above 1 is no fault there.
+Status Bench::add_ceiling(std::size_t size_index, const Sampled& sampled) {
+  constexpr double kTolerance = 1.01;  // as of the other families' line rates
+  const WireCeiling found = wire_ceiling(operation_, share_of(size_index), transport_,
+                                         ranks_traffic_, sample_ns(size_index, sampled));
+  if (!found.ceiling) {
+    path_facts_["ceiling"] = "none: " + found.none;
+    return {};
+  }
+  gpu::add_ceiling_facts(*found.ceiling, found.passed, path_facts_);
+  const bool is_whole = operation_.timed == Timed::kFirst;
+  if (!is_whole || found.passed <= kTolerance * found.ceiling->bytes_per_second) return {};
+  return gpu::check_ceiling(std::string(operation_.name), found.ceiling, found.passed);
 }
 
 // Also measures the copy, where staging begins: the buffers hold nothing that is needed then.

@@ -42,18 +42,6 @@ struct Chosen {
 Result<Chosen> choose(const Wanted& wanted, std::span<const InterfaceAddress> addresses,
                       const std::string& sysfs);
 
-// The kernel's facts of a netdev. An unreadable one is 0 or "unknown".
-struct NetdevFacts {
-  std::uint32_t mtu_bytes = 0;
-  double rate_bits_per_second = 0;
-  // "none" without a device behind the netdev.
-  std::string driver;
-  // True when hardware limits the rate; a virtual device merely reports one.
-  bool is_rate_physical = false;
-};
-// Reads /sys/class/net/NETDEV under `sysfs`. Never fails.
-NetdevFacts netdev_facts(const std::string& netdev, const std::string& sysfs);
-
 // The folder of netdevs and RDMA devices; tests set another.
 const std::string& sysfs_folder();
 void set_sysfs_folder(std::string folder);

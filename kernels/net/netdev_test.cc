@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "kernels/net/device/netdev_facts.h"
+
 namespace railgauge::net {
 namespace {
 

@@ -15,6 +15,7 @@
 #include "kernels/core/group/group.h"
 #include "kernels/core/info_builder.h"
 #include "kernels/core/kernel.h"
+#include "kernels/net/device/netdev_facts.h"
 #include "kernels/net/netdev.h"
 #include "kernels/net/peer.pb.h"
 #include "kernels/net/pipe.h"

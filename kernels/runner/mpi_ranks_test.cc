@@ -252,12 +252,14 @@ TEST(Ranks, SayWhatCarriedTheirMessagesByCounters) {
   const auto facts = report_of(memory).points(0).facts();
   EXPECT_EQ(facts.at("transport_observed"), has_rdma ? "unknown" : "memory")
       << facts.at("transport_evidence");
+  EXPECT_TRUE(facts.at("ceiling").starts_with("none: ")) << facts.at("ceiling");
   // Debian's MPICH may hang at its end over TCP alone; its shared memory has been looked at.
   if (kMpi == "mpich") return;
   const Ended loopback = launch("mpi.lat", 2, by_loopback);
   ASSERT_EQ(loopback.exit_code, kExitPassed) << loopback.err << loopback.out;
   const auto told = report_of(loopback).points(0).facts();
   EXPECT_EQ(told.at("transport_observed"), "loopback") << told.at("transport_evidence");
+  EXPECT_EQ(told.at("ceiling"), "none: all ranks are on one machine");
 }
 
 // A node's other ranks are reached through shared memory; with that switched off, as between nodes.

@@ -74,6 +74,67 @@ TEST(TrafficReader, TakesTheBusiestInterfaceWhereNoneHasADevice) {
   EXPECT_EQ(TrafficReader("/absent").read().netdev.bytes, 0);
 }
 
+TEST(TrafficReader, NamesThePortsThatSentAndTheRatesOfThose) {
+  const Sysfs sysfs;
+  const auto port = [&](const std::string& device, const std::string& packets,
+                        const std::string& rate) {
+    const std::string folder = "class/infiniband/" + device;
+    sysfs.write(folder + "/ports/1/counters/port_xmit_data", "1");
+    sysfs.write(folder + "/ports/1/counters/port_xmit_packets", packets);
+    sysfs.write(folder + "/ports/1/rate", rate);
+    sysfs.write(folder + "/device/vendor", "0x15b3");
+  };
+  port("mlx5_0", "0", "200 Gb/sec (4X HDR)");
+  port("mlx5_1", "0", "200 Gb/sec (4X HDR)");
+  port("mlx5_2", "0", "200 Gb/sec (4X HDR)");
+  port("mlx5_bond_0", "0", "100 Gb/sec (4X EDR)");
+  sysfs.write("class/infiniband/mlx5_bond_0/device/net/eth2/master/bonding/mode", "802.3ad 4");
+  sysfs.netdev("eth0", 0, 0);
+  sysfs.write("class/net/eth0/speed", "25000");
+  sysfs.netdev("lo", 0, 0, false);
+  const TrafficReader reader(sysfs.root());
+  const auto before = reader.counts();
+  port("mlx5_0", "5000", "200 Gb/sec (4X HDR)");
+  port("mlx5_1", "5000", "200 Gb/sec (4X HDR)");
+  port("mlx5_2", "3", "200 Gb/sec (4X HDR)");  // of another's traffic
+  sysfs.netdev("eth0", 7000, 70);
+  sysfs.netdev("lo", 7000, 70, false);
+  const Wires used = reader.used(before, reader.counts());
+  EXPECT_EQ(used.rdma.ports, 2);
+  EXPECT_EQ(used.rdma.without_rate, 0);
+  EXPECT_DOUBLE_EQ(used.rdma.bytes_per_second, 2 * 25e9);
+  EXPECT_EQ(used.netdev.ports, 1);
+  EXPECT_DOUBLE_EQ(used.netdev.bytes_per_second, 25e9 / 8);
+  port("mlx5_bond_0", "9000", "100 Gb/sec (4X EDR)");
+  EXPECT_EQ(reader.used(before, reader.counts()).rdma.without_rate, 1);
+}
+
+TEST(TrafficReader, SoftRdmaHasTheRateOfTheInterfaceBeneath) {
+  const Sysfs sysfs;
+  const auto sent = [&](const std::string& packets) {
+    sysfs.write("class/infiniband/rxe0/ports/1/hw_counters/sent_pkts", packets);
+    sysfs.netdev("eth1", 1, std::stoi(packets));
+  };
+  sysfs.write("class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", "eth1");
+  sysfs.write("class/infiniband/rxe0/ports/1/rate", "2.5 Gb/sec (1X SDR)");
+  sysfs.write("class/net/eth1/speed", "10000");
+  sent("0");
+  const TrafficReader reader(sysfs.root());
+  const auto before = reader.counts();
+  sent("100");
+  const Wires used = reader.used(before, reader.counts());
+  EXPECT_EQ(used.rdma.ports, 1);
+  EXPECT_DOUBLE_EQ(used.rdma.bytes_per_second, 10e9 / 8);
+  // A virtual interface alone, as a container has one, declares no rate that binds.
+  const Sysfs container;
+  container.netdev("eth0", 1, 1, false);
+  container.write("class/net/eth0/speed", "10000");
+  const TrafficReader own(container.root());
+  const auto none = own.counts();
+  container.netdev("eth0", 100, 100, false);
+  EXPECT_EQ(own.used(none, own.counts()).netdev.without_rate, 1);
+}
+
 TEST(TrafficGrowth, IsNoneWhereACounterShrank) {
   const Traffic before{.rdma = {100, 10}, .soft_rdma_packets = 8, .loopback = {5, 5}};
   const Traffic after{

@@ -11,6 +11,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "kernels/net/device/netdev_facts.h"
+
 namespace railgauge::mpi {
 namespace {
 
@@ -22,6 +24,8 @@ constexpr double kPortWordBytes = 4;
 // between hosts than the ranks receive: in an all-gather of two hosts half of it.
 constexpr double kLeastByteShare = 0.4;
 constexpr double kLeastPacketShare = 0.5;
+// Share of its kind's packets from which a port is in use.
+constexpr double kLeastPortShare = 0.001;
 
 // 0 where the file is absent or holds no number.
 double count_in(const std::string& file) {
@@ -51,6 +55,20 @@ std::string first_word(const fs::path& file) {
   return word;
 }
 
+// The rate of an RDMA port, whose file begins with gigabits: "200 Gb/sec (4X HDR)". Software has a
+// rate too, but no device; the port of a bond's member shows the rate of that member alone.
+double port_rate(const fs::path& device, const fs::path& port) {
+  if (!is_there(device / "device")) return 0;
+  for (const fs::path& netdev : entries(device / "device/net"))
+    if (is_there(netdev / "master/bonding")) return 0;
+  return count_in(port / "rate") * 1e9 / 8;
+}
+
+double netdev_rate(const std::string& sysfs, const std::string& netdev) {
+  const net::NetdevFacts facts = net::netdev_facts(netdev, sysfs);
+  return facts.is_rate_physical ? facts.rate_bits_per_second / 8 : 0;
+}
+
 double growth(double before, double after) { return std::max(0.0, after - before); }
 Sent growth(const Sent& before, const Sent& after) {
   return {growth(before.bytes, after.bytes), growth(before.packets, after.packets)};
@@ -60,6 +78,11 @@ Sent plus(const Sent& one, const Sent& other) {
 }
 
 }  // namespace
+
+Wire plus(const Wire& one, const Wire& other) {
+  return {one.ports + other.ports, one.without_rate + other.without_rate,
+          one.bytes_per_second + other.bytes_per_second};
+}
 
 Traffic grown(const Traffic& before, const Traffic& after) {
   return {.rdma = growth(before.rdma, after.rdma),
@@ -82,17 +105,21 @@ TrafficReader::TrafficReader(const std::string& sysfs) {
         soft_rdma_.push_back({.packets = own / "sent_pkts"});
         beneath.insert(first_word(port / "gid_attrs/ndevs/0"));
       } else if (is_there(own / "tx_bytes") && !is_there(standard)) {
-        rdma_.push_back({.bytes = own / "tx_bytes", .packets = own / "tx_pkts"});
+        rdma_.push_back({.bytes = own / "tx_bytes",
+                         .packets = own / "tx_pkts",
+                         .bytes_per_second = port_rate(device, port)});
       } else {
         rdma_.push_back({.bytes = standard,
                          .packets = port / "counters/port_xmit_packets",
-                         .unit = kPortWordBytes});
+                         .unit = kPortWordBytes,
+                         .bytes_per_second = port_rate(device, port)});
       }
     }
   for (const fs::path& netdev : entries(fs::path(sysfs) / "class/net")) {
-    const Source source{.bytes = netdev / "statistics/tx_bytes",
-                        .packets = netdev / "statistics/tx_packets"};
     const std::string name = netdev.filename();
+    const Source source{.bytes = netdev / "statistics/tx_bytes",
+                        .packets = netdev / "statistics/tx_packets",
+                        .bytes_per_second = netdev_rate(sysfs, name)};
     if (name == "lo")
       loopback_.push_back(source);
     else if (beneath.contains(name))
@@ -122,6 +149,47 @@ Traffic TrafficReader::read() const {
   for (const Source& source : virtual_netdevs_)
     if (const Sent one = sum({&source, 1}); one.bytes > now.netdev.bytes) now.netdev = one;
   return now;
+}
+
+TrafficReader::Counts TrafficReader::counts() const {
+  Counts all;
+  for (const auto* sources : {&rdma_, &soft_rdma_, &netdevs_, &under_soft_rdma_, &virtual_netdevs_})
+    for (const Source& source : *sources) all.push_back(count_in(source.packets));
+  return all;
+}
+
+Wire TrafficReader::in_use(std::span<const Source> sources, std::span<const double> packets) {
+  double all = 0;
+  for (const double count : packets) all += count;
+  Wire found;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (packets[i] <= 0 || packets[i] < kLeastPortShare * all) continue;
+    ++found.ports;
+    if (sources[i].bytes_per_second <= 0) ++found.without_rate;
+    found.bytes_per_second += sources[i].bytes_per_second;
+  }
+  return found;
+}
+
+// The interface beneath software RDMA carries TCP too, so it counts for both. A virtual interface
+// counts for those behind it where no other is there.
+Wires TrafficReader::used(const Counts& before, const Counts& after) const {
+  Counts sent;
+  for (std::size_t i = 0; i < after.size(); ++i) sent.push_back(growth(before[i], after[i]));
+  std::span<const double> rest(sent);
+  const auto next = [&rest](const std::vector<Source>& sources) {
+    const auto own = rest.first(sources.size());
+    rest = rest.subspan(sources.size());
+    return in_use(sources, own);
+  };
+  const Wire rdma = next(rdma_);
+  const Wire soft = next(soft_rdma_);
+  const Wire netdev = next(netdevs_);
+  const Wire beneath = next(under_soft_rdma_);
+  const Wire instead = next(virtual_netdevs_);
+  const bool has_devices = !netdevs_.empty() || !under_soft_rdma_.empty();
+  return {.rdma = soft.ports > 0 ? plus(rdma, beneath) : rdma,
+          .netdev = has_devices ? plus(netdev, beneath) : instead};
 }
 
 // The boot's id is the machine's; with the inode of the network namespace it is that of the view.

@@ -32,6 +32,24 @@ struct Traffic {
   double rdma_ports = 0;
 };
 
+// A node's ports of one kind that sent in a stretch of time, and what they can send. A plain
+// struct.
+struct Wire {
+  double ports = 0;
+  // Those of them whose rate is unknown, or a name alone: a software port's, a paravirtual NIC's, a
+  // bond member's.
+  double without_rate = 0;
+  // One direction of the others together.
+  double bytes_per_second = 0;
+};
+Wire plus(const Wire& one, const Wire& other);
+// A node's ports, by what carries messages over them. A plain struct.
+struct Wires {
+  // RDMA ports; the interfaces beneath those that are software.
+  Wire rdma{};
+  Wire netdev{};
+};
+
 // Returns the growth from one reading to the next; a counter that shrank has not grown. Pure.
 Traffic grown(const Traffic& before, const Traffic& after);
 
@@ -43,14 +61,24 @@ class TrafficReader {
   // Returns the present values, a file read for each counter.
   [[nodiscard]] Traffic read() const;
 
+  // Packets sent by each port and interface but loopback, in an order of the reader's own.
+  using Counts = std::vector<double>;
+  [[nodiscard]] Counts counts() const;
+  // Returns the ports that sent between two counts of this reader: each with a thousandth of its
+  // kind's packets, since other traffic is everywhere.
+  [[nodiscard]] Wires used(const Counts& before, const Counts& after) const;
+
  private:
   // One device's two files; `unit` is the bytes that a count of the first means.
   struct Source {
     std::string bytes{};
     std::string packets{};
     double unit = 1;
+    // One direction; 0: no rate that is a bound.
+    double bytes_per_second = 0;
   };
   static Sent sum(std::span<const Source> sources);
+  static Wire in_use(std::span<const Source> sources, std::span<const double> packets);
 
   std::vector<Source> rdma_;
   std::vector<Source> soft_rdma_;
@@ -68,6 +96,7 @@ struct RankTraffic {
   // Equal for ranks of one running kernel, and for ranks that see the same interfaces.
   std::uint64_t machine = 0;
   std::uint64_t network = 0;
+  Wires wires{};
   // Payload that this rank received in the time, in bytes.
   double received_bytes = 0;
 };
