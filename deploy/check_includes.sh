@@ -54,11 +54,11 @@ kernels/runner: =core kernels/core/report kernels kernels/launch kernels/peers k
 kernels/verbs/link: =gpu kernels/gpu/session kernels/verbs/memory kernels/verbs/transport
 kernels/verbs/memory: =gpu kernels/gpu/session kernels/verbs/transport
 kernels/verbs/proof: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/transport
-kernels/verbs/rails: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/proof kernels/verbs/stream kernels/verbs/transport
-kernels/verbs/staged: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/proof kernels/verbs/stream kernels/verbs/transport
-kernels/verbs/stream: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/proof kernels/verbs/transport
-kernels/verbs/transport: =core kernels/dl kernels/memory
-kernels/verbs: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/proof kernels/verbs/rails kernels/verbs/staged kernels/verbs/stream kernels/verbs/transport
+kernels/verbs/rails: =gpu kernels/gpu/session kernels/host_cost kernels/verbs/link kernels/verbs/memory kernels/verbs/proof kernels/verbs/stream kernels/verbs/transport
+kernels/verbs/staged: =gpu kernels/gpu/session kernels/host_cost kernels/verbs/link kernels/verbs/memory kernels/verbs/proof kernels/verbs/stream kernels/verbs/transport
+kernels/verbs/stream: =gpu kernels/gpu/session kernels/host_cost kernels/verbs/link kernels/verbs/memory kernels/verbs/proof kernels/verbs/transport
+kernels/verbs/transport: =core kernels/dl kernels/memory kernels/host_cost
+kernels/verbs: =gpu kernels/gpu/session kernels/host_cost kernels/verbs/link kernels/verbs/memory kernels/verbs/proof kernels/verbs/rails kernels/verbs/staged kernels/verbs/stream kernels/verbs/transport
 kernels: =core kernels/gpu kernels/mpi/binding kernels/verbs/memory kernels/verbs/transport
 agent/os: =core
 agent/node_facts:

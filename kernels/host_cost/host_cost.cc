@@ -2,6 +2,7 @@
 #include "kernels/host_cost/host_cost.h"
 
 #include <chrono>
+#include <fstream>
 #include <thread>
 
 #include <fmt/format.h>
@@ -14,19 +15,32 @@ namespace {
 // Long against the 10 ms in which the Linux kernel counts; ten slots in the 2 s of a rate.
 constexpr double kSlotNs = 200e6;
 
+// A container shares its host's, as it shares the CPU times.
+std::string own_boot() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id;
+}
+
 }  // namespace
 
 void add_host_cost(InfoBuilder& builder) {
-  builder.boolean("host_cpu",
+  builder.boolean(kHostCostParameter,
                   "also measure the CPU time of the whole host for each byte, at both ends: "
                   "threads, softirqs and interrupts; needs hosts that are otherwise idle, and says "
                   "most with poll=events where that is a parameter",
                   false);
 }
 
+bool wants_host_cost(const Params& params) {
+  const auto found = params.effective().find(kHostCostParameter);
+  return found != params.effective().end() && params.boolean(kHostCostParameter);
+}
+
 void HostCostMeter::look_before() {
   if (!wanted_) return;
   words_ = {};
+  words_.set_boot(own_boot());
   words_.set_slot_ns(kSlotNs);
   const auto before = read_host_cpu();
   const double begin_ns = monotonic_now_ns();
@@ -86,6 +100,26 @@ std::optional<Point> host_cost_point(const HostCostWords& words, double bytes_pe
   facts["interrupt_cpus"] = fmt::format("{:.3f}", words.irq());
   facts["slot_ms"] = fmt::format("{:.0f}", words.slot_ns() / 1e6);
   return point;
+}
+
+void report_host_costs(Reporter& reporter, const std::string& who,
+                       std::span<const HostCostWords> by_rank, const CostlyTransfer& transfer) {
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+    const std::string end = rank == 0 ? "initiator" : "target";
+    std::string refusal;
+    auto point = host_cost_point(by_rank[rank], transfer.bytes_per_second, end,
+                                 transfer.message_bytes, refusal);
+    if (!point) {
+      reporter.note("warning",
+                    fmt::format("{}: no {} of the {}: {}", who, kHostCostMetric, end, refusal));
+      continue;
+    }
+    if (transfer.is_synthetic) point->set_synthetic(true);
+    const bool is_one_host = by_rank.size() > 1 && by_rank.front().boot() == by_rank.back().boot();
+    (*point->mutable_facts())["hosts"] =
+        is_one_host ? "one, whose CPUs do the work of both ends" : "one of each end";
+    reporter.point(std::move(*point));
+  }
 }
 
 }  // namespace railgauge

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -43,6 +44,47 @@ TEST(HostCost, HasNoFigureWithoutAnIdleHostOrASlot) {
   EXPECT_FALSE(host_cost_point(words_of({}, 0), 1e9, "initiator", 8, refusal));
   EXPECT_FALSE(host_cost_point(words_of({1}, 0), 0, "initiator", 8, refusal));
   EXPECT_EQ(refusal, "nothing moved");
+}
+
+class ReporterOfAll final : public Reporter {
+ public:
+  void point(Point point) override { points.push_back(std::move(point)); }
+  void note(std::string_view /*severity*/, std::string text) override {
+    notes.push_back(std::move(text));
+  }
+  void fact(std::string_view /*name*/, std::string /*value*/) override {}
+  std::vector<Point> points;
+  std::vector<std::string> notes;
+};
+
+TEST(HostCost, IsReportedForEachEndThatHasAFigure) {
+  std::array ends{words_of(std::vector<double>(10, 1.5), 0), words_of({}, 0)};
+  ends[0].set_boot("one");
+  ends[1].set_boot("other");
+  ends[1].set_reason("0.90 CPUs are busy without it");
+  ReporterOfAll kept;
+  report_host_costs(kept, "mlx5_0:1", ends, {.bytes_per_second = 1.5e9, .message_bytes = 8});
+  ASSERT_EQ(kept.points.size(), 1U);
+  EXPECT_EQ(kept.points[0].meaning(), "initiator");
+  EXPECT_EQ(kept.points[0].facts().at("hosts"), "one of each end");
+  EXPECT_FALSE(kept.points[0].synthetic());
+  ASSERT_EQ(kept.notes.size(), 1U);
+  EXPECT_EQ(kept.notes[0],
+            "mlx5_0:1: no host_cpu_ns_per_byte of the target: 0.90 CPUs are busy without it");
+}
+
+TEST(HostCost, OfBothEndsInOneHostSaysSo) {
+  std::array ends{words_of(std::vector<double>(10, 1.5), 0),
+                  words_of(std::vector<double>(10, 1.5), 0)};
+  for (HostCostWords& end : ends) end.set_boot("one");
+  ReporterOfAll kept;
+  report_host_costs(kept, "lo", ends,
+                    {.bytes_per_second = 1.5e9, .message_bytes = 8, .is_synthetic = true});
+  ASSERT_EQ(kept.points.size(), 2U);
+  for (const Point& point : kept.points) {
+    EXPECT_EQ(point.facts().at("hosts"), "one, whose CPUs do the work of both ends");
+    EXPECT_TRUE(point.synthetic());
+  }
 }
 
 // On this machine, idle or not: a meter says figures or a reason.

@@ -262,7 +262,7 @@ class TcpBandwidth final : public Kernel {
     options_.batch = kWindowsInBatch;
     verify_ = context.params.boolean("verify");
     proof_time_ns_ = context.params.duration_ns("proof_time");
-    host_cost_.emplace(context.params.boolean("host_cpu"));
+    host_cost_.emplace(wants_host_cost(context.params));
     link_ = RG_TRY(TcpLink::open(
         context, {.streams = static_cast<std::uint32_t>(context.params.integer("streams"))}));
     return {};
@@ -508,25 +508,12 @@ class TcpBandwidth final : public Kernel {
     RG_TRY_OK(check_line_rate(rate, std::min(point.mean(), point.median()) / (both_ ? 2 : 1)));
     const double per_second = point.rate();
     context.reporter.point(std::move(point));
-    report_host_cost(context, per_second, sizes_[size_index], closed);
+    if (!host_cost_->is_wanted()) return {};
+    std::vector<HostCostWords> costs;
+    for (const NetStatus& end : closed) costs.push_back(end.host_cost());
+    report_host_costs(context.reporter, link_->words(), costs,
+                      {.bytes_per_second = per_second, .message_bytes = sizes_[size_index]});
     return {};
-  }
-
-  // A point for each end, or a note that says why there is none.
-  void report_host_cost(Context& context, double bytes_per_second, std::uint64_t message_bytes,
-                        const std::vector<NetStatus>& closed) const {
-    if (!host_cost_->is_wanted()) return;
-    for (std::size_t rank = 0; rank < closed.size(); ++rank) {
-      const std::string end = rank == 0 ? "initiator" : "target";
-      std::string refusal;
-      auto point =
-          host_cost_point(closed[rank].host_cost(), bytes_per_second, end, message_bytes, refusal);
-      if (point)
-        context.reporter.point(std::move(*point));
-      else
-        context.reporter.note("warning", fmt::format("{}: no {} of the {}: {}", link_->words(),
-                                                     kHostCostMetric, end, refusal));
-    }
   }
 
   std::vector<std::uint64_t> sizes_;

@@ -103,7 +103,10 @@ class Bandwidth final : public LinkKernel {
                           .book = book_,
                           .clock = clock,
                           .both = form_.both};
-    if (!streams()) return link_->operation().takes_receive ? sink_stream(part, mine) : Status{};
+    if (!streams()) {
+      host_cost_.start();  // with the warm-up, whose end this rank does not see
+      return link_->operation().takes_receive ? sink_stream(part, mine) : Status{};
+    }
     const std::vector<Request> made = stream_requests(*link_, sizes_[size_index]);
     Stream stream(link_->sends(), clock, made, plan_of(size_index), stream_aim(*link_, layout));
     RG_TRY_OK(form_.duration_ns > 0 ? count_slots(context, stream, outcome, mine)
@@ -162,8 +165,9 @@ class Bandwidth final : public LinkKernel {
                       (clock.to_ns(window.ticks) / 1e9));
       return {};
     };
-    const auto renew = [&stream]() -> Status {
+    const auto renew = [&]() -> Status {
       stream.renew();
+      host_cost_.start();
       return {};
     };
     book_.begin_work();
@@ -186,6 +190,7 @@ class Bandwidth final : public LinkKernel {
     ReceiveQueue* const receives =
         form_.both && link_->operation().takes_receive ? &link_->receives() : nullptr;
     const std::uint64_t completed_before = stream.completed();
+    host_cost_.start();
     book_.begin_work();
     if (!count_in(slots, stream, receives, clock)) return failure();
     book_.end_work(static_cast<double>(stream.completed() - completed_before));
@@ -257,12 +262,15 @@ class Bandwidth final : public LinkKernel {
                     fmt::format("{}: none of {} messages arrived at {}", link_->device().endpoint(),
                                 sent, link_->peer().endpoint()));
     }
+    double bytes_per_second = 0;
     for (Point& point : RG_TRY(make_points(context, std::move(*outcome.measured), form))) {
+      if (point.metric() == kBandwidthMetric) bytes_per_second = point.rate();
       point.set_verified(context.params.boolean("verify"));
       if (link_->memory().is_synthetic()) point.set_synthetic(true);
       add_proof(point);
       context.reporter.point(std::move(point));
     }
+    report_host_cost(context, closed, form.message_bytes, bytes_per_second);
     return {};
   }
 

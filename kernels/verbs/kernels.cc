@@ -14,12 +14,16 @@
 #include "kernels/verbs/kernels.h"
 
 #include <array>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "kernels/host_cost/host_cost.h"
 #include "kernels/verbs/link/parameters.h"
 #include "kernels/verbs/rails/rails.h"
 #include "kernels/verbs/staged/by_memory.h"
+#include "kernels/verbs/stream/bandwidth_points.h"
 
 namespace railgauge::verbs {
 namespace {
@@ -73,7 +77,9 @@ void add_manner(InfoBuilder& builder) {
 
 // Adds the parameters of streams, and of receives when messages use some.
 void add_bandwidth(InfoBuilder& builder, const Operation& does) {
-  builder.metrics({"bandwidth_bytes_per_second", "message_rate_per_second"});
+  std::vector<std::string> metrics{kBandwidthMetric, "message_rate_per_second"};
+  if (!does.is_atomic()) metrics.emplace_back(kHostCostMetric);
+  builder.metrics(metrics);
   if (does.is_atomic())
     add_atomic_operation(builder);
   else
@@ -115,7 +121,8 @@ void add_bandwidth(InfoBuilder& builder, const Operation& does) {
                 "register the memory for PCIe relaxed ordering. auto: where libibverbs can, as "
                 "NCCL, UCX and perftest do, but not beside a staged twin",
                 {"auto", "on", "off"})
-        .identity();
+        .identity()
+        .apply(add_host_cost);
   builder.sampling(plural_of(does), 30, 10'000).least_time("2s").proof_time();
   add_added_cost(builder,
                  "test control: signal_every at a time, each group completed before the next and "

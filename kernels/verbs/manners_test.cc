@@ -345,5 +345,37 @@ TEST_F(Manners, EachWayOfMeasuringSurvivesAFailureOfEachCallWithoutALeak) {
   }
 }
 
+// This machine may be busy: then a note of each end says so.
+TEST_F(Manners, TheHostsCpuIsAFigureOfEachEndInEachWayOfAStream) {
+  const std::pair<const char*, Parameters> ways[] = {
+      {"verbs.write_bw", {{"duration", "260ms"}}},
+      {"verbs.write_bw", {{"duration", "260ms"}, {"poll", "events"}}},
+      {"verbs.write_bw", {{"duration", "260ms"}, {"devices", "fake0:1,fake1:1"}}},
+      {"verbs.write_bw", {{"duration", "260ms"}, {"direction", "both"}}},
+      {"verbs.write_bw", {{"least_time", "260ms"}, {"time_cap", "300ms"}}},
+      {"verbs.read_bw", {{"duration", "260ms"}}},
+      {"verbs.send_bw", {{"duration", "260ms"}}}};
+  for (auto [kernel, way] : ways) {
+    way.emplace("host_cpu", "true");
+    way.emplace("proof_time", "0s");
+    const auto results = run(kernel, way);
+    const std::string what = fmt::format("{} {}", kernel, fmt::join(way, " "));
+    expect_passed(results, what);
+    std::size_t told = 0;
+    for (const Point& point : results[0].points) {
+      if (point.metric() != "host_cpu_ns_per_byte") continue;
+      ++told;
+      EXPECT_TRUE(point.synthetic());
+      EXPECT_GE(point.sample_count(), 1);
+    }
+    for (const std::string& note : results[0].notes)
+      if (note.find("no host_cpu_ns_per_byte") != std::string::npos) ++told;
+    EXPECT_EQ(told, 2U) << what;
+  }
+  const auto without = run("verbs.write_bw", {{"iterations", "10"}});
+  EXPECT_TRUE(without[0].notes.empty() ||
+              without[0].notes[0].find("host_cpu") == std::string::npos);
+}
+
 }  // namespace
 }  // namespace railgauge

@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/core/agreement.h"
+#include "kernels/host_cost/host_cost.h"
 #include "kernels/verbs/link/memory_choice.h"
 #include "kernels/verbs/link/message_sink.h"
 #include "kernels/verbs/link/parameters.h"
@@ -108,6 +109,7 @@ class Rails final : public Kernel {
     sizes_ = sizes_of(params, operation_of(options_.verb));
     options_.largest_bytes = *std::ranges::max_element(sizes_);
     add_stream_options(params, form_.plan, options_);
+    host_cost_ = HostCostMeter(wants_host_cost(params));
     rank_ = context.rank;
     return open(context);
   }
@@ -206,15 +208,19 @@ class Rails final : public Kernel {
 
   // One size on all links at once; the agreements cover all of them.
   Status measure_size(Context& context, Group& group, std::size_t size_index) {
+    host_cost_.look_before();
     RG_TRY_OK(agree<PeerStatus>(group, set_up(size_index), seconds_left(context)));
+    host_cost_.start();
     Status here = run_all(context, size_index);
     PeerStatus told;
     for (const auto& rail : rails_) *told.add_links() = rail->told;
     const auto all = RG_TRY(agree_on(group, here, told, seconds_left(context)));
+    const HostCostWords cost = host_cost_.stop();
     if (all[1 - rank_].links_size() != static_cast<int>(rails_.size()))
       return fail(Code::kInternal, fmt::format("rank {}: reports other links", 1 - rank_));
     if (context.params.boolean("verify")) here = verify(size_index, all);
     PeerStatus closing;
+    *closing.mutable_host_cost() = cost;
     for (const auto& rail : rails_) *closing.add_accounts() = rail->book.close();
     const auto closed = RG_TRY(agree_on(group, here, closing, seconds_left(context)));
     if (context.params.boolean("verify"))
@@ -362,6 +368,9 @@ class Rails final : public Kernel {
       }
       figures.push_back(std::move(figure));
     }
+    std::vector<HostCostWords> host_costs;
+    if (host_cost_.is_wanted())
+      for (const PeerStatus& end : closed) host_costs.push_back(end.host_cost());
     const SlotForm slots{
         .slot_seconds = tick_clock(context).to_ns(rails_.front()->slots.slot_ticks) / 1e9,
         .message_bytes = sizes_[size_index],
@@ -371,7 +380,8 @@ class Rails final : public Kernel {
                          .both = form_.both,
                          .precision = context.params.number("precision"),
                          .verified = context.params.boolean("verify"),
-                         .uncertainty_ns = uncertainty_ns_});
+                         .uncertainty_ns = uncertainty_ns_,
+                         .host_costs = std::move(host_costs)});
   }
 
   Verb verb_;
@@ -383,6 +393,7 @@ class Rails final : public Kernel {
   Link::Options options_;
   std::vector<std::uint64_t> sizes_;
   std::vector<std::unique_ptr<Rail>> rails_;
+  HostCostMeter host_cost_{false};  // of all links together
   // Half the shortest round trip of the clocks' comparison; 0 in one direction.
   double uncertainty_ns_ = 0;
   std::uint32_t rank_ = 0;

@@ -184,6 +184,7 @@ Status report_rails(const Context& context, std::span<const RailFigure> figures,
   add_proved(proved, form.slots.message_bytes, facts);
   for (std::uint32_t rank = 0; rank < 2; ++rank)
     add_sum_of_accounts(figures, rank, static_cast<double>(form.slots.message_bytes), facts);
+  CostlyTransfer sum;
   for (Point& point :
        RG_TRY(points_of(context, all, *figures.front().link, form,
                         {.waiver = "no port of the links has a rate that is a bound"}, facts))) {
@@ -191,10 +192,15 @@ Status report_rails(const Context& context, std::span<const RailFigure> figures,
       (*point.mutable_facts())["line_rate_check"] =
           fmt::format("held by the links of each of {} ports", held);
     if (is_synthetic) point.set_synthetic(true);
+    if (point.metric() == kBandwidthMetric)
+      sum = {.bytes_per_second = point.rate(),
+             .message_bytes = form.slots.message_bytes,
+             .is_synthetic = point.synthetic()};
     point.set_pair(rails_of(figures));
     points.push_back(std::move(point));
   }
   for (Point& point : points) context.reporter.point(std::move(point));
+  report_host_costs(context.reporter, rails_of(figures), form.host_costs, sum);
   return {};
 }
 

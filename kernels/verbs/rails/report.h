@@ -10,6 +10,7 @@
 
 #include "kernels/core/base/result.h"
 #include "kernels/core/kernel.h"
+#include "kernels/host_cost/host_cost.h"
 #include "kernels/verbs/link/link.h"
 #include "kernels/verbs/proof/link_proof.h"
 #include "kernels/verbs/stream/bandwidth_points.h"
@@ -37,6 +38,8 @@ struct RailsForm {
   bool verified = false;
   // Uncertainty of the common begin; only in direction both.
   double uncertainty_ns = 0;
+  // Each rank's, of all links together; empty where nobody wants them.
+  std::vector<HostCostWords> host_costs{};
 };
 // Reports bandwidth and message rate of each link, named by the rails of its pair (device names are
 // facts), and of all links together, with the fact `links`. kDataLoss when a link, or all links of

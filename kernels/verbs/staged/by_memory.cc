@@ -231,7 +231,12 @@ class StagedTransfer final : public LinkKernel {
                          return staging_->verify(size_index, other, told[other].posted());
                        },
                        .report = [&](const Told&, const Told& closed) -> Status {
-                         for (Point& point : points) report(context, size_index, closed, point);
+                         double bytes_per_second = 0;
+                         for (Point& point : points) {
+                           if (point.metric() == kBandwidthMetric) bytes_per_second = point.rate();
+                           report(context, size_index, closed, point);
+                         }
+                         report_host_cost(context, closed, sizes_[size_index], bytes_per_second);
                          return {};
                        }},
                       Proving{.size_index = size_index, .both = !is_bandwidth()});
@@ -288,6 +293,7 @@ class StagedTransfer final : public LinkKernel {
       if (!is_bandwidth() && staging_->received() > staging_->allowed())
         staging_->allow(staging_->received() - staging_->allowed());
     };
+    host_cost_.start();  // with the warm-up, whose end this rank does not see
     book_.begin_work();
     ControlWord word;
     for (;;) {
@@ -395,7 +401,9 @@ class StagedTransfer final : public LinkKernel {
         [&]() -> Status {
           windows_.clear();
           RG_TRY_OK(run_until([this] { return staging_->delivered() == staging_->allowed(); }));
-          return staging_->renew(size_index, rank_);
+          RG_TRY_OK(staging_->renew(size_index, rank_));
+          host_cost_.start();
+          return {};
         }));
     book_.end_work(static_cast<double>(staging_->delivered() - delivered_before));
     const auto kept = std::span(windows_).last(sampled.samples.size());

@@ -42,6 +42,23 @@ TEST_F(Memories, StagedBandwidthSamplesUntilItsStopRuleSaysSo) {
   EXPECT_GE(results[0].points[0].sample_count(), 2);
 }
 
+// This machine may be busy: then a note of each end says so.
+TEST_F(Memories, AStagedTransferHasTheHostsCpuOfEachEnd) {
+  const auto results = run("verbs.write_bw", {{"memory", "staged"},
+                                              {"iterations", "0"},
+                                              {"host_cpu", "true"},
+                                              {"least_time", "260ms"},
+                                              {"time_cap", "400ms"}});
+  expect_passed(results, "staged");
+  const auto is_cost = [](const Point& point) { return point.metric() == "host_cpu_ns_per_byte"; };
+  const auto is_reason = [](const std::string& note) {
+    return note.find("no host_cpu_ns_per_byte") != std::string::npos;
+  };
+  EXPECT_EQ(std::ranges::count_if(results[0].points, is_cost) +
+                std::ranges::count_if(results[0].notes, is_reason),
+            2);
+}
+
 TEST_F(Memories, OneSideAloneCanBeStaged) {
   for (const char* kernel : {"verbs.write_bw", "verbs.write_imm_bw", "verbs.write_lat"})
     for (const char* other : {"host", "cuda"})

@@ -123,7 +123,7 @@ Result<std::vector<Point>> make_points(const Context& context, Measured measured
       form.line_rate.waiver.empty() ? "held" : "waived: " + form.line_rate.waiver;
   std::vector<Point> points;
   points.push_back(make_one(context,
-                            {.metric = "bandwidth_bytes_per_second",
+                            {.metric = kBandwidthMetric,
                              .meaning = form.meaning,
                              .unit = "bytes_per_second",
                              .larger_is_better = true},

@@ -14,6 +14,8 @@
 
 namespace railgauge::verbs {
 
+inline constexpr const char* kBandwidthMetric = "bandwidth_bytes_per_second";
+
 // The results of one size, before the data is verified.
 struct Measured {
   Sampled sampled;  // bytes per second of each window or slot

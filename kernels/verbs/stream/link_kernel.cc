@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/agreement.h"
+#include "kernels/dl/verbs.h"
 #include "kernels/verbs/link/parameters.h"
 #include "kernels/verbs/stream/report.h"
 
@@ -15,6 +16,7 @@ Result<Link::Options> LinkKernel::read(const Context& context, Verb verb) {
   sizes_ = sizes_of(context.params, operation_of(options.verb));
   options_ = RG_TRY(sampler_options(context.params));
   stamps_.resize(options_.batch + 1);
+  host_cost_ = HostCostMeter(wants_host_cost(context.params));
   options.largest_bytes = *std::ranges::max_element(sizes_);
   options.area_bytes = options.largest_bytes;
   return options;
@@ -54,6 +56,7 @@ Status LinkKernel::measure(Context& context, Group& group) {
 // Verification reads both ranks' numbers: the target compares as much as the initiator posted.
 Status LinkKernel::take_steps(Context& context, Group& group, const Status& ready,
                               const Steps& steps, const std::optional<Proving>& proving) {
+  host_cost_.look_before();
   book_.open();  // before the other side may begin
   RG_TRY_OK(agree<PeerStatus>(group, ready, seconds_left(context)));
   PeerStatus mine;
@@ -61,12 +64,24 @@ Status LinkKernel::take_steps(Context& context, Group& group, const Status& read
   if (!here && control_) control_->abort();
   const Told told = RG_TRY(agree_on(group, here, std::move(mine), seconds_left(context)));
   PeerStatus closing;
+  *closing.mutable_host_cost() = host_cost_.stop();
   *closing.add_accounts() = book_.close();
   const Status compared = context.params.boolean("verify") ? steps.verify(told) : Status{};
   const Told closed = RG_TRY(agree_on(group, compared, std::move(closing), seconds_left(context)));
   if (proving && context.params.boolean("verify"))
     RG_TRY_OK(agree<PeerStatus>(group, prove(context, *proving), seconds_left(context)));
   return rank_ == 0 ? steps.report(told, closed) : Status{};
+}
+
+void LinkKernel::report_host_cost(const Context& context, const Told& closed,
+                                  std::uint64_t message_bytes, double bytes_per_second) const {
+  if (!host_cost_.is_wanted()) return;
+  std::vector<HostCostWords> costs;
+  for (const PeerStatus& end : closed) costs.push_back(end.host_cost());
+  report_host_costs(context.reporter, link_->device().endpoint(), costs,
+                    {.bytes_per_second = bytes_per_second,
+                     .message_bytes = message_bytes,
+                     .is_synthetic = loaded_verbs().synthetic || link_->memory().is_synthetic()});
 }
 
 Status LinkKernel::prove(Context& context, const Proving& proving) {

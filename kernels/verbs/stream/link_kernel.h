@@ -9,6 +9,7 @@
 
 #include "kernels/core/kernel.h"
 #include "kernels/core/sampler.h"
+#include "kernels/host_cost/host_cost.h"
 #include "kernels/verbs/link/control_channel.h"
 #include "kernels/verbs/link/link.h"
 #include "kernels/verbs/memory/slots.h"
@@ -76,6 +77,11 @@ class LinkKernel : public Kernel {
   // The way of a kernel's messages; set proved_ by what it returns.
   virtual Result<Proved> prove_by(Context& context, const LinkProof& proof);
 
+  // Reports the hosts' cost of a size, if it is wanted, after its points. `closed` as in Steps. The
+  // kernel starts the meter at each end.
+  void report_host_cost(const Context& context, const Told& closed, std::uint64_t message_bytes,
+                        double bytes_per_second) const;
+
   // Adds the size's proof, if there was one, to a point.
   void add_proof(Point& point) const;
 
@@ -93,6 +99,8 @@ class LinkKernel : public Kernel {
   std::unique_ptr<Link> link_;
   std::optional<ControlChannel> control_;  // after the link, whose domain it is registered in
   AccountBook book_;
+  // Stopped by take_steps().
+  HostCostMeter host_cost_{false};
   std::uint32_t rank_ = 0;
   // The last size's.
   Proved proved_;
