@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Packs railgauge-VERSION-linux-ARCH.tar.gz: programs, suites, and the shared libraries that they need. It runs on
-# any Linux of that processor with glibc 2.36 or later and a libstdc++ of GCC 12 or later; nothing is installed.
+# Packs railgauge-VERSION-linux-ARCH.tar.gz: programs, suites, and the shared libraries that they need; beside it its
+# bill of materials (.spdx.json) and SHA256SUMS. The same build gives the same bytes. It runs on
+# any Linux of that processor with glibc 2.35 or later and a libstdc++ of GCC 12 or later; nothing is installed.
 #   deploy/bundle.sh [--out FOLDER] [--build DIR] [--with-tests]
 # --build DIR   packs the existing build in DIR (default: builds preset release in build/release)
 # --with-tests  also the tests that need a GPU, and run_gpu_tests.sh
@@ -8,7 +9,8 @@
 # The host supplies glibc; the libraries that the programs load at run time (libibverbs and its providers, librdmacm,
 # libcuda, NVML, NCCL, Vulkan, MPI), which are part of the measured system; and libstdc++ and libgcc_s, because a
 # library loaded later may need newer ones than ours, and a process has only one of each. Every distribution with
-# glibc 2.36 has those of GCC 12.
+# glibc 2.35 has those of GCC 12. libcrypt is the host's too: Debian 12's needs glibc 2.36, and every Debian and Ubuntu has one
+# (libxcrypt-compat elsewhere). Why older systems cannot run it: deploy/bundle_symbols.sh --beyond 2.34.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=. build="" with_tests=0
@@ -26,11 +28,11 @@ programs=(railgauge railgauge-agent railgauge-controller railgauge-fleet railgau
 mpi_programs=(railgauge-runner-openmpi railgauge-runner-mpich)
 readonly kMaxMegabytes=40
 # Libraries of the host, by the beginning of the name.
-readonly kHosts='^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libutil|libnsl|libanl|libstdc\+\+|libgcc_s|libibverbs|librdmacm|libmlx[45]|libefa|libnl-3|libnl-route-3|libcuda|libnvidia-[a-z]+|libnccl|libvulkan|libgdrapi|libmpi[a-z_]*)(\.|-)'
+readonly kHosts='^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libutil|libnsl|libanl|libcrypt|libstdc\+\+|libgcc_s|libibverbs|librdmacm|libmlx[45]|libefa|libnl-3|libnl-route-3|libcuda|libnvidia-[a-z]+|libnccl|libvulkan|libgdrapi|libmpi[a-z_]*)(\.|-)'
 
 fail() { echo "bundle.sh: $*" >&2; exit 4; }
-for tool in readelf strip ldconfig tar gzip; do
-  PATH=$PATH:/sbin:/usr/sbin command -v $tool >/dev/null || fail "$tool is missing; Debian's packages binutils and libc-bin have it"
+for tool in readelf strip ldconfig tar gzip python3 sha256sum; do
+  PATH=$PATH:/sbin:/usr/sbin command -v $tool >/dev/null || fail "$tool is missing; Debian's packages binutils, libc-bin, python3 and coreutils have it"
 done
 PATH=$PATH:/sbin:/usr/sbin
 
@@ -117,19 +119,29 @@ cp -r suites "$root/share/railgauge/"
 
 strip --strip-all "$root"/bin/*
 strip --strip-unneeded "$root"/lib/*
+chmod -R u=rwX,go=rX "$root"  # whatever the umask
 chmod 755 "$root"/bin/* "$root"/lib/*
 
 # The bundle needs nothing else from the host.
 deploy/bundle_symbols.sh "$root"/bin/* "$root"/lib/*
-glibc=$(readelf -V "$root"/bin/* "$root"/lib/* | grep -o 'GLIBC_2\.[0-9]*' | sort -uV | tail -n 1)
+glibc=$(deploy/bundle_symbols.sh --lowest "$root"/bin/* "$root"/lib/*)
 for program in "${programs[@]}"; do
   readelf -d "$root/bin/$program" | grep -q 'RPATH.*\[$ORIGIN/../lib' || fail "$program does not look into ../lib"
   readelf -n "$root/bin/$program" | grep -q 'Build ID' || fail "$program has no build id"
 done
 
+time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
+commit=$("$build/bin/railgauge" --version | sed -n 's/.*commit \([^,)]*\).*/\1/p')
+libraries=()
+for lib in "${!packed[@]}"; do libraries+=(--library "$lib=${packed[$lib]}"); done
+deploy/sbom.py "$root" --name railgauge --version "$version" --commit "${commit:-unknown}" --time "$time" "${libraries[@]}" >"$root/share/doc/sbom.spdx.json"
+chmod 644 "$root/share/doc/sbom.spdx.json"
+
 mkdir -p "$out"
-tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}" \
+tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$time" \
   -C "$work" -cf - "$name" | gzip -9n >"$out/$name.tar.gz"
 bytes=$(stat -c %s "$out/$name.tar.gz")
 [ "$bytes" -lt $((kMaxMegabytes * 1000000)) ] || fail "$name.tar.gz has $bytes bytes; at most $kMaxMegabytes MB are allowed"
+cp "$root/share/doc/sbom.spdx.json" "$out/$name.spdx.json"
+(cd "$out" && sha256sum "$name.spdx.json" "$name.tar.gz" >SHA256SUMS)
 echo "$out/$name.tar.gz: $((bytes / 1000)) kB, ${#packed[@]} libraries, needs $glibc"

@@ -41,6 +41,14 @@ done
 program refused GLIBC_PRIVATE
 ended 4 "$work/refused"
 says "refused: needs newcomer of GLIBC_PRIVATE, which is glibc's own; build on an older distribution"
+program older GLIBC_2.4
+program newest GLIBC_2.36
+lowest() { ./bundle_symbols.sh --lowest "$@"; }
+[ "$(lowest "$work/older" "$work/newest")" = GLIBC_2.36 ] || fails "the lowest glibc of two programs is the newer one's: $(lowest "$work/older" "$work/newest")"
+beyond=$(./bundle_symbols.sh --beyond 2.35 "$work/older" "$work/newest")
+[ "$beyond" = "newest GLIBC_2.36 newcomer" ] || fails "beyond 2.35 is the newcomer alone: $beyond"
+[ -z "$(./bundle_symbols.sh --beyond 2.36 "$work/newest")" ] || fails "nothing is beyond 2.36"
+ended 2 --beyond 2.34
 echo text >"$work/text"
 ended 4 "$work/text"
 ended 2

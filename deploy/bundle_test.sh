@@ -23,6 +23,11 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/railgauge-bundle.XXXXXX")
 trap finish EXIT
 deploy/bundle.sh --build "$build" --out "$work" --with-tests
 archive=$(echo "$work"/railgauge-*.tar.gz)
+(cd "$work" && sha256sum --quiet -c SHA256SUMS)
+echo "the same build gives the same bytes, whatever umask, time zone and language"
+(umask 077; TZ=Asia/Tokyo LC_ALL=C deploy/bundle.sh --build "$build" --out "$work/again" --with-tests >/dev/null)
+cmp "$archive" "$work/again/$(basename "$archive")"
+cmp "$work/SHA256SUMS" "$work/again/SHA256SUMS"
 root=$work/root
 mkdir -p "$root"/{proc,tmp,dev}
 tar -xzf "$archive" -C "$root"
@@ -30,7 +35,7 @@ bundle=/$(basename "$archive" .tar.gz)
 mount --rbind /proc "$root/proc"
 : >"$root/dev/null"  # a mere file does here
 # The C and C++ libraries of the host, by the names that the bundle leaves to it.
-host_libraries=(libc.so.6 libm.so.6 libdl.so.2 librt.so.1 libpthread.so.0 libresolv.so.2 libstdc++.so.6 libgcc_s.so.1)
+host_libraries=(libc.so.6 libm.so.6 libdl.so.2 librt.so.1 libpthread.so.0 libresolv.so.2 libcrypt.so.1 libstdc++.so.6 libgcc_s.so.1)
 for lib in "${host_libraries[@]}"; do
   path=$(PATH=$PATH:/sbin ldconfig -p | awk -v lib="$lib" '$1 == lib && !found { print $NF; found = 1 }')
   [ -z "$path" ] || { mkdir -p "$root$(dirname "$path")"; cp -L "$path" "$root$path"; }
@@ -57,6 +62,12 @@ make_sysfs() {
   echo Ethernet >"$port/link_layer"; echo lo >"$port/gid_attrs/ndevs/0"
 }
 
+echo "the bill of materials has each file, its digest, and the packages of the libraries"
+jq -e '.spdxVersion == "SPDX-2.3" and (.packages | length) > 5 and all(.packages[]; .versionInfo != "NOASSERTION")
+  and ([.relationships[] | select(.relationshipType == "DESCRIBES")] | length) == 1' "$root$bundle/share/doc/sbom.spdx.json" >/dev/null
+jq -r '.files[] | "\(.checksums[0].checksumValue)  \(.fileName)"' "$root$bundle/share/doc/sbom.spdx.json" >"$work/digests"
+(cd "$root$bundle" && sha256sum --quiet -c "$work/digests")
+[ "$(wc -l <"$work/digests")" = "$(find "$root$bundle/bin" "$root$bundle/lib" -type f | wc -l)" ]
 echo "programs start and name their version"
 for program in railgauge railgauge-agent railgauge-controller railgauge-fleet railgauge-runner; do within "$bundle/bin/$program" --version; done
 [ -x "$root$bundle/bin/railgauge-launch-shim" ]

@@ -5,7 +5,6 @@
 #   deploy/deps.sh --list     print all package names
 #   deploy/deps.sh --missing  print the missing ones; exit 1 when there are any
 #   deploy/deps.sh --yes      do not ask
-#   deploy/deps.sh --slurm    do not ask; also a batch system, without which its end-to-end test waives
 set -euo pipefail
 
 build=(g++ lld cmake ninja-build pkg-config git make
@@ -21,9 +20,9 @@ mpi=(libopenmpi-dev openmpi-bin libmpich-dev mpich)
 fabric=(qemu-system-x86 vde2 busybox-static kmod cpio iproute2 dropbear-bin openssh-client perftest
   ibverbs-providers ibverbs-utils rdma-core)
 slurm=(munge slurmctld slurmd slurm-client)
+packages=(debootstrap dpkg-dev)
 
-all=("${build[@]}" "${mpi[@]}" "${check[@]}" "${fabric[@]}")
-[ "${1:-}" != --slurm ] || all+=("${slurm[@]}")
+all=("${build[@]}" "${mpi[@]}" "${check[@]}" "${fabric[@]}" "${packages[@]}" "${slurm[@]}")
 missing=()
 for package in "${all[@]}"; do
   [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
@@ -32,8 +31,8 @@ done
 case "${1:-}" in
   --list) printf '%s\n' "${all[@]}"; exit 0 ;;
   --missing) [ ${#missing[@]} -eq 0 ] && exit 0; printf '%s\n' "${missing[@]}"; exit 1 ;;
-  --yes | --slurm | "") ;;
-  *) echo "deps.sh: unknown option $1; allowed: --list, --missing, --yes, --slurm" >&2; exit 2 ;;
+  --yes | "") ;;
+  *) echo "deps.sh: unknown option $1; allowed: --list, --missing, --yes" >&2; exit 2 ;;
 esac
 
 if [ ${#missing[@]} -eq 0 ]; then

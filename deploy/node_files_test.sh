@@ -70,8 +70,8 @@ expect "the helper has two" grep -qx 'CapabilityBoundingSet=CAP_SYS_ADMIN CAP_SY
 expect "nothing runs as root" sh -c '! grep -L -e "^User=railgauge-agent$" -e "^User=railgauge-controller$" -e "^DynamicUser=yes$" systemd/*.service | grep .'
 users_are_two() { [ "$(sed -n 's/^User=//p' systemd/*.service | sort -u | tr '\n' ' ')" = "railgauge-agent railgauge-controller " ]; }
 expect "agent and controller are two users" users_are_two
-expect "which sysusers.d makes" sh -c 'for u in $(sed -n "s/^User=//p" systemd/*.service); do grep -q "^u $u " systemd/railgauge.sysusers || exit 1; done'
-expect "the folder of Slurm's prolog is root's" grep -qx 'd /run/railgauge-jobs 0755 root root' systemd/railgauge.tmpfiles
+expect "which sysusers.d makes" sh -c 'for u in $(sed -n "s/^User=//p" systemd/*.service); do grep -q "^u $u " systemd/*.sysusers || exit 1; done'
+expect "the folder of Slurm's prolog is root's" grep -qx 'd /run/railgauge-jobs 0755 root root' systemd/railgauge-agent.tmpfiles
 
 if ! command -v systemd-analyze >/dev/null; then
   [ $failures = 0 ] || exit 1

@@ -5,7 +5,7 @@
 # shellcheck source-path=SCRIPTDIR disable=SC2119
 waive() { echo "waived: $1"; exit 77; }
 for program in munged slurmctld slurmd sbatch srun scancel; do
-  command -v "$program" >/dev/null || [ -x "/usr/sbin/$program" ] || waive "no $program here: deploy/deps.sh --slurm installs it"
+  command -v "$program" >/dev/null || [ -x "/usr/sbin/$program" ] || waive "no $program here: deploy/deps.sh installs it"
 done
 [ "$(id -u)" = 0 ] || waive "slurmd starts jobs, which needs root"
 . "$(dirname "$0")/lib.sh"
@@ -48,6 +48,9 @@ configure() {
     printf '#!/bin/sh\nRAILGAUGE_BUSY_JOBS_FOLDER=%s exec %s/deploy/slurm/%s.sh\n' "$work/jobs" "$top" "$script" >"$slurm/$script"
     chmod 755 "$slurm/$script"
   done
+  printf '#!/bin/sh\nexport SLURM_CONF=%s RAILGAUGE_SLURM_SETTINGS=%s RAILGAUGE_SLURM_STATE=%s\nexec %s/deploy/slurm/healthcheck.sh\n' \
+    "$SLURM_CONF" "$slurm/settings" "$slurm/health" "$top" >"$slurm/healthcheck"
+  chmod 755 "$slurm/healthcheck"
   cat >"$SLURM_CONF" <<C
 ClusterName=railgauge-test
 SlurmctldHost=$host(127.0.0.1)
@@ -72,8 +75,12 @@ KillWait=2
 Prolog=$slurm/prolog
 Epilog=$slurm/epilog
 PrologFlags=Alloc
+HealthCheckProgram=$slurm/healthcheck
+HealthCheckInterval=1
+SlurmdTimeout=3600
 NodeName=$host NodeAddr=127.0.0.1 CPUs=1 State=UNKNOWN
-PartitionName=test Nodes=ALL Default=YES State=UP
+NodeName=away[001-099] NodeAddr=127.0.0.1 Port=1 CPUs=1 State=UNKNOWN
+PartitionName=test Nodes=$host Default=YES State=UP
 C
   local version=v1
   [ "$(stat -fc %T /sys/fs/cgroup)" != cgroup2fs ] || version=v2
@@ -88,7 +95,7 @@ start_daemon() {
 }
 
 no_job() { [ -z "$(squeue --noheader 2>&1)" ]; }
-node_is_up() { sinfo --noheader --format %t | grep -qx idle; }
+node_is_up() { sinfo --noheader --partition test --format %t | grep -qx idle; }
 
 start_slurm() {
   mkdir -p "$slurm/munge" "$slurm/state" "$slurm/spool" "$work/jobs"
@@ -173,6 +180,66 @@ task_waits() {
     'any(.tasks[]; .state == "waiting" and .outcome == "cancelled" and (.reason | contains($text)))'
 }
 
+# ---- the health check -------------------------------------------------------------------------------
+# slurmd calls it each second; agent a is this node's. 99 more nodes are in Slurm's books alone, for the share of 2 %.
+value_of() { scontrol show node "$1" | sed -n "s/^ *$2=//p"; }
+comment_is() { [ "$(value_of "$(hostname -s)" Comment)" = "$1" ]; }
+state_is() { value_of "$(hostname -s)" State | grep -qE "^$1 "; }
+drain() { RAILGAUGE_SLURM_SETTINGS=$slurm/settings RAILGAUGE_SLURM_DRAIN_STATE=$slurm/drained "$top/deploy/slurm/drain.sh"; }
+verdict() { RAILGAUGE_METRICS=$metrics RAILGAUGE_VERDICT_HOURS=${1:-26} "$top/deploy/slurm/verdict.sh"; }
+# preflight_of_a: one more, at another second than the last.
+preflight_of_a() { sleep 1.1; cli preflight a >/dev/null || true; }
+takes_less_than_a_second() {
+  local began; began=$(date +%s%N)
+  verdict >"$work/verdict"
+  echo "a verdict took $((($(date +%s%N) - began) / 1000000)) ms" | tee "$work/verdict_took"
+  [ $((($(date +%s%N) - began) / 1000000)) -lt 1000 ]
+}
+
+the_verdict_is_that_of_the_last_preflight() {
+  verdict | grep -x "unknown no preflight was made"
+  preflight_of_a
+  at_most_tries 3 takes_less_than_a_second
+  grep -E '^fail [0-9]+ rdma_device_nodes$' "$work/verdict"
+  sleep 1.1
+  verdict 0 | grep -x 'unknown the last preflight is 0 h old'
+  metrics=127.0.0.1:1 verdict | grep -x 'unknown no agent answers at 127.0.0.1:1'
+}
+
+nothing_is_drained_by_default() {
+  preflight_of_a; sleep 3; preflight_of_a; sleep 3
+  comment_is ""
+  drain | grep 'drain.sh: off'
+  state_is IDLE
+}
+
+two_failures_drain_and_a_pass_undrains() {
+  printf 'RAILGAUGE_METRICS=%s\nRAILGAUGE_SLURM_DRAIN=yes\n' "$metrics" >"$slurm/settings"
+  preflight_of_a
+  wait_for "the node asks for a drain" 30 comment_is "railgauge: wants drain: rdma_device_nodes"
+  drain
+  state_is 'IDLE\+DRAIN'
+  value_of "$(hostname -s)" Reason | grep '^railgauge: rdma_device_nodes'
+  # Without RDMA devices there is nothing that a program could fail to open.
+  mv "$work/sys-a/class/infiniband/fake0" "$work/fake0"
+  preflight_of_a
+  wait_for "the node says that it passes" 30 comment_is "railgauge: passes"
+  drain
+  wait_for "the node is idle again" 20 state_is IDLE
+  mv "$work/fake0" "$work/sys-a/class/infiniband/fake0"
+}
+
+at_most_2_percent_are_drained() {
+  local node
+  rm -rf "$slurm/drained"
+  scontrol update NodeName=away001 State=DRAIN Reason="the site's own"
+  for node in away001 away002 away003 away004 away005; do scontrol update NodeName=$node Comment="railgauge: wants drain: acs"; done
+  drain
+  drain
+  scontrol show node --oneliner | grep -o 'NodeName=[^ ]*\|Reason=railgauge: acs' | grep -B 1 Reason | grep -c NodeName | grep -x 2
+  value_of away001 Reason | grep "^the site's own"
+}
+
 mkdir -p "$slurm"
 configure cgroup
 start_slurm || { tail -5 "$work"/{munged,slurmctld,slurmd}.log; waive "this host's kernel or container lets no slurmd run"; }
@@ -188,4 +255,11 @@ check "an allocation without a step is seen by the prolog" an_allocation_without
 check "a step of srun is seen" a_step_of_srun_is_seen
 check "a run gives way to a job within 2 s and comes again after it" a_run_gives_way_and_comes_again
 [ ! -e "$work/took" ] || cat "$work/took"
+metrics=127.0.0.1:$(sed -n 's/.*metrics on .*, port \([0-9]*\).*/\1/p' "$work/agent-a.log" | tail -n 1)
+echo "RAILGAUGE_METRICS=$metrics" >"$slurm/settings"
+check "the verdict is that of the last preflight, within a second; no agent, none and an old one are unknown" the_verdict_is_that_of_the_last_preflight
+check "nothing is drained by default" nothing_is_drained_by_default
+check "two preflights that fail drain the node, and one that passes undrains it" two_failures_drain_and_a_pass_undrains
+check "at most 2 % of the nodes are drained an hour, and no other reason is touched" at_most_2_percent_are_drained
+[ ! -e "$work/verdict_took" ] || cat "$work/verdict_took"
 summary

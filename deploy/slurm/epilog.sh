@@ -6,4 +6,8 @@ folder=${RAILGAUGE_BUSY_JOBS_FOLDER:-/run/railgauge-jobs}
 case "${SLURM_JOB_ID:-}" in '' | *[!0-9]*) exit 0 ;; esac
 cd -P "$folder" 2>/dev/null || exit 0
 [ "$(pwd -P)" = "$folder" ] && [ -O . ] && rm -f "./$SLURM_JOB_ID" 2>/dev/null
+# As the prolog: which job was on a node that failed meanwhile.
+verdict=${RAILGAUGE_VERDICT:-/usr/share/railgauge/slurm/verdict.sh}
+[ ! -x "$verdict" ] || "$verdict" | sed -n "s/^fail [0-9]* /job $SLURM_JOB_ID ended on a node whose last preflight failed: /p" |
+  logger -t railgauge 2>/dev/null
 exit 0

@@ -5,7 +5,7 @@
 #   slurm.conf: Prolog=/etc/slurm/prolog.d/50-railgauge   PrologFlags=Alloc   (else it runs with the first step only)
 #
 # It runs as root, so it writes only into a folder of its own user that nobody else may write, given by a path without
-# links (railgauge.tmpfiles makes it), and never over anything: noclobber creates exclusively and follows no link.
+# links (railgauge-agent.tmpfiles makes it), and never over anything: noclobber creates exclusively and follows no link.
 folder=${RAILGAUGE_BUSY_JOBS_FOLDER:-/run/railgauge-jobs}
 umask 022
 
@@ -23,4 +23,8 @@ case "$(stat -c %A .)" in
 esac
 # In a shell of its own, which a failed redirection ends.
 (set -C; : >"$SLURM_JOB_ID") 2>/dev/null
+# A job on a node that failed its last preflight leaves a line in the system log, and nothing else: healthcheck.sh asks for drains.
+verdict=${RAILGAUGE_VERDICT:-/usr/share/railgauge/slurm/verdict.sh}
+[ ! -x "$verdict" ] || "$verdict" | sed -n "s/^fail [0-9]* /job $SLURM_JOB_ID begins on a node whose last preflight failed: /p" |
+  logger -t railgauge 2>/dev/null
 exit 0

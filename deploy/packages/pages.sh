@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Writes the manual pages and completions of programs, from the programs' own help, below an install prefix.
+#   pages.sh BIN PREFIX PROGRAM...     BIN: the folder of the built programs
+# Programs that only other programs start (the launch shim, the helper, the MPI runners) have none.
+set -euo pipefail
+[ $# -ge 3 ] || { echo "pages.sh: usage: pages.sh BIN PREFIX PROGRAM..." >&2; exit 2; }
+bin=$1 prefix=$2
+shift 2
+
+# manual PROGRAM SUMMARY: a page whose text is the program's help, line by line.
+manual() {
+  local version help
+  version=$("$bin/railgauge" version 2>/dev/null | head -n 1) || true
+  # The host's name and the build folder are defaults that depend on this machine.
+  help=$("$bin/$1" --help | sed -E "s|^Usage: .*/$1|Usage: $1|; s|(--name TEXT)=[^ ]*|\\1|; s|(--runner TEXT)=[^ ]*|\\1|")
+  printf '.TH %s 1 "" "%s" "Railgauge"\n.SH NAME\n%s \\- %s\n.SH DESCRIPTION\n.nf\n' "${1^^}" "${version:-railgauge}" "$1" "$2"
+  # shellcheck disable=SC1003
+  sed -E 's/\\/\\e/g; s/-/\\-/g; s/^([.'"'"'])/\\\&\1/' <<<"$help"
+  printf '.fi\n.SH EXIT STATUS\n'
+  printf '0 passed; 1 failed or regressed; 2 wrong use; 3 inconclusive; 4 invalid, crashed, timed out or unreachable; 5 waived.\n'
+  printf '.SH FILES\n/etc/railgauge, /var/lib/railgauge, /var/lib/railgauge\\-agent\n'
+}
+page() {
+  mkdir -p "$prefix/share/man/man1"
+  manual "$1" "$2" | gzip -9n >"$prefix/share/man/man1/$1.1.gz"
+}
+
+for program in "$@"; do
+  case $program in
+    railgauge)
+      page railgauge "runs suites, shows results, findings and nodes"
+      zsh=$prefix/share/zsh/site-functions
+      [ ! -e /etc/debian_version ] || zsh=$prefix/share/zsh/vendor-completions
+      mkdir -p "$prefix/share/bash-completion/completions" "$zsh"
+      "$bin/railgauge" completion bash >"$prefix/share/bash-completion/completions/railgauge"
+      "$bin/railgauge" completion zsh >"$zsh/_railgauge"
+      ;;
+    railgauge-controller) page railgauge-controller "plans, relays, stores and judges measurements" ;;
+    railgauge-agent) page railgauge-agent "measures this node when its controller asks" ;;
+    railgauge-runner) page railgauge-runner "measures one thing, between two hosts or on this one" ;;
+  esac
+done
