@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.." || exit 4
 . deploy/compile_cache.sh
 
 steps="deps format house build unit none tidy asan tsan fuzz e2e"
-parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos nights tidy headers demo e2e pairs upgrade stalls packages compare path"
+parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos nights tidy headers demo e2e pairs upgrade stalls packages images kubernetes compare path"
 kept=deploy/docs/results/full-check.tsv
 
 # The purpose of each part of the long check, for the list.
@@ -33,6 +33,8 @@ title_of() {
     upgrade) echo "a kernel upgrade on seven guests" ;;
     stalls) echo "a sender that stalls after an upgrade, on seven guests" ;;
     packages) echo "packages in a clean root: install, a measured pair, upgrade, remove, purge" ;;
+    images) echo "container images on a base from debootstrap, started by buildah" ;;
+    kubernetes) echo "chart and kustomization against published API schemas, from npm" ;;
     compare) echo "compared with perftest, whole table" ;;
     path) echo "instructions of a post, compared with perftest" ;;
   esac
@@ -209,7 +211,7 @@ post_path() { local code=0; deploy/compare_post_path.sh || code=$?; case $code i
 run_part() {
   step deps "packages" deploy/deps.sh --yes
   case $part in
-    unit | chaos | nights | e2e | pairs | upgrade | stalls | compare | path | packages tidy) step build "configure and build (preset ci)" configure_and_build ci ;;
+    unit | chaos | nights | e2e | pairs | upgrade | stalls | compare | path | images packages tidy) step build "configure and build (preset ci)" configure_and_build ci ;;
   esac
   case $part in
     unit) step unit "$(title_of unit)" unit ;;
@@ -231,6 +233,8 @@ run_part() {
     upgrade) step upgrade "$(title_of upgrade)" tests ci 1 0 -R '^e2e_upgrade$' ;;
     stalls) step stalls "$(title_of stalls)" tests ci 1 0 -R '^e2e_stalls$' ;;
     packages) step packages "$(title_of packages)" env RAILGAUGE_BUILD_DIR=build/ci deploy/packages/clean_root.sh ;;
+    images) step images "$(title_of images)" env RAILGAUGE_BUILD_DIR=build/ci deploy/container/images_test.sh ;;
+    kubernetes) step kubernetes "$(title_of kubernetes)" sh -c "deploy/kubernetes/tools.sh && deploy/kubernetes/kubernetes_test.sh" ;;
     compare) step compare "$(title_of compare)" compare ;;
     path) step path "$(title_of path)" post_path ;;
   esac

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Renders chart and kustomization and validates them against published API schemas. No cluster runs here: that a kubelet
+# starts them is not shown. Exit 77 without the tools (deploy/kubernetes/tools.sh installs them into build/kubernetes).
+#   RAILGAUGE_UPDATE_GOLDEN=1 writes kustomize/railgauge.yaml, which is the chart's rendering.
+set -uo pipefail
+cd "$(dirname "$0")" || exit 4
+tools=${RAILGAUGE_KUBERNETES_TOOLS:-../../build/kubernetes}
+[ -x "$tools/helm/helm" ] && command -v node >/dev/null || { echo "waived: no helm and schemas in $tools; deploy/kubernetes/tools.sh installs them"; exit 77; }
+tools=$(realpath "$tools")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0 cases=0
+expect() { # TITLE COMMAND...
+  local title=$1; shift
+  cases=$((cases + 1))
+  "$@" >"$work/out" 2>&1 || { failures=$((failures + 1)); echo "FAILED: $title"; sed 's/^/    /' "$work/out" | head -n 20; }
+}
+template() { "$tools/helm/helm" template railgauge chart --namespace railgauge --kube-version 1.30.0 "$@" 2>"$work/err" || { grep -v walk.go "$work/err" >&2; return 1; }; }
+valid() { node validate.mjs "$tools" <"$1"; }
+refuses() { ! template "$@" >/dev/null; }
+
+expect "helm lints the chart" "$tools/helm/helm" lint --strict chart
+template >"$work/plain.yaml"
+expect "its defaults are valid" valid "$work/plain.yaml"
+template --set monitoring.enabled=true --set tls.certManager.enabled=true --set-string controller.site='version: 1' --set controller.storageClass=fast \
+  --set agent.gpuCount=1 --set agent.settings.NCCL_DEBUG=INFO --set 'image.pullSecrets={a}' --set agent.nodeSelector.gpu=h100 >"$work/all.yaml"
+expect "with all that can be turned on it is valid" valid "$work/all.yaml"
+for kind in ServiceMonitor PrometheusRule Certificate ConfigMap NetworkPolicy; do expect "then there is a $kind" grep -q "^kind: $kind\$" "$work/all.yaml"; done
+boards=$(find ../../dashboards/grafana -name '*.json' | wc -l)
+expect "each board is a ConfigMap" test "$(grep -c -- '-board$' "$work/all.yaml")" = "$boards"
+template --set agent.rdmaResource= --set agent.runtimeClass= --set agent.hostNetwork=false --set networkPolicy.enabled=false >"$work/less.yaml"
+expect "without RDMA resource, runtime class and the host's network it is valid" valid "$work/less.yaml"
+expect "an agent elsewhere needs no controller here" sh -c "'$tools/helm/helm' template railgauge chart --kube-version 1.30.0 --set controller.enabled=false --set agent.controller=c:7443 2>/dev/null | grep -q 'value: \"c:7443\"'"
+expect "an unknown value is refused" refuses --set agent.hostNetwrok=true
+expect "a wrong type too" refuses --set-string agent.gpuCount=two
+expect "a setting is a variable's name" refuses --set controller.settings.keep-points=1
+
+# The manifests themselves.
+expect "the RDMA resource is asked for" grep -q 'rdma/hca_shared_devices_a: 1' "$work/plain.yaml"
+expect "no GPU is reserved by default" sh -c "! grep -q 'nvidia.com/gpu:' '$work/plain.yaml'"
+expect "no container but the one that makes the folder is root's" test "$(grep -c 'runAsUser: 0' "$work/plain.yaml")" = 1
+expect "no container is privileged" sh -c "! grep -q 'privileged: true' '$work/plain.yaml'"
+expect "every capability is dropped" test "$(grep -c 'drop: \[ALL\]' "$work/plain.yaml")" = 3
+expect "no pod has a token of the API" test "$(grep -c 'automountServiceAccountToken: false' "$work/plain.yaml")" = 2
+variables() { grep -oh 'RAILGAUGE_[A-Z_]*' "$work/plain.yaml" "$work/all.yaml" | sort -u; }
+known() { variables | while read -r name; do grep -qrF "\`$name\`" ../docs/reference/agent-settings.md ../docs/reference/controller-settings.md || { echo "unknown: $name"; exit 1; }; done; }
+expect "every variable is a setting of a program" known
+expect "a misspelt field is a fault" sh -c "sed 's/hostNetwork:/hostNetwrok:/' '$work/plain.yaml' | node validate.mjs '$tools' | grep -q 'hostNetwrok: unknown field'"
+
+# The kustomization is the chart without Helm's labels.
+sed '/managed-by: Helm/d; /^# Source:/d' "$work/plain.yaml" >"$work/kustomize.yaml"
+[ -z "${RAILGAUGE_UPDATE_GOLDEN:-}" ] || cp "$work/kustomize.yaml" kustomize/railgauge.yaml
+expect "the kustomization's manifests are the chart's (RAILGAUGE_UPDATE_GOLDEN=1 writes them)" cmp "$work/kustomize.yaml" kustomize/railgauge.yaml
+if command -v kubectl >/dev/null && kubectl kustomize kustomize >"$work/kustomized.yaml" 2>"$work/out"; then
+  expect "kustomize's output is valid" valid "$work/kustomized.yaml"
+  expect "and in its namespace" sh -c "! grep '^  namespace:' '$work/kustomized.yaml' | grep -v 'namespace: railgauge'"
+else
+  echo "not run: kustomize: $(head -n 1 "$work/out" 2>/dev/null)"
+fi
+[ $failures = 0 ] || { echo "$failures of $cases cases failed"; exit 1; }
+echo "kubernetes: $cases cases passed"

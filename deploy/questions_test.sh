@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Checks that each command on the page of standing questions, and of the guides to a first cluster, exists: its help
+# appears. The commands themselves need a fabric.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 4
+bin=$(realpath "${RAILGAUGE_BUILD_DIR:-build/dev}")/bin
+failures=0 cases=0
+while read -r line; do
+  read -r -a words <<<"$line"
+  cases=$((cases + 1))
+  # A kernel's and a verb's help lists the flags; a flag that is not there is refused before the help.
+  "$bin/${words[0]}" "${words[@]:1}" --help >/dev/null 2>&1 || { failures=$((failures + 1)); echo "FAILED: $line: no such command"; }
+  for word in "${words[@]:1}"; do
+    case $word in
+      --*) "$bin/${words[0]}" "${words[@]:1}" --help 2>/dev/null | grep -q -- "$word" || { failures=$((failures + 1)); echo "FAILED: $line: the help has no $word"; } ;;
+    esac
+  done
+done < <(grep -oh '`railgauge[a-z-]* [^`]*`' deploy/docs/guide/questions.md deploy/docs/guide/first-cluster.md | tr -d '`"' | sed 's/--cron .*/--cron x/')
+[ $failures = 0 ] || { echo "$failures of $cases commands failed"; exit 1; }
+[ $cases -gt 10 ] || { echo "only $cases commands were found"; exit 1; }
+echo "questions: $cases commands exist"
