@@ -11,6 +11,7 @@ pid="" failed=0 passed=0
 finish() {
   # buildah does not pass a signal on: the program itself is asked to end, by the port that only it has.
   [ -z "$pid" ] || { pgrep -f "^/usr/bin/railgauge-controller --metrics-listen 127.0.0.1:$port\$" | xargs -r kill; wait "$pid" 2>/dev/null; }
+  store umount -a >/dev/null 2>&1
   rm -rf "$work"
 }
 trap finish EXIT
