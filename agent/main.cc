@@ -21,12 +21,14 @@
 #include "agent/os/children.h"
 #include "agent/preflight/command.h"
 #include "agent/settings.h"
+#include "controller/api/contract.h"
 #include "controller/log/log.h"
 #include "controller/trust/pem_files.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/text.h"
+#include "kernels/core/version/commit.h"
 
 namespace railgauge::agent {
 namespace {
@@ -114,10 +116,17 @@ int show_inventory(const AgentOptions& agent) {
   return std::fputs(text.c_str(), stdout) < 0 ? kExitInvalid : 0;
 }
 
+// The start's own checks have passed: prints what the agent would run with.
+int show_settings(const CLI::App& app, const Settings& settings) {
+  return std::fputs(settings_in_force(app, settings).c_str(), stdout) < 0 ? kExitInvalid : 0;
+}
+
 int main_of(int argc, char** argv) {
   Settings settings;
   CLI::App app("Runs measurements on this node for the Railgauge controller");
-  app.set_version_flag("--version", RAILGAUGE_VERSION);
+  app.set_version_flag(
+      "--version", fmt::format("railgauge-agent {} (commit {}, contract {}.{})", RAILGAUGE_VERSION,
+                               build_commit(), api::kContract.major, api::kContract.minor));
   declare_settings(app, settings);
   try {
     app.parse(argc, argv);
@@ -132,7 +141,8 @@ int main_of(int argc, char** argv) {
                                  settings.agent.supervisor.task.runner, settings.agent.state_dir);
   if (status && settings.print_inventory) return show_inventory(settings.agent);
   if (status) status = check_settings(settings);
-  return status ? run(settings) : complain(status.error(), kExitUsage);
+  if (!status) return complain(status.error(), kExitUsage);
+  return settings.check_config ? show_settings(app, settings) : run(settings);
 }
 }  // namespace
 }  // namespace railgauge::agent

@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "kernels/core/text/settings_file.h"
@@ -105,6 +107,8 @@ void declare_agent(CLI::App& app, Settings& settings) {
   declare_guard(app, agent);
   app.add_flag("--inventory", settings.print_inventory,
                "print what is known of this node and how long it took, then end");
+  app.add_flag("--check-config", settings.check_config,
+               "print the settings that are no default, each with its source, then end");
   app.add_option("--log-level", settings.log_level, "what to log")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
   app.add_option("--config", settings.config, "settings file, key = value lines");
@@ -132,7 +136,8 @@ std::vector<std::string> setting_names(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string& name = option->get_single_name();
     if (option->get_group() == kPreflightGroup) continue;
-    if (name != "help" && name != "version" && name != "config") names.push_back(name);
+    if (name != "help" && name != "version" && name != "config" && name != "check-config")
+      names.push_back(name);
   }
   return names;
 }
@@ -154,6 +159,7 @@ Status apply_file(CLI::App& app, Settings& settings) {
     try {
       option->add_result(setting.value);
       option->run_callback();
+      settings.from_file[name] = setting.source;
     } catch (const CLI::Error& error) {
       return fail(Code::kInvalidArgument, fmt::format("{}: {}", setting.source, error.what()));
     }
@@ -176,6 +182,23 @@ Status check_settings(const Settings& settings) {
   if (!(settings.agent.watch.seconds >= 0 && settings.agent.watch.seconds <= 3600))
     return fail(Code::kInvalidArgument, "--watch-seconds: not between 0 and 3600");
   return check_link_options(settings.agent.link);
+}
+
+std::string settings_in_force(const CLI::App& app, const Settings& settings) {
+  std::string lines;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string& name = option->get_single_name();
+    if (option->count() == 0 || name == "check-config") continue;
+    const std::string value = fmt::format("{}", fmt::join(option->results(), ","));
+    std::string source = "--" + name;
+    if (const auto file = settings.from_file.find(name); file != settings.from_file.end())
+      source = file->second;
+    else if (const char* variable = std::getenv(option->get_envname().c_str());
+             variable != nullptr && value == variable)
+      source = option->get_envname();
+    lines += fmt::format("{} = {}  # {}\n", setting_key(name), value, source);
+  }
+  return lines;
 }
 
 std::string agent_settings_page() {

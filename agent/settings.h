@@ -2,6 +2,7 @@
 // CLI11 holds the declarations, which main.cc and the reference page read.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "agent/agent.h"
@@ -25,9 +26,11 @@ struct Settings {
   std::string web_config_file;  // TLS and passwords of /metrics; "": plain HTTP for anybody
   std::string log_level = "info";
   bool print_inventory = false;
-  std::string mpi_installations;   // NAME=FLAVOR:/PREFIX by commas
-  std::string data_address;        // IPv4; "" derives it from the network
-  std::string runner_environment;  // names of variables by commas
+  bool check_config = false;
+  std::map<std::string, std::string> from_file;  // flag -> FILE:LINE: key, of what the file set
+  std::string mpi_installations;                 // NAME=FLAVOR:/PREFIX by commas
+  std::string data_address;                      // IPv4; "" derives it from the network
+  std::string runner_environment;                // names of variables by commas
   double runner_core_mib = 0;
   double runner_file_gib = 64;
 };
@@ -43,6 +46,10 @@ Status apply_file(CLI::App& app, Settings& settings);
 
 // Refuses settings that the agent cannot run with; kInvalidArgument names the flag.
 Status check_settings(const Settings& settings);
+
+// A line for each setting that is no default: key, value, source. For --check-config; `settings` is
+// what declare_settings() and apply_file() made with `app`.
+std::string settings_in_force(const CLI::App& app, const Settings& settings);
 
 // The text of deploy/docs/reference/agent-settings.md. Defaults that depend on the machine (name,
 // runner) are shown in words.

@@ -198,6 +198,20 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
   return config;
 }
 
+std::string settings_in_force(const Values& flags, const Environment& environment,
+                              const SettingsFile& file) {
+  std::string lines;
+  for (const SettingInfo& setting : kSettings) {
+    const auto flag = flags.find(setting.name);
+    if (const auto given = given_setting(
+            setting.name, flag == flags.end() ? std::nullopt : std::optional(flag->second),
+            environment, file))
+      lines +=
+          fmt::format("{} = {}  # {}\n", setting_key(setting.name), given->value, given->source);
+  }
+  return lines;
+}
+
 namespace {
 
 std::string beside_database(const Config& config, std::string_view name) {

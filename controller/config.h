@@ -76,6 +76,10 @@ using Values = std::map<std::string, std::string, std::less<>>;  // by setting n
 Result<Config> resolve(const Values& flags, const Environment& environment,
                        const SettingsFile& file);
 
+// A line for each setting that is no default: key, value, source. Pure.
+std::string settings_in_force(const Values& flags, const Environment& environment,
+                              const SettingsFile& file);
+
 // The file of the audit trail's lines, "" for none, and the folder of backups: as they are set, or
 // beside the database. Pure.
 std::string audit_log_of(const Config& config);

@@ -38,6 +38,17 @@ TEST(Config, AFlagBeatsAVariableBeatsTheFileBeatsTheDefault) {
   EXPECT_EQ(config->database, "/var/lib/railgauge/railgauge.db");
 }
 
+TEST(Config, EachSettingThatIsNoDefaultIsPrintedWithItsSource) {
+  const SettingsFile file =
+      *parse_settings_file("socket = /run/a\nsuites = /s\n", "f.conf", setting_names());
+  const Environment environment = [](const std::string& name) {
+    return name == "RAILGAUGE_SOCKET" ? std::optional<std::string>("/run/b") : std::nullopt;
+  };
+  EXPECT_EQ(settings_in_force({{"log-level", "debug"}}, environment, file),
+            "socket = /run/b  # RAILGAUGE_SOCKET\nsuites = /s  # f.conf:2: suites\n"
+            "log_level = debug  # --log-level\n");
+}
+
 TEST(Config, ThereIsNoTcpWithoutCertificatesOrInsecure) {
   const auto none = resolve({}, no_environment, {});
   ASSERT_TRUE(none);

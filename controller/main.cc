@@ -13,16 +13,19 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/api/contract.h"
 #include "controller/config.h"
 #include "controller/history/sql_process.h"
 #include "controller/listen/descriptors.h"
 #include "controller/log/log.h"
+#include "controller/plan/topology/site.h"
 #include "controller/server.h"
 #include "controller/store/upkeep/backup.h"
 #include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/failpoint.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/text.h"
+#include "kernels/core/version/commit.h"
 
 namespace railgauge {
 namespace {
@@ -36,6 +39,7 @@ struct CommandLine {
   Values flags;
   std::string config;   // "" when not given
   std::string restore;  // likewise
+  bool check_config = false;
 };
 
 // Exits by itself for --help, --version and wrong use.
@@ -51,7 +55,12 @@ CommandLine parse_command_line(int argc, char** argv) {
   app.add_option("--config", parsed.config, fmt::format("settings file [{}]", kDefaultConfigPath));
   app.add_option("--restore", parsed.restore,
                  "put this backup in the database's place and end; the old file is kept beside it");
-  app.set_version_flag("--version", RAILGAUGE_VERSION);
+  app.set_version_flag("--version",
+                       fmt::format("railgauge-controller {} (commit {}, contract {}.{}, schema {})",
+                                   RAILGAUGE_VERSION, build_commit(), api::kContract.major,
+                                   api::kContract.minor, kSchemaVersion));
+  app.add_flag("--check-config", parsed.check_config,
+               "print the settings that are no default, each with its source, then end");
   for (const SettingInfo& setting : settings()) {
     const std::string name(setting.name);
     std::string summary(setting.summary);
@@ -85,17 +94,42 @@ std::optional<std::string> environment(const std::string& name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-Result<Config> read_config(const CommandLine& command_line) {
+Result<SettingsFile> read_file(const CommandLine& command_line) {
   const std::string named = command_line.config.empty()
                                 ? environment("RAILGAUGE_CONFIG").value_or("")
                                 : command_line.config;
-  const SettingsFile file = RG_TRY(read_settings_file(
-      named.empty() ? std::string(kDefaultConfigPath) : named, setting_names(), !named.empty()));
+  return read_settings_file(named.empty() ? std::string(kDefaultConfigPath) : named,
+                            setting_names(), !named.empty());
+}
+
+Result<Config> read_config(const CommandLine& command_line) {
+  const SettingsFile file = RG_TRY(read_file(command_line));
   Config config = RG_TRY(resolve(command_line.flags, environment, file));
   std::error_code error;
   if (config.site_profile.empty() && std::filesystem::exists(kDefaultSitePath, error))
     config.site_profile = kDefaultSitePath;
   return config;
+}
+
+// For --check-config, after the settings were resolved: they and the site profile are in order, or
+// the first problem in one line.
+Result<std::string> check_config(const CommandLine& command_line, const Config& config) {
+  std::string lines =
+      settings_in_force(command_line.flags, environment, RG_TRY(read_file(command_line)));
+  if (config.site_profile.empty()) return lines;
+  const plan::Site site = RG_TRY(plan::read_site_file(config.site_profile));
+  return lines +
+         fmt::format("# {}: in order, {} defaults\n", config.site_profile, site.defaults.size());
+}
+
+int show_config(const CommandLine& command_line, const Config& config) {
+  const Result<std::string> lines = check_config(command_line, config);
+  if (!lines) {
+    fmt::print(stderr, "railgauge-controller: {}\n", printable(lines.error().message));
+    return kExitUsage;
+  }
+  fmt::print("{}", *lines);
+  return kExitPassed;
 }
 
 void set_up_logging(const std::string& level) {
@@ -227,6 +261,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "railgauge-controller: {}\n", printable(config.error().message));
     return kExitUsage;
   }
+  if (command_line.check_config) return show_config(command_line, *config);
   if (!command_line.restore.empty()) return restore(command_line.restore, config->database);
   set_up_logging(config->log_level);
   end_program(serve(*config));

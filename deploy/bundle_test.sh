@@ -69,7 +69,10 @@ jq -r '.files[] | "\(.checksums[0].checksumValue)  \(.fileName)"' "$root$bundle/
 (cd "$root$bundle" && sha256sum --quiet -c "$work/digests")
 [ "$(wc -l <"$work/digests")" = "$(find "$root$bundle/bin" "$root$bundle/lib" -type f | wc -l)" ]
 echo "programs start and name their version"
-for program in railgauge railgauge-agent railgauge-controller railgauge-fleet railgauge-runner; do within "$bundle/bin/$program" --version; done
+for program in railgauge railgauge-agent railgauge-controller railgauge-fleet railgauge-runner; do
+  within "$bundle/bin/$program" --version | tee "$work/version"
+  grep -qE 'commit ([0-9a-f]{10}|unknown)' "$work/version"
+done
 [ -x "$root$bundle/bin/railgauge-launch-shim" ]
 for script in compare_gpu.sh compare_nccl.sh compare_topology.sh; do [ -x "$root$bundle/$script" ]; done
 for mpi in openmpi mpich; do

@@ -17,6 +17,7 @@ kernels/core/group: kernels/core/base kernels/core/text
 kernels/core/cpu: kernels/core/base kernels/core/text
 kernels/core/proof: kernels/core/base kernels/core/text
 kernels/core/report: kernels/core/base kernels/core/text
+kernels/core/version:
 kernels/core: kernels/core/base kernels/core/group kernels/core/stats kernels/core/text
 kernels/peers/osu: =core kernels/core/report
 kernels/peers: =core kernels/core/report
@@ -50,7 +51,7 @@ kernels/host_cost: =core
 kernels/net/device: =core
 kernels/net: =core kernels/memory kernels/host_cost kernels/net/device
 kernels/runner/task: =core kernels/core/report
-kernels/runner: =core kernels/core/report kernels kernels/launch kernels/peers kernels/peers/nccl_tests kernels/peers/osu kernels/peers/perftest kernels/runner/task
+kernels/runner: =core kernels/core/version kernels/core/report kernels kernels/launch kernels/peers kernels/peers/nccl_tests kernels/peers/osu kernels/peers/perftest kernels/runner/task
 kernels/verbs/link: =gpu kernels/gpu/session kernels/verbs/memory kernels/verbs/transport
 kernels/verbs/memory: =gpu kernels/gpu/session kernels/verbs/transport
 kernels/verbs/proof: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/transport
@@ -77,8 +78,8 @@ agent/fleet/scenario: =core controller/plan/suite controller/plan/topology
 agent/fleet/model: =core agent/fleet/scenario
 agent/fleet/node: =core controller/api agent/fleet/model agent/fleet/scenario agent/inventory agent/inventory/facts agent/preflight agent/preflight/rules
 agent/fleet/agents: =core controller/api agent/fleet/model agent/fleet/node agent/fleet/scenario agent/link
-agent/fleet: =core controller/api controller/clock controller/log agent/fleet/* agent/tasks
-agent: =core kernels/dl controller/api controller/http controller/log controller/metric controller/trust agent/busy agent/inventory agent/inventory/facts agent/link agent/os agent/preflight agent/preflight/probe agent/tasks agent/watch
+agent/fleet: =core kernels/core/version controller/api controller/clock controller/log agent/fleet/* agent/tasks
+agent: =core kernels/core/version kernels/dl controller/api controller/http controller/log controller/metric controller/trust agent/busy agent/inventory agent/inventory/facts agent/link agent/os agent/preflight agent/preflight/probe agent/tasks agent/watch
 controller/metric: =core
 controller/clock: =core
 controller/api: =core
@@ -118,7 +119,7 @@ controller/findings: =core controller/api controller/detect controller/fleet con
 controller/gate: =core controller/api controller/control controller/schedule controller/store controller/upgrades
 controller/exporter: =core controller/findings controller/fleet controller/history controller/metric controller/schedule controller/store
 controller/rpc: =core controller/api controller/audit controller/control controller/findings controller/fleet controller/gate controller/history controller/schedule controller/upgrades
-controller: =core controller/audit controller/clock controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/relay controller/rpc controller/schedule controller/store controller/store/queries controller/store/upkeep controller/trust
+controller: =core kernels/core/version controller/api controller/audit controller/clock controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/plan/topology controller/relay controller/rpc controller/schedule controller/store controller/store/queries controller/store/upkeep controller/trust
 controller/cli/render: =core kernels/core/report controller/api
 controller/cli/input: =core controller/api controller/cli/render controller/trust
 controller/cli/live: =core controller/api controller/cli/input controller/cli/render
@@ -128,7 +129,7 @@ controller/cli/bundle: =core controller/api controller/cli/peers controller/cli/
 controller/cli/demo: =core controller/api controller/clock controller/cli/input controller/cli/render controller/cli/verbs
 controller/cli/site: =core controller/api controller/metric controller/report controller/trust controller/cli/input controller/cli/render controller/cli/report controller/cli/verbs
 controller/cli/verbs: =core kernels/peers kernels/peers/perftest controller/api controller/clock controller/metric controller/plan/topology controller/trust/authority controller/cli/input controller/cli/live controller/cli/peers controller/cli/render controller/cli/report
-controller/cli: =core controller/api controller/cli/input controller/cli/live controller/cli/render controller/cli/verbs
+controller/cli: =core kernels/core/version controller/api controller/cli/input controller/cli/live controller/cli/render controller/cli/verbs
 deploy/vfabric: =core
 deploy/compare: =core
 deploy/fuzz: =core kernels/* agent/* controller controller/*

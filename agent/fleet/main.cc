@@ -23,6 +23,7 @@
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
+#include "kernels/core/version/commit.h"
 
 namespace railgauge::fleet {
 namespace {
@@ -186,7 +187,8 @@ int run(const Settings& settings) {
 int main_of(int argc, char** argv) {
   Settings settings;
   CLI::App app("Plays the agents of a modelled fabric; all that they report is synthetic");
-  app.set_version_flag("--version", RAILGAUGE_VERSION);
+  app.set_version_flag("--version", fmt::format("railgauge-fleet {} (commit {})", RAILGAUGE_VERSION,
+                                                build_commit()));
   declare(app, settings);
   try {
     app.parse(argc, argv);

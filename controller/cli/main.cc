@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/api/contract.h"
 #include "controller/cli/input/interrupts.h"
 #include "controller/cli/input/session.h"
 #include "controller/cli/input/settings.h"
@@ -28,6 +29,7 @@
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/version/commit.h"
 
 namespace railgauge::cli {
 namespace {
@@ -157,7 +159,8 @@ int run_program(std::span<const std::string> words, const Environment& environme
   const auto arguments = parse_arguments(grammar(), words);
   if (!arguments) return fail_with(arguments.error());
   if (arguments->has("version")) {
-    terminal.out << "railgauge " RAILGAUGE_VERSION "\n";
+    terminal.out << "railgauge " RAILGAUGE_VERSION " (commit " << build_commit() << ", schema "
+                 << kSchemaVersion << ")\n";
     return kExitPassed;
   }
   if (arguments->help) {

@@ -241,7 +241,24 @@ TEST_F(Process, WrongUseIsOneLineAndExitCodeTwo) {
   EXPECT_EQ(run({"nodes", "shwo", "n1"}), kExitUsage);
   EXPECT_EQ(err_, "railgauge: nodes: unknown verb \"shwo\"; did you mean \"show\"?\n");
   EXPECT_EQ(run({"--version"}), 0);
-  EXPECT_EQ(out_, "railgauge " RAILGAUGE_VERSION "\n");
+  EXPECT_THAT(out_, testing::MatchesRegex("railgauge " RAILGAUGE_VERSION
+                                          " \\(commit [^ ]+, schema 1\\)\n"));
+}
+
+TEST_F(Process, TheSettingsOfThisHostsProgramsAreCheckedByTheProgramsThemselves) {
+  const std::string file = folder_ + "/settings.conf";
+  std::ofstream(file) << "log_level = debug\n";
+  setenv("RAILGAUGE_CONFIG", file.c_str(), 1);
+  setenv("RAILGAUGE_CONTROLLER", ("unix:" + folder_ + "/none").c_str(), 1);
+  EXPECT_EQ(run({"config", "check"}), kExitPassed) << err_;
+  EXPECT_THAT(out_, HasSubstr("# railgauge-controller\nlog_level = debug  # " + file + ":1"));
+  EXPECT_THAT(out_, HasSubstr("# railgauge-agent\n"));
+  std::ofstream(file) << "log_lewel = debug\n";
+  EXPECT_EQ(run({"config", "check"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("railgauge-controller: " + file + ":1: "));
+  EXPECT_THAT(err_, HasSubstr("railgauge-agent: " + file + ":1: "));
+  unsetenv("RAILGAUGE_CONFIG");
+  unsetenv("RAILGAUGE_CONTROLLER");
 }
 
 }  // namespace

@@ -26,6 +26,7 @@
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
+#include "kernels/core/version/commit.h"
 #include "kernels/peers/nccl_tests/tool_options.h"
 #include "kernels/peers/osu/profile.h"
 #include "kernels/peers/osu/table.h"
@@ -369,7 +370,8 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
   if (const KernelRow* row = named_kernel(argc, argv)) add_parameter_flags(app, row->info(), flags);
   if (const auto ended = parse_flags(app, {argv + 1, argv + argc})) return *ended;
   if (flags.version) {
-    fmt::print("railgauge-runner {} (GPU code: {})\n", RAILGAUGE_VERSION, gpu_code_needs());
+    fmt::print("railgauge-runner {} (GPU code: {}, commit {})\n", RAILGAUGE_VERSION,
+               gpu_code_needs(), build_commit());
     return kExitPassed;
   }
   // An agent's child. Signals are blocked before any thread exists.

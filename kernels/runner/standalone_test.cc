@@ -314,8 +314,9 @@ TEST(CommandLine, HelpAfterAKernelsNameShowsItsParameters) {
 }
 
 TEST(CommandLine, PrintsVersionAndLists) {
-  EXPECT_EQ(run({"--version"}).out,
-            "railgauge-runner " RAILGAUGE_VERSION " (GPU code: driver 1.2 or later)\n");
+  EXPECT_THAT(run({"--version"}).out,
+              testing::MatchesRegex("railgauge-runner " RAILGAUGE_VERSION
+                                    " \\(GPU code: driver 1.2 or later, commit [^ ]+\\)\n"));
   EXPECT_NE(run({"--list"}).out.find("test.latency"), std::string::npos);
   EXPECT_TRUE(run({"--list", "--format", "json"}).out.starts_with("{\n  \"schema_version\": 1,"));
   EXPECT_NE(run({"--describe", "test.local"}).out.find("sizes"), std::string::npos);

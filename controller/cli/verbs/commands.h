@@ -59,6 +59,9 @@ Command run_demo;
 // clock: a simulated clock by its file; asks no controller.
 Command move_clock;
 
+// config: the settings of this host's agent and controller; asks no controller.
+Command check_config;
+
 // findings, baselines. Each step prints the finding as it is afterwards.
 Command list_findings, show_finding, acknowledge_finding, accept_finding, resolve_finding,
     reopen_finding, list_baselines, pin_baselines, diff_baselines;

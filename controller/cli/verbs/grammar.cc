@@ -310,6 +310,8 @@ constexpr std::array kVerbs{
          kClockFlags, move_clock, true},
     Verb{"demo", "", "", "a modelled site on this host: history, a slow port, an upgrade",
          kDemoFlags, run_demo, true},
+    Verb{"config", "check", "", "settings files of this host's agent and controller, with sources",
+         kNoFlags, check_config, true},
     Verb{"version", "", "", "this program's and the controller's version", kNoFlags, show_version},
 };
 
