@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -39,6 +40,14 @@ constexpr std::array kSettings{
     SettingInfo{"web-config-file",
                 "TLS and passwords of /metrics and /healthz, in the form of Prometheus' exporters; "
                 "by default plain HTTP for anybody",
+                ""},
+    SettingInfo{"console-listen",
+                "HOST:PORT of the web console; none is none; beyond loopback it needs "
+                "--console-web-config-file",
+                "127.0.0.1:7480"},
+    SettingInfo{"console-web-config-file",
+                "TLS, passwords and client certificates of the web console, in the form of "
+                "--web-config-file",
                 ""},
     SettingInfo{"suites", "folder of suites; by default the one installed with the program", ""},
     SettingInfo{"site-profile",
@@ -156,11 +165,16 @@ std::string controller_settings_page() {
 Result<Config> resolve(const Values& flags, const Environment& environment,
                        const SettingsFile& file) {
   Values chosen;
+  std::set<std::string, std::less<>> given_names;
+  const auto is_default = [&given_names](std::string_view name) {
+    return !given_names.contains(name);
+  };
   for (const SettingInfo& setting : kSettings) {
     const auto flag = flags.find(setting.name);
     const auto given = given_setting(
         setting.name, flag == flags.end() ? std::nullopt : std::optional(flag->second), environment,
         file);
+    if (given) given_names.emplace(setting.name);
     chosen[std::string(setting.name)] = given ? given->value : setting.default_value;
   }
   Config config{
@@ -188,7 +202,11 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
       .audit_log = chosen["audit-log"],
       .backup_folder = chosen["backup-folder"],
       .simulated_clock = RG_TRY(clock_value(chosen["simulated-clock"])),
+      .console_listen = chosen["console-listen"],
+      .console_may_lack = is_default("console-listen"),
+      .console_web_config = chosen["console-web-config-file"],
       .web_config_file = chosen["web-config-file"]};
+  if (config.console_listen == "none") config.console_listen.clear();
   if (config.metrics_listen == "none") config.metrics_listen.clear();
   RG_TRY_OK(check_tcp_options(config.tcp));
   RG_TRY_OK(check_choice("log-level", config.log_level, {"debug", "info", "warn", "error"}));
@@ -233,16 +251,26 @@ std::string clock_page_of(const Config& config) {
   return beside_database(config, "simulated-clock");
 }
 
-std::string default_suites_folder() {
+namespace {
+
+// The first of `candidates`, below the program's folder, that is a folder; "": none is.
+std::string folder_near_program(std::initializer_list<std::string_view> candidates) {
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return "";
   const std::filesystem::path folder = program.parent_path();
-  for (const std::filesystem::path& candidate :
-       {folder / "../share/railgauge/suites", folder / "../../../suites"})
-    if (std::filesystem::is_directory(candidate, error))
-      return candidate.lexically_normal().string();
+  for (const std::string_view candidate : candidates)
+    if (std::filesystem::is_directory(folder / candidate, error))
+      return (folder / candidate).lexically_normal().string();
   return "";
 }
+
+}  // namespace
+
+std::string default_suites_folder() {
+  return folder_near_program({"../share/railgauge/suites", "../../../suites"});
+}
+
+std::string default_console_folder() { return folder_near_program({"../share/railgauge/console"}); }
 
 }  // namespace railgauge

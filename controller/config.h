@@ -65,8 +65,12 @@ struct Config {
   std::string audit_log{};      // "": audit.jsonl beside the database; "none"; "-": standard output
   std::string backup_folder{};  // "": backups beside the database
   std::optional<double> simulated_clock{};  // begins at this time, unix seconds; absent: the host's
-  std::string web_config_file{};            // of /metrics and /healthz; "": plain HTTP for anybody
-  std::string sql_program{};                // sql_process.h; "": statements run in this process
+  std::string console_listen{};      // HOST:PORT; "" for none
+  bool console_may_lack = false;     // its port was nobody's wish: a taken one is no error
+  std::string console_web_config{};  // of the console's port; "": plain HTTP, on loopback only
+  std::string console_folder{};      // of its built pages; "": found beside the program
+  std::string web_config_file{};     // of /metrics and /healthz; "": plain HTTP for anybody
+  std::string sql_program{};         // sql_process.h; "": statements run in this process
 };
 
 using Values = std::map<std::string, std::string, std::less<>>;  // by setting name
@@ -90,5 +94,9 @@ std::string clock_page_of(const Config& config);
 // Finds the suites that belong to the program: installed (<prefix>/share/railgauge/suites), or in
 // the source tree around the build folder; "" if there are none.
 std::string default_suites_folder();
+
+// Finds the console's built pages likewise (<prefix>/share/railgauge/console, or that of the build
+// folder); "" if there are none.
+std::string default_console_folder();
 
 }  // namespace railgauge

@@ -2,6 +2,7 @@
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/clock/wall_clock.h"
+#include "controller/http/web_config.h"
 #include "controller/listen/host_port.h"
 #include "controller/store/queries/data_kind.h"
 #include "controller/store/upkeep/backup.h"
@@ -27,7 +29,13 @@ namespace railgauge {
 namespace {
 
 constexpr std::array kServiceNames{"railgauge.api.Control", "railgauge.api.Archive",
-                                   "railgauge.api.Judge", "railgauge.api.AgentLink"};
+                                   "railgauge.api.Judge", "railgauge.api.Console",
+                                   "railgauge.api.AgentLink"};
+// gRPC's name of a connection inside the process. No other has it: those from outside are known by
+// their descriptor or by the name that the relay gives them.
+constexpr const char* kInProcess = "unknown";
+// A matrix of the most pairs that the console shows, in one message.
+constexpr int kMostConsoleBytes = 128 * 1024 * 1024;
 constexpr int kMaxMessageBytes = kMaxFrameBytes;
 constexpr int kKeepaliveMilliseconds = 10'000;
 constexpr int kLeastPingMilliseconds = 5'000;
@@ -119,6 +127,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   server->feed_.restore(fleet::unix_seconds());
   RG_TRY_OK(server->start_grpc(config));
   RG_TRY_OK(server->start_http(config));
+  RG_TRY_OK(server->start_console(config));
   if (config.simulated_clock) server->start_fast_forward();
   server->note("controller_started",
                fmt::format("the controller of version {} started", RAILGAUGE_VERSION));
@@ -154,7 +163,17 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       agent_link_(make_agent_link_service(fleet_, peers_, gate_)),
       control_service_(make_control_service(control_, schedules_, gate_, *pool_)),
       archive_service_(make_archive_service(archive_, gate_, {*queries_, *sql_, *upkeep_})),
-      judge_service_(make_judge_service(control_, *store_, gate_, *queries_, leaves_)) {
+      judge_service_(make_judge_service(control_, *store_, gate_, *queries_, leaves_)),
+      console_service_(make_console_service(
+          [this](const auth::Peer& caller) -> Result<api::ConsoleTicket> {
+            if (!has_console_)
+              return fail(Code::kFailedPrecondition,
+                          "this controller serves no console; --console-listen sets its port");
+            return console_->ticket_for(
+                {.who = caller.who, .role = std::string(auth::name_of(caller.role))},
+                console_origin_);
+          },
+          gate_, *pool_)) {
   const OwnAct record = [this](std::string act, std::string subject, const Status& outcome) {
     audit_->did(std::move(act), std::move(subject), outcome);
   };
@@ -194,6 +213,8 @@ Server::~Server() {
   if (tcp_) tcp_->stop();
   if (relay_) relay_->close();  // nothing is handed to a server that ends
   http_.reset();
+  if (console_) console_->stop();
+  console_http_.reset();  // before the server whose services it asks
   if (grpc_) {
     loop_.call([this] { fleet_.close_all("the controller is stopping"); });
     grpc_->Shutdown(std::chrono::system_clock::now() +
@@ -277,6 +298,7 @@ Status Server::start_grpc(const Config& config) {
   builder.RegisterService(control_service_.get());
   builder.RegisterService(archive_service_.get());
   builder.RegisterService(judge_service_.get());
+  builder.RegisterService(console_service_.get());
   if (!config.tcp.listen.empty()) RG_TRY_OK(open_tcp(config.tcp, builder));
   grpc_ = builder.BuildAndStart();
   if (!grpc_) return fail(Code::kInternal, "gRPC: the server does not start");
@@ -359,6 +381,101 @@ Status Server::start_http(const Config& config) {
     return fail(started.error().code, fmt::format("--metrics-listen {}", started.error().message));
   http_ = std::move(*started);
   spdlog::info("metrics on port {}", http_->port());
+  return {};
+}
+
+namespace {
+
+// Whether only programs of this host reach the address.
+bool is_loopback(const std::string& host) {
+  return host.starts_with("127.") || host == "localhost" || host == "::1";
+}
+
+// The port as a browser names it: the host's name where every address listens.
+std::string origin_of(const std::string& host, int port, bool has_tls) {
+  std::string name = host;
+  if (name.empty() || name == "0.0.0.0" || name == "::") {
+    std::array<char, 256> own{};
+    name = ::gethostname(own.data(), own.size() - 1) == 0 ? own.data() : "localhost";
+  }
+  if (name.find(':') != std::string::npos) name = "[" + name + "]";
+  return fmt::format("{}://{}:{}", has_tls ? "https" : "http", name, port);
+}
+
+}  // namespace
+
+// The certificate's holder, as the TCP port would know it.
+Result<console::Visitor> Server::console_visitor(const http::Request& request) const {
+  const trust::Certificate certificate = RG_TRY(trust::parse_certificate(request.certificate));
+  auth::Peer peer = auth::holder_of(certificate, request.address, 0);
+  if (tls_ && tls_->is_revoked(certificate.id)) {
+    peer.role = auth::Role::kNone;
+    peer.refusal = fmt::format("its certificate, serial {}, is revoked", certificate.id.serial);
+  }
+  RG_TRY_OK(auth::may_control(peer, true));
+  return console::Visitor{.who = peer.who, .role = std::string(auth::name_of(peer.role))};
+}
+
+// A port that nobody asked for and that is taken costs the console, not the measuring.
+Status Server::start_console(const Config& config) {
+  if (config.console_listen.empty()) return {};
+  const HostPort address = RG_TRY(parse_host_port("console-listen", config.console_listen));
+  const bool is_local = is_loopback(address.host);
+  if (!is_local && config.console_web_config.empty())
+    return fail(Code::kInvalidArgument,
+                fmt::format("--console-listen {}: beyond loopback it needs "
+                            "--console-web-config-file, with TLS and passwords or client "
+                            "certificates",
+                            config.console_listen));
+  bool has_tls = false;
+  if (!config.console_web_config.empty()) {
+    const auto web = http::read_web_config(config.console_web_config);
+    if (!web)
+      return fail(web.error().code,
+                  fmt::format("--console-web-config-file {}", web.error().message));
+    has_tls = static_cast<bool>((*web)->tls);
+  }
+  if (!is_local && !has_tls)
+    return fail(Code::kInvalidArgument,
+                fmt::format("--console-web-config-file {}: tls_server_config is missing, which a "
+                            "console beyond loopback needs",
+                            config.console_web_config));
+  peers_.enter(kInProcess, {.role = auth::Role::kViewer, .who = "console", .address = "console"});
+  console_ = std::make_unique<console::Console>(console::Console::Options{
+      .connect =
+          [this] {
+            grpc::ChannelArguments arguments;
+            arguments.SetMaxReceiveMessageSize(kMostConsoleBytes);
+            return grpc_->InProcessChannel(arguments);
+          },
+      .folder = config.console_folder.empty() ? default_console_folder() : config.console_folder,
+      .version = RAILGAUGE_VERSION,
+      .is_local = is_local,
+      .has_tls = has_tls,
+      .now_unix = fleet::unix_seconds,
+      .holder = [this](const http::Request& request) { return console_visitor(request); }});
+  auto started = http::Server::start(
+      address.host, address.port,
+      {.metrics = {},
+       .healthy = [this] { return !stopping_; },
+       .refused =
+           [this](const http::Refusal& refusal) {
+             note_stranger(refusal.user, refusal.address, "console.get", refusal.path,
+                           refusal.reason);
+           },
+       .other = [this](const http::Request& request) { return console_->answer(request); }},
+      config.console_web_config);
+  if (!started) {
+    const std::string cause = fmt::format("--console-listen {}", started.error().message);
+    if (!config.console_may_lack) return fail(started.error().code, cause);
+    spdlog::warn("no web console: {}", cause);
+    return {};
+  }
+  console_http_ = std::move(*started);
+  console_origin_ = origin_of(address.host, console_http_->port(), has_tls);
+  has_console_ = true;
+  spdlog::info("web console on {}{}; `railgauge console` opens it", console_origin_,
+               console_->has_pages() ? "" : ", without pages");
   return {};
 }
 

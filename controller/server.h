@@ -8,6 +8,7 @@
 
 #include "controller/audit/audit_log.h"
 #include "controller/config.h"
+#include "controller/console/console.h"
 #include "controller/control/control.h"
 #include "controller/control/director.h"
 #include "controller/exporter/metrics_feed.h"
@@ -90,6 +91,7 @@ class Server {
   // Opens the audit log's file anew, for logrotate. After an error the old file stays in use.
   Status reopen_logs() { return audit_->reopen(); }
   [[nodiscard]] int tcp_port() const { return tcp_ ? tcp_->port() : 0; }  // 0 without TCP
+  [[nodiscard]] int console_port() const { return console_http_ ? console_http_->port() : 0; }
   [[nodiscard]] int metrics_port() const { return http_ ? http_->port() : 0; }
 
  private:
@@ -107,6 +109,8 @@ class Server {
   Status open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder);
   Status start_relay();
   Status start_http(const Config& config);
+  Status start_console(const Config& config);
+  [[nodiscard]] Result<console::Visitor> console_visitor(const http::Request& request) const;
   void note_stranger(const std::string& user, const std::string& address, const std::string& act,
                      const std::string& subject, const Error& reason);
   [[nodiscard]] std::string remarks();
@@ -151,6 +155,7 @@ class Server {
   std::unique_ptr<grpc::Service> control_service_;
   std::unique_ptr<grpc::Service> archive_service_;
   std::unique_ptr<grpc::Service> judge_service_;
+  std::unique_ptr<grpc::Service> console_service_;
   std::unique_ptr<TlsKeeper> tls_;  // absent without certificates
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<UnixListener> unix_;
@@ -158,6 +163,10 @@ class Server {
   std::unique_ptr<TcpListener> tcp_;     // with acceptor_ and relay_; none without TCP
   std::unique_ptr<relay::Relay> relay_;  // uses tcp_
   std::unique_ptr<http::Server> http_;
+  std::unique_ptr<console::Console> console_;  // with console_http_; none without its port
+  std::string console_origin_{};
+  std::unique_ptr<http::Server> console_http_;
+  std::atomic<bool> has_console_ = false;  // calls may use console_ and console_origin_
   std::unique_ptr<FastForward> forward_;  // absent with the host's clock
   double next_stats_ = 0;                 // used on the loop only, as the next six
   double next_revoked_ = 0;

@@ -107,6 +107,7 @@ controller/store/upkeep: =core controller/store/rows controller/store/sqlite
 controller/store: =core controller/clock controller/store/*
 controller/audit: =core controller/clock controller/store controller/store/rows
 controller/http: =core
+controller/console: =core controller/api controller/detect controller/http controller/stats
 controller/log: =core
 controller/fleet: =core controller/api controller/audit controller/clock controller/plan controller/plan/* controller/store controller/store/* controller/trust
 controller/listen: =core controller/fleet
@@ -119,7 +120,7 @@ controller/findings: =core controller/api controller/detect controller/fleet con
 controller/gate: =core controller/api controller/control controller/schedule controller/store controller/upgrades
 controller/exporter: =core controller/findings controller/fleet controller/history controller/metric controller/schedule controller/store
 controller/rpc: =core controller/api controller/audit controller/control controller/findings controller/fleet controller/gate controller/history controller/schedule controller/upgrades
-controller: =core kernels/core/version controller/api controller/audit controller/clock controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/plan/topology controller/relay controller/rpc controller/schedule controller/store controller/store/queries controller/store/upkeep controller/trust
+controller: =core kernels/core/version controller/api controller/audit controller/console controller/clock controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/plan/topology controller/relay controller/rpc controller/schedule controller/store controller/store/queries controller/store/upkeep controller/trust
 controller/cli/render: =core kernels/core/report controller/api
 controller/cli/input: =core controller/api controller/cli/render controller/trust
 controller/cli/live: =core controller/api controller/cli/input controller/cli/render
@@ -142,7 +143,7 @@ dlfcn.h: kernels/dl kernels/fakes kernels/core/base
 spawn.h: kernels/core/base
 sqlite3.h: controller/store/* agent/link agent/inventory/sources kernels/fakes
 mpi.h: kernels/mpi/binding
-grpc: agent/busy agent/fleet agent/link controller controller/fleet controller/listen controller/rpc controller/cli controller/cli/* controller/api
+grpc: agent/busy agent/fleet agent/link controller controller/fleet controller/console controller/listen controller/rpc controller/cli controller/cli/* controller/api
 yaml-cpp: controller/plan/suite controller/http
 crypt.h: controller/http
 prometheus/: agent controller/metric controller/exporter

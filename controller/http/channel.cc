@@ -2,6 +2,8 @@
 
 #include <netdb.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -66,6 +68,17 @@ bool Channel::shake_hands(SSL_CTX* context) {
     if (result == 1) return true;
     if (!may_retry(result)) return false;
   }
+}
+
+std::string Channel::verified_certificate() const {
+  // Without a certificate, and where any is taken, the result says so or there is none to read.
+  if (ssl_.get() == nullptr || SSL_get_verify_result(ssl_.get()) != X509_V_OK) return "";
+  const Handle<ReleasedBy<X509*, X509_free>> certificate(SSL_get1_peer_certificate(ssl_.get()));
+  const Handle<ReleasedBy<BIO*, BIO_free_all>> text(BIO_new(BIO_s_mem()));
+  if (!certificate || !text || PEM_write_bio_X509(text.get(), certificate.get()) != 1) return "";
+  char* bytes = nullptr;
+  const long size = BIO_get_mem_data(text.get(), &bytes);
+  return {bytes, static_cast<std::size_t>(size)};
 }
 
 bool Channel::wait_for_request() {

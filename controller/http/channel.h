@@ -27,6 +27,9 @@ class Channel final : public httplib::Stream {
   void set_deadline(double ns) { deadline_ns_ = ns; }
   // Makes the server's side of a TLS handshake; false: it failed or took too long.
   bool shake_hands(SSL_CTX* context);
+  // The client's certificate as PEM, which the authorities of the handshake's context vouch for; ""
+  // for none.
+  [[nodiscard]] std::string verified_certificate() const;
   // Waits until a request begins; false: none came before the deadline, or the peer is gone.
   bool wait_for_request();
   // Gives the next request its bytes.

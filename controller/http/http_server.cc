@@ -35,7 +35,8 @@ constexpr int kBacklog = 128;
 struct Serving {
   Connections::Connection* connection = nullptr;
   WebConfig* config = nullptr;
-  bool is_last = false;  // the connection ends with this answer
+  bool is_last = false;       // the connection ends with this answer
+  std::string certificate{};  // of the client, verified; PEM
 };
 thread_local Serving serving;
 
@@ -86,6 +87,12 @@ std::string address_of(std::string_view host, int port) {
     host.remove_prefix(kMapped.size());
   return host.find(':') == std::string_view::npos ? fmt::format("ipv4:{}:{}", host, port)
                                                   : fmt::format("ipv6:%5B{}%5D:{}", host, port);
+}
+
+std::string lower_case(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
 }
 
 // httplib parses requests and writes answers; sockets, threads and time are ours.
@@ -171,7 +178,9 @@ class Protocol final : public httplib::Server {
   void answer(const httplib::Request& request, httplib::Response& response) {
     response.set_header("X-Content-Type-Options", "nosniff");
     if (serving.config != nullptr && !may_read(request, response)) return;
-    if (request.method != "GET" && request.method != "HEAD") {
+    if (pages_.other && request.path != "/healthz") {
+      answer_other(request, response);
+    } else if (request.method != "GET" && request.method != "HEAD") {
       response.set_header("Allow", "GET, HEAD");
       refuse(response, 405, "only GET\n");
       end_after(response);
@@ -192,6 +201,26 @@ class Protocol final : public httplib::Server {
     } else {
       refuse(response, 404, "only /metrics and /healthz\n");
     }
+  }
+
+  void answer_other(const httplib::Request& from, httplib::Response& response) {
+    if (!connections_.take_page(serving.connection)) {
+      response.set_header("Retry-After", "5");
+      return refuse(response, 503, "too many pages are being read\n");
+    }
+    Request request{.method = from.method,
+                    .path = from.path,
+                    .certificate = serving.certificate,
+                    .address = address_of(from.remote_addr, from.remote_port)};
+    request.query.insert(from.params.begin(), from.params.end());
+    for (const auto& [name, value] : from.headers)
+      request.headers.try_emplace(lower_case(name), value);
+    if (serving.config != nullptr && serving.config->auth.has_users())
+      request.user = serving.config->auth.user_of(from.get_header_value("Authorization"));
+    Answer answer = pages_.other(request);
+    response.status = answer.status;
+    for (const auto& [name, value] : answer.headers) response.set_header(name, value);
+    response.set_content(std::move(answer.body), answer.type);
   }
 
   Connections& connections_;
@@ -249,7 +278,9 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
       channel.set_deadline(monotonic_now_ns() + kHeaderSeconds * 1e9);
       const std::shared_ptr<WebConfig> present = config ? config->current() : nullptr;
       if (present && present->tls && !channel.shake_hands(present->tls.get())) return;
-      serving = {.connection = connection, .config = present.get()};
+      serving = {.connection = connection,
+                 .config = present.get(),
+                 .certificate = channel.verified_certificate()};
       for (int request = 1; channel.wait_for_request(); ++request) {
         // The headers of a later request have their own time.
         if (request > 1) channel.set_deadline(monotonic_now_ns() + kHeaderSeconds * 1e9);

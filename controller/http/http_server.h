@@ -1,10 +1,13 @@
-// The HTTP port of controller and agent: /metrics and /healthz, from memory only. Plain, or with
-// TLS and basic authentication as exporters of Prometheus have them.
+// The HTTP ports of controller and agent: /metrics and /healthz from memory, or the pages of one
+// function. Plain, or with TLS and basic authentication as exporters of Prometheus have them.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "kernels/core/base/result.h"
 
@@ -18,9 +21,28 @@ struct Refusal {
   Error reason{};  // kUnauthenticated: wrong. kResourceExhausted: not checked, too many wait.
 };
 
-// A small server for Prometheus and for probes. A thread serves one connection; connections.h
-// bounds their number, and every phase of one has a deadline, so that no peer keeps another one
-// waiting. Thread safe; the destructor stops it.
+// A request for a page of Pages::other. Texts are the peer's, but for `user` and `certificate`.
+struct Request {
+  std::string method{};  // "GET"
+  std::string path{};    // decoded, without the query
+  std::multimap<std::string, std::string> query{};
+  std::map<std::string, std::string> headers{};  // by name in lower case; the first of several
+  std::string user{};         // whose password was right; "" where the port asks for none
+  std::string certificate{};  // PEM of the client's certificate, verified; "" for none
+  std::string address{};      // as in Refusal
+};
+
+// Its answer.
+struct Answer {
+  int status = 200;
+  std::string type = "text/plain; charset=utf-8";
+  std::string body{};
+  std::vector<std::pair<std::string, std::string>> headers{};
+};
+
+// A small server for Prometheus, for probes and for the console. A thread serves one connection;
+// connections.h bounds their number, and every phase of one has a deadline, so that no peer keeps
+// another one waiting. Thread safe; the destructor stops it.
 class Server {
  public:
   // From the accept to the end of a request's headers, TLS included.
@@ -32,7 +54,8 @@ class Server {
   // Requests of one connection.
   static constexpr int kMostRequests = 1'000;
 
-  // Called from the threads of the server; all must be thread safe and answer from memory.
+  // Called from the threads of the server; all must be thread safe and, but for `other`, answer
+  // from memory.
   struct Pages {
     std::function<std::string()> metrics;
     std::function<bool()> healthy;
@@ -42,6 +65,9 @@ class Server {
     std::function<std::string()> remarks{};
     // Called for each password that is not taken, before the answer. May be empty.
     std::function<void(const Refusal&)> refused{};
+    // Answers every path but /healthz, any method; /metrics is then one of these paths. It may wait
+    // for less than kAnswerSeconds, and is not given a request's body. May be empty.
+    std::function<Answer(const Request&)> other{};
   };
   // Binds (port 0: any free port) and serves. `web_config` is the file of web_config.h; "" serves
   // plain HTTP to anybody. kAlreadyExists: the port is taken, or the address is not one of this

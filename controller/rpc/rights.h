@@ -31,6 +31,7 @@ inline constexpr std::string_view kAgentLink = "railgauge.api.AgentLink";
 inline constexpr std::string_view kControl = "railgauge.api.Control";
 inline constexpr std::string_view kArchive = "railgauge.api.Archive";
 inline constexpr std::string_view kJudge = "railgauge.api.Judge";
+inline constexpr std::string_view kConsole = "railgauge.api.Console";
 
 // The unix socket and --insecure count as agent and operator.
 inline constexpr std::array kRights{
@@ -84,6 +85,8 @@ inline constexpr std::array kRights{
     Right{kJudge, "StepFinding", Access::kWrite},
     Right{kJudge, "PinBaselines", Access::kWrite},
     Right{kJudge, "ListBaselines", Access::kRead},
+    // The session that it leads to may only read.
+    Right{kConsole, "OpenConsole", Access::kRead},
     // A probe needs no role. The contract is public.
     Right{"grpc.health.v1.Health", "Check", Access::kOpen},
     Right{"grpc.health.v1.Health", "Watch", Access::kOpen},

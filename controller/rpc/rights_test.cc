@@ -63,6 +63,7 @@ const std::map<std::string, Who>& expectations() {
       {"/railgauge.api.Archive/ListSeries", kReaders},
       {"/railgauge.api.Archive/Prune", kChangers},
       {"/railgauge.api.Archive/RunSql", kReaders},
+      {"/railgauge.api.Console/OpenConsole", kReaders},
       {"/railgauge.api.Control/AddSchedule", kChangers},
       {"/railgauge.api.Control/CancelRun", kChangers},
       {"/railgauge.api.Control/CheckSuite", kReaders},

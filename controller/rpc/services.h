@@ -3,11 +3,13 @@
 // safe: gRPC calls it from its own threads, and unary calls are answered on a pool.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/service_type.h>
 
+#include "controller/api/console.pb.h"
 #include "controller/control/control.h"
 #include "controller/findings/finding_service.h"
 #include "controller/fleet/auth.h"
@@ -45,5 +47,11 @@ std::unique_ptr<grpc::Service> make_archive_service(Archive& archive, rpc::Gate&
 std::unique_ptr<grpc::Service> make_judge_service(Control& control, store::Store& store,
                                                   rpc::Gate& gate, fleet::WorkerPool& pool,
                                                   LeafSource leaves = {});
+
+// Makes the ticket of a caller. kFailedPrecondition: this controller has no console.
+using MakeTicket = std::function<Result<api::ConsoleTicket>(const auth::Peer& caller)>;
+// Lets callers of the control service into the web console.
+std::unique_ptr<grpc::Service> make_console_service(MakeTicket make_ticket, rpc::Gate& gate,
+                                                    fleet::WorkerPool& pool);
 
 }  // namespace railgauge

@@ -41,6 +41,7 @@ class ControllerProcess {
     if (std::ranges::none_of(
             more, [](const std::string& word) { return word.starts_with("--metrics-listen"); }))
       words.emplace_back("--metrics-listen=none");
+    words.emplace_back("--console-listen=none");
     // Made before the fork: the child of a program with threads may allocate nothing.
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());

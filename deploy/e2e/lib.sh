@@ -7,7 +7,7 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 bin=${RAILGAUGE_BUILD_DIR:-$top/build/dev}/bin
 work=$(mktemp -d "${TMPDIR:-/tmp}/railgauge-e2e.XXXXXX")
 socket=$work/controller.sock
-export RAILGAUGE_CONTROLLER=unix:$socket no_proxy='*' NO_PROXY='*'
+export RAILGAUGE_CONTROLLER=unix:$socket RAILGAUGE_CONSOLE_LISTEN=none no_proxy='*' NO_PROXY='*'
 passed=0 failed=0
 
 finish() {

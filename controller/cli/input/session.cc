@@ -54,6 +54,8 @@ Stub& stub_of(const Stubs& stubs) {
     return *stubs.control;
   else if constexpr (std::is_same_v<Stub, api::Archive::StubInterface>)
     return *stubs.archive;
+  else if constexpr (std::is_same_v<Stub, api::Console::StubInterface>)
+    return *stubs.console;
   else
     return *stubs.judge;
 }

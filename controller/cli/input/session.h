@@ -8,6 +8,7 @@
 #include <google/protobuf/message.h>
 
 #include "controller/api/archive.pb.h"
+#include "controller/api/console.pb.h"
 #include "controller/api/control.pb.h"
 #include "controller/api/judge.pb.h"
 #include "controller/cli/input/interrupts.h"
@@ -96,7 +97,8 @@ struct Rpc {
   CALL(Judge, GetFinding, api::FindingRef, api::Finding) \
   CALL(Judge, StepFinding, api::FindingStepRequest, api::Finding) \
   CALL(Judge, PinBaselines, api::PinRequest, api::BaselineList) \
-  CALL(Judge, ListBaselines, api::ListBaselinesRequest, api::BaselineList)
+  CALL(Judge, ListBaselines, api::ListBaselinesRequest, api::BaselineList) \
+  CALL(Console, OpenConsole, api::OpenConsoleRequest, api::ConsoleTicket)
 // clang-format on
 
 namespace rpc {

@@ -9,6 +9,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "controller/api/archive.grpc.pb.h"
+#include "controller/api/console.grpc.pb.h"
 #include "controller/api/control.grpc.pb.h"
 #include "controller/api/judge.grpc.pb.h"
 #include "controller/cli/input/session.h"
@@ -21,11 +22,13 @@ struct Stubs {
   std::unique_ptr<api::Control::StubInterface> control;
   std::unique_ptr<api::Archive::StubInterface> archive;
   std::unique_ptr<api::Judge::StubInterface> judge;
+  std::unique_ptr<api::Console::StubInterface> console;
 
   explicit Stubs(const std::shared_ptr<grpc::Channel>& channel)
       : control(api::Control::NewStub(channel)),
         archive(api::Archive::NewStub(channel)),
-        judge(api::Judge::NewStub(channel)) {}
+        judge(api::Judge::NewStub(channel)),
+        console(api::Console::NewStub(channel)) {}
 };
 
 // A channel to the controller; nothing is dialled yet. Errors: kInvalidArgument for a certificate

@@ -4,6 +4,7 @@
 
 #include <google/protobuf/descriptor.h>
 
+#include "controller/api/code_word.h"
 #include "controller/api/states.h"
 #include "controller/cli/render/csv.h"
 #include "controller/cli/render/report.pb.h"
@@ -11,34 +12,6 @@
 #include "kernels/core/text/json.h"
 
 namespace railgauge::cli {
-namespace {
-
-// The error codes of the JSON contract, in the order of gRPC's numbers.
-std::string_view code_word(Code code) {
-  constexpr std::array<std::string_view, 17> kWords{
-      "ok",
-      "cancelled",
-      "unknown",
-      "invalid_argument",
-      "deadline_exceeded",
-      "not_found",
-      "already_exists",
-      "permission_denied",
-      "resource_exhausted",
-      "failed_precondition",
-      "aborted",
-      "out_of_range",
-      "unimplemented",
-      "internal",
-      "unavailable",
-      "data_loss",
-      "unauthenticated",
-  };
-  const auto index = static_cast<std::size_t>(code);
-  return index < kWords.size() ? kWords[index] : "unknown";
-}
-
-}  // namespace
 
 std::optional<Format> parse_format(std::string_view text) {
   constexpr std::array<std::string_view, 6> kTexts{"table", "json", "csv", "ndjson", "html", "md"};
@@ -118,7 +91,7 @@ int report_error(const Output& output, const Error& error) {
   if (output.format == Format::kJson || output.format == Format::kNdjson) {
     ErrorReport report;
     report.set_schema_version(1);
-    report.mutable_error()->set_code(std::string(code_word(error.code)));
+    report.mutable_error()->set_code(std::string(api::code_word(error.code)));
     report.mutable_error()->set_message(error.message);
     print_message(output, report);
   }

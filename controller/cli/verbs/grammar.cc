@@ -312,6 +312,7 @@ constexpr std::array kVerbs{
          kDemoFlags, run_demo, true},
     Verb{"config", "check", "", "settings files of this host's agent and controller, with sources",
          kNoFlags, check_config, true},
+    Verb{"console", "", "", "print a URL that opens the web console once", kNoFlags, open_console},
     Verb{"version", "", "", "this program's and the controller's version", kNoFlags, show_version},
 };
 

@@ -1,0 +1,243 @@
+// The console's port of a whole controller over real HTTP.
+#include <httplib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/api/console.grpc.pb.h"
+#include "controller/http/http_testing.h"
+#include "controller/testing/certificates.h"
+#include "controller/testing/server_bench.h"
+
+namespace railgauge {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+using testing_agent::Certificates;
+using testing_agent::ScriptedAgent;
+using testing_agent::ServerBench;
+using testing_agent::welcome;
+
+class ConsoleServer : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(bench_.path("pages/assets"));
+    bench_.write("pages/index.html", "<!doctype html><title>console</title>");
+    bench_.write("pages/assets/a.js", "export {};");
+    bench_.write("pages/secret.key", "no page");
+    bench_.config_.console_listen = "127.0.0.1:0";
+    bench_.config_.console_folder = bench_.path("pages");
+  }
+  void start() {
+    bench_.start();
+    ASSERT_NE(bench_.server_, nullptr);
+    client_ = std::make_unique<httplib::Client>("127.0.0.1", bench_.server_->console_port());
+  }
+  grpc::Status open(api::ConsoleTicket& ticket) {
+    const auto stub = api::Console::NewStub(
+        grpc::CreateChannel(bench_.target(), grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    return stub->OpenConsole(&context, {}, &ticket);
+  }
+  // The path of a ticket's URL.
+  std::string login() {
+    api::ConsoleTicket ticket;
+    const grpc::Status status = open(ticket);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    const std::size_t at = ticket.url().find("/login");
+    return at == std::string::npos ? "" : ticket.url().substr(at);
+  }
+  httplib::Headers sign_in() {
+    const auto answer = client_->Get(login());
+    EXPECT_TRUE(answer);
+    if (!answer) return {};
+    EXPECT_EQ(answer->status, 200);
+    const std::string cookie = answer->get_header_value("Set-Cookie");
+    return {{"Cookie", cookie.substr(0, cookie.find(';'))}};
+  }
+
+  ServerBench bench_;
+  std::unique_ptr<httplib::Client> client_;
+};
+
+TEST_F(ConsoleServer, NobodyReadsWithoutASession) {
+  start();
+  for (const char* path :
+       {"/", "/assets/a.js", "/api/v1/nodes", "/api/v1/session", "/api/v1/openapi.json", "/metrics",
+        "/login", "/login?ticket=no", "/%2e%2e/secret.key"}) {
+    const auto answer = client_->Get(path);
+    ASSERT_TRUE(answer) << path;
+    EXPECT_EQ(answer->status, 401) << path;
+    EXPECT_THAT(answer->body, Not(HasSubstr("console</title>"))) << path;
+  }
+  EXPECT_EQ(client_->Get("/healthz")->status, 200);
+  EXPECT_THAT(client_->Get("/")->body, HasSubstr("railgauge console"));
+}
+
+TEST_F(ConsoleServer, ATicketLetsItsHolderInOnce) {
+  start();
+  const std::string path = login();
+  const auto head = client_->Head(path);
+  EXPECT_EQ(head->status, 405) << "a probe of the URL must not use it up";
+  const auto first = client_->Get(path);
+  ASSERT_TRUE(first);
+  const std::string cookie = first->get_header_value("Set-Cookie");
+  EXPECT_THAT(cookie, StartsWith("railgauge_session_"));
+  EXPECT_THAT(cookie, HasSubstr("; HttpOnly; SameSite=Strict"));
+  EXPECT_EQ(client_->Get(path)->status, 401);
+  const httplib::Headers headers{{"Cookie", cookie.substr(0, cookie.find(';'))}};
+  EXPECT_EQ(client_->Get("/", headers)->body, "<!doctype html><title>console</title>");
+  EXPECT_EQ(client_->Get("/assets/a.js", headers)->get_header_value("Content-Type"),
+            "text/javascript; charset=utf-8");
+  EXPECT_EQ(client_->Get("/secret.key", headers)->status, 404) << "its type is no page's";
+  EXPECT_EQ(client_->Get("/../secret.key", headers)->status, 404);
+  const auto session = client_->Get("/api/v1/session", headers);
+  EXPECT_THAT(session->body, HasSubstr(R"("read_only":true)"));
+  EXPECT_EQ(client_->Post("/logout", headers, "", "text/plain")->status, 200);
+  EXPECT_EQ(client_->Get("/", headers)->status, 401);
+}
+
+TEST_F(ConsoleServer, AnswersAreTheServicesAsJson) {
+  start();
+  ScriptedAgent agent(bench_.agent("n<1>"));
+  ScriptedAgent other(bench_.agent("n2"));
+  ASSERT_TRUE(welcome(other));
+  const httplib::Headers headers = sign_in();
+  const auto nodes = client_->Get("/api/v1/nodes", headers);
+  ASSERT_TRUE(nodes);
+  EXPECT_EQ(nodes->status, 200);
+  EXPECT_EQ(nodes->get_header_value("Content-Type"), "application/json");
+  EXPECT_THAT(nodes->body, StartsWith(R"({"schema_version":1,"nodes":[)"));
+  EXPECT_THAT(nodes->body, HasSubstr(R"("name":"n2")"));
+  for (const char* path : {"/api/v1/nodes/n2?with_facts=true", "/api/v1/suites", "/api/v1/runs",
+                           "/api/v1/series", "/api/v1/findings", "/api/v1/upgrades",
+                           "/api/v1/baselines", "/api/v1/schedules", "/api/v1/openapi.json"}) {
+    const auto answer = client_->Get(path, headers);
+    ASSERT_TRUE(answer) << path;
+    EXPECT_EQ(answer->status, 200) << path << answer->body;
+  }
+}
+
+TEST_F(ConsoleServer, WrongRequestsAreRefusedInOneLine) {
+  start();
+  const httplib::Headers headers = sign_in();
+  const std::map<std::string, std::pair<int, std::string>> cases{
+      {"/api/v1/runs/no-such-run", {0, "no-such-run"}},
+      {"/api/v1/series/history?series_id=4711", {0, "4711"}},
+      {"/api/v1/points?limit=10000000", {400, "from 0 to 10000"}},
+      {"/api/v1/runs?colour=red", {400, "unknown parameter"}},
+      {"/api/v1/nothing", {404, "there is no such path"}},
+      {"/api/v1/runs/a/b/c", {404, "there is no such path"}}};
+  for (const auto& [path, expected] : cases) {
+    const auto answer = client_->Get(path, headers);
+    ASSERT_TRUE(answer) << path;
+    if (expected.first != 0) {
+      EXPECT_EQ(answer->status, expected.first) << path;
+    }
+    EXPECT_GE(answer->status, 400) << path;
+    EXPECT_LT(answer->status, 500) << path;
+    EXPECT_THAT(answer->body, StartsWith(R"({"schema_version":1,"error":{"code":")")) << path;
+    EXPECT_THAT(answer->body, HasSubstr(expected.second)) << path;
+  }
+}
+
+TEST_F(ConsoleServer, OnlyReadsAndOnlyFromItsOwnPages) {
+  start();
+  const httplib::Headers headers = sign_in();
+  const auto with = [&](const char* name, const char* value) {
+    httplib::Headers all = headers;
+    all.emplace(name, value);
+    return all;
+  };
+  EXPECT_EQ(client_->Post("/api/v1/nodes", headers, "{}", "application/json")->status, 405);
+  EXPECT_EQ(client_->Delete("/api/v1/nodes", headers)->status, 405);
+  EXPECT_EQ(client_->Get("/api/v1/nodes", with("Sec-Fetch-Site", "cross-site"))->status, 403);
+  EXPECT_EQ(client_->Get("/api/v1/nodes", with("Sec-Fetch-Site", "same-origin"))->status, 200);
+  EXPECT_EQ(client_->Get("/api/v1/nodes", with("Host", "rebound.example:7480"))->status, 403)
+      << "another site's name that leads here";
+}
+
+TEST_F(ConsoleServer, EveryAnswerHasTheHeadersOfAPageThatTrustsNobody) {
+  start();
+  const httplib::Headers headers = sign_in();
+  for (const char* path : {"/", "/api/v1/nodes", "/api/v1/nothing", "/assets/a.js"}) {
+    const auto answer = client_->Get(path, headers);
+    ASSERT_TRUE(answer);
+    EXPECT_THAT(answer->get_header_value("Content-Security-Policy"),
+                StartsWith("default-src 'none'; script-src 'self'"));
+    EXPECT_EQ(answer->get_header_value("X-Content-Type-Options"), "nosniff");
+    EXPECT_EQ(answer->get_header_value("X-Frame-Options"), "DENY");
+    EXPECT_EQ(answer->get_header_value("Referrer-Policy"), "no-referrer");
+    EXPECT_FALSE(answer->has_header("Access-Control-Allow-Origin"));
+  }
+}
+
+TEST_F(ConsoleServer, WithoutPagesItSaysSoAndAnswersStill) {
+  bench_.config_.console_folder = bench_.path("none");
+  start();
+  const httplib::Headers headers = sign_in();
+  EXPECT_THAT(client_->Get("/", headers)->body, HasSubstr("built without Node.js"));
+  EXPECT_EQ(client_->Get("/api/v1/nodes", headers)->status, 200);
+}
+
+TEST_F(ConsoleServer, WithoutItsPortThereIsNoTicket) {
+  bench_.config_.console_listen = "";
+  bench_.start();
+  api::ConsoleTicket ticket;
+  const grpc::Status status = open(ticket);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(), HasSubstr("--console-listen"));
+}
+
+TEST_F(ConsoleServer, BeyondLoopbackItWantsCertificatesOrPasswords) {
+  bench_.config_.console_listen = "0.0.0.0:0";
+  const auto plain = Server::start(bench_.config_);
+  ASSERT_FALSE(plain);
+  EXPECT_THAT(plain.error().message, HasSubstr("--console-web-config-file"));
+  bench_.config_.console_web_config = bench_.path("web.yaml");
+  bench_.write("web.yaml", "basic_auth_users: {ann: \"" + http::hash_of("pass", 4) + "\"}\n");
+  const auto open_text = Server::start(bench_.config_);
+  ASSERT_FALSE(open_text) << "passwords would travel in the clear";
+  EXPECT_THAT(open_text.error().message, HasSubstr("tls_server_config"));
+}
+
+TEST_F(ConsoleServer, APasswordOrAViewersCertificateReads) {
+  std::filesystem::create_directories(bench_.path("pki"));
+  const Certificates certificates(bench_.path("pki"));
+  certificates.sign("vic", "/CN=vic/OU=viewer");
+  certificates.sign("n1", "/CN=n1/OU=agent");
+  const auto serve_with = [&](const std::string& more) {
+    bench_.write("web.yaml",
+                 "tls_server_config: {cert_file: pki/controller.crt, key_file: "
+                 "pki/controller.key" +
+                     more);
+    bench_.config_.console_web_config = bench_.path("web.yaml");
+    bench_.start();
+  };
+  const auto get = [&](const std::string& name, const httplib::Headers& headers) {
+    const std::string base = bench_.path("pki/" + name);
+    httplib::SSLClient client("127.0.0.1", bench_.server_->console_port(),
+                              name.empty() ? "" : base + ".crt", name.empty() ? "" : base + ".key");
+    client.enable_server_certificate_verification(false);
+    const auto answer = client.Get("/api/v1/session", headers);
+    return answer ? std::to_string(answer->status) + " " + answer->body : "no answer";
+  };
+  serve_with("}\nbasic_auth_users: {ann: \"" + http::hash_of("pass", 4) + "\"}\n");
+  EXPECT_THAT(get("", {}), StartsWith("401"));
+  EXPECT_THAT(get("", {{"Authorization", http::basic("ann:wrong")}}), StartsWith("401"));
+  EXPECT_THAT(get("", {{"Authorization", http::basic("ann:pass")}}),
+              HasSubstr(R"("who":"ann","role":"viewer")"));
+  bench_.stop();
+  serve_with(", client_ca_file: pki/ca.crt, client_auth_type: VerifyClientCertIfGiven}\n");
+  EXPECT_THAT(get("", {}), StartsWith("401"));
+  EXPECT_THAT(get("vic", {}), HasSubstr(R"("who":"vic","role":"viewer")"));
+  EXPECT_THAT(get("n1", {}), StartsWith("403")) << "an agent reads no console";
+}
+
+}  // namespace
+}  // namespace railgauge

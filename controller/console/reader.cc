@@ -1,0 +1,236 @@
+#include "controller/console/reader.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include "controller/api/archive.grpc.pb.h"
+#include "controller/api/console.pb.h"
+#include "controller/api/control.grpc.pb.h"
+#include "controller/api/judge.grpc.pb.h"
+#include "controller/console/series_changes.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/text/json.h"
+
+namespace railgauge::console {
+
+// One stub for each service. Stubs may be used from several threads.
+struct Stubs {
+  std::unique_ptr<api::Control::StubInterface> control;
+  std::unique_ptr<api::Archive::StubInterface> archive;
+  std::unique_ptr<api::Judge::StubInterface> judge;
+};
+
+namespace {
+
+using google::protobuf::Message;
+
+template <class Type>
+const Message& instance() {
+  return Type::default_instance();
+}
+
+// The route of a call whose messages are printed as they are.
+template <class Request, class Answer>
+constexpr Route call_of(std::string_view path, std::string_view summary,
+                        Status (*read)(Reader&, const Message&, Message&)) {
+  return {path, summary, instance<Request>, instance<Answer>, read};
+}
+
+Status read_frame(Reader& reader, const Message& request, Message& answer) {
+  static_cast<api::MatrixFrame&>(answer) =
+      RG_TRY(reader.grid(static_cast<const api::MatrixRequest&>(request)))->frame();
+  return {};
+}
+
+Status read_tile(Reader& reader, const Message& request, Message& answer) {
+  const auto& wanted = static_cast<const api::MatrixTileRequest&>(request);
+  const std::shared_ptr<const PairGrid> grid = RG_TRY(reader.grid(wanted.matrix()));
+  static_cast<api::MatrixTile&>(answer) = RG_TRY(grid->tile(wanted));
+  return {};
+}
+
+Status read_changes(Reader& reader, const Message& request, Message& answer) {
+  const auto& wanted = static_cast<const api::SeriesChangesRequest&>(request);
+  api::HistoryRequest history_request;
+  history_request.set_series_id(wanted.series_id());
+  history_request.set_limit(wanted.limit());
+  if (wanted.has_since_unix_seconds())
+    history_request.set_since_unix_seconds(wanted.since_unix_seconds());
+  api::History history;
+  RG_TRY_OK(reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
+    return stubs.archive->GetHistory(&context, history_request, &history);
+  }));
+  static_cast<api::SeriesChanges&>(answer) = RG_TRY(changes_of(history, wanted));
+  return {};
+}
+
+}  // namespace
+
+Status Reader::call(const Send& send) {
+  grpc::ClientContext context;
+  {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, std::chrono::duration<double>(kTurnSeconds),
+                           [this] { return calls_.size() < kMostCalls || is_stopping_; }))
+      return fail(Code::kResourceExhausted,
+                  fmt::format("the console has {} calls under way; try again", kMostCalls));
+    if (is_stopping_) return fail(Code::kUnavailable, "the controller is stopping");
+    calls_.insert(&context);
+  }
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::milliseconds(static_cast<int>(kCallSeconds * 1e3)));
+  const std::shared_ptr<grpc::Channel> channel = connect_();
+  const Stubs stubs{.control = api::Control::NewStub(channel),
+                    .archive = api::Archive::NewStub(channel),
+                    .judge = api::Judge::NewStub(channel)};
+  const grpc::Status status = send(stubs, context);
+  {
+    const std::lock_guard lock(mutex_);
+    calls_.erase(&context);
+  }
+  changed_.notify_one();
+  if (status.ok()) return {};
+  return fail(static_cast<Code>(status.error_code()), status.error_message());
+}
+
+void Reader::stop() {
+  const std::lock_guard lock(mutex_);
+  is_stopping_ = true;
+  for (grpc::ClientContext* context : calls_) context->TryCancel();
+  changed_.notify_all();
+}
+
+// Reads the matrices and arranges them.
+Result<std::shared_ptr<const PairGrid>> Reader::read_grid(const api::MatrixRequest& request) {
+  api::PairsRequest pairs;
+  pairs.set_run_id(request.run_id());
+  pairs.set_kernel(request.kernel());
+  pairs.set_metric(request.metric());
+  if (request.has_message_bytes()) pairs.set_message_bytes(request.message_bytes());
+  if (request.has_rail()) pairs.set_rail(request.rail());
+  pairs.set_memory(request.memory());
+  pairs.set_node_set(request.node_set());
+  const auto read = [&](api::PairMatrix& matrix) {
+    return call([&](const Stubs& stubs, grpc::ClientContext& context) {
+      return stubs.archive->GetMatrix(&context, pairs, &matrix);
+    });
+  };
+  api::PairMatrix matrix;
+  RG_TRY_OK(read(matrix));
+  if (request.against().empty())
+    return std::make_shared<const PairGrid>(
+        RG_TRY(PairGrid::make(matrix, request.order(), nullptr)));
+  // The same figures of the other run, whatever the first request left open.
+  pairs.set_run_id(request.against());
+  pairs.set_kernel(matrix.kernel());
+  pairs.set_metric(matrix.metric());
+  pairs.set_message_bytes(matrix.message_bytes());
+  pairs.set_rail(matrix.rail());
+  pairs.set_memory(matrix.memory());
+  api::PairMatrix against;
+  RG_TRY_OK(read(against));
+  return std::make_shared<const PairGrid>(
+      RG_TRY(PairGrid::make(matrix, request.order(), &against)));
+}
+
+Result<std::shared_ptr<const PairGrid>> Reader::grid(const api::MatrixRequest& request) {
+  const std::string key = to_json(request, JsonLayout::kCompact);
+  const std::lock_guard lock(grids_mutex_);
+  const double now = monotonic_now_ns() / 1e9;
+  std::erase_if(grids_,
+                [now](const ReadGrid& kept) { return now - kept.read_seconds > kGridSeconds; });
+  if (const auto found = std::ranges::find(grids_, key, &ReadGrid::key); found != grids_.end())
+    return found->grid;
+  std::shared_ptr<const PairGrid> grid = RG_TRY(read_grid(request));
+  grids_.push_front({.key = key, .read_seconds = now, .grid = grid});
+  std::size_t pairs = 0;
+  std::size_t count = 0;
+  std::erase_if(grids_, [&](const ReadGrid& kept) {
+    pairs += kept.grid->pairs();
+    return ++count > kMostGrids || (count > 1 && pairs > kMostPairs);
+  });
+  return grid;
+}
+
+// The route of one call of a service.
+#define CALL(path, summary, service, method, Request, Answer)                                 \
+  call_of<api::Request, api::Answer>(                                                         \
+      "/api/v1/" path, summary, [](Reader& reader, const Message& request, Message& answer) { \
+        return reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {            \
+          return stubs.service->method(&context, static_cast<const api::Request&>(request),   \
+                                       static_cast<api::Answer*>(&answer));                   \
+        });                                                                                   \
+      })
+
+namespace {
+
+constexpr std::array kRoutes{
+    CALL("nodes", "the nodes that the controller knows", control, ListNodes, ListNodesRequest,
+         NodeList),
+    CALL("nodes/{node_set}", "one node; with_facts adds its facts and stack", control, ListNodes,
+         ListNodesRequest, NodeList),
+    CALL("suites", "the suites in the controller's folder", control, ListSuites, ListSuitesRequest,
+         SuiteList),
+    CALL("runs", "the newest runs", control, ListRuns, ListRunsRequest, RunList),
+    CALL("runs/{run_id}", "one run with its tasks", control, GetRun, RunRef, RunDetail),
+    CALL("runs/{run_id}/tasks", "tasks of a run by pages", archive, GetTasks, TasksRequest,
+         TaskPage),
+    CALL("points", "stored points", archive, FindPoints, PointsRequest, ResultList),
+    CALL("series", "the series that there are", archive, ListSeries, PointsRequest, SeriesList),
+    CALL("series/history", "one series over time", archive, GetHistory, HistoryRequest, History),
+    call_of<api::SeriesChangesRequest, api::SeriesChanges>(
+        "/api/v1/series/changes", "changes that the detector finds in one series", read_changes),
+    CALL("compare", "two runs, series by series", archive, CompareRuns, CompareRequest, Comparison),
+    call_of<api::MatrixRequest, api::MatrixFrame>(
+        "/api/v1/matrix", "the pair matrix of a run, without its figures", read_frame),
+    call_of<api::MatrixTileRequest, api::MatrixTile>(
+        "/api/v1/matrix/tile", "figures of the matrix: the worst pair of each cell", read_tile),
+    CALL("suspects", "slow parts of the fabric, with evidence", archive, GetSuspects, PairsRequest,
+         SuspectList),
+    CALL("findings", "open findings", judge, ListFindings, ListFindingsRequest, FindingList),
+    CALL("findings/{finding_id}", "one finding and its history", judge, GetFinding, FindingRef,
+         Finding),
+    CALL("upgrades", "upgrades and their verdicts", judge, ListUpgrades, ListUpgradesRequest,
+         UpgradeList),
+    CALL("upgrades/{upgrade_id}", "one upgrade: losses, causes, what it was not", judge, GetUpgrade,
+         UpgradeRef, Upgrade),
+    CALL("baselines", "pinned and accepted levels", judge, ListBaselines, ListBaselinesRequest,
+         BaselineList),
+    CALL("schedules", "suites that start by themselves", control, ListSchedules,
+         ListSchedulesRequest, ScheduleList),
+};
+#undef CALL
+
+}  // namespace
+
+std::span<const Route> routes() { return kRoutes; }
+
+const Route* find_route(std::string_view path, std::string& field, std::string& value) {
+  for (const Route& route : kRoutes) {
+    const std::size_t open = route.path.find('{');
+    if (open == std::string_view::npos) {
+      if (route.path == path) return &route;
+      continue;
+    }
+    const std::size_t close = route.path.find('}');
+    const std::string_view before = route.path.substr(0, open);
+    const std::string_view after = route.path.substr(close + 1);
+    if (path.size() <= before.size() + after.size() || !path.starts_with(before) ||
+        !path.ends_with(after))
+      continue;
+    const std::string_view inside =
+        path.substr(before.size(), path.size() - before.size() - after.size());
+    if (inside.find('/') != std::string_view::npos) continue;
+    field = route.path.substr(open + 1, close - open - 1);
+    value = inside;
+    return &route;
+  }
+  return nullptr;
+}
+
+}  // namespace railgauge::console

@@ -1,0 +1,92 @@
+// The paths of the console's HTTP interface and how each is answered: by the controller's own
+// services, through a channel inside the process whose peer may only read.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <google/protobuf/message.h>
+
+#include "controller/console/pair_grid.h"
+#include "kernels/core/base/result.h"
+
+namespace grpc {
+class Channel;
+class ClientContext;
+class Status;
+}  // namespace grpc
+
+namespace railgauge::console {
+
+struct Stubs;  // in reader.cc, the only source of this room that includes gRPC
+
+// Calls of the services, at most kMostCalls at a time, since those of a connection are bounded.
+// Thread safe.
+class Reader {
+ public:
+  static constexpr std::size_t kMostCalls = 6;
+  static constexpr double kTurnSeconds = 5;   // to wait for one of these places
+  static constexpr double kCallSeconds = 20;  // of a call
+  static constexpr double kGridSeconds = 30;  // a matrix is read again after this time
+  static constexpr std::size_t kMostGrids = 8;
+
+  // Opens a channel to the services. Each call has one of its own, which costs little inside a
+  // process: the server closes connections that are idle for a minute.
+  using Connect = std::function<std::shared_ptr<grpc::Channel>()>;
+  explicit Reader(Connect connect) : connect_(std::move(connect)) {}
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  // Makes one call. Errors: the service's; kResourceExhausted: kMostCalls are under way;
+  // kDeadlineExceeded.
+  using Send = std::function<grpc::Status(const Stubs& stubs, grpc::ClientContext& context)>;
+  Status call(const Send& send);
+  // Ends the calls under way, and refuses those that come later.
+  void stop();
+  // The arranged matrix, from memory where it was asked for a moment ago. Errors: call()'s and
+  // PairGrid's.
+  Result<std::shared_ptr<const PairGrid>> grid(const api::MatrixRequest& request);
+
+ private:
+  struct ReadGrid {
+    std::string key{};
+    double read_seconds = 0;
+    std::shared_ptr<const PairGrid> grid{};
+  };
+  Result<std::shared_ptr<const PairGrid>> read_grid(const api::MatrixRequest& request);
+
+  const Connect connect_;
+  std::mutex mutex_;  // guards the next three
+  std::condition_variable changed_;
+  std::set<grpc::ClientContext*> calls_;  // under way
+  bool is_stopping_ = false;
+  std::mutex grids_mutex_;     // held while a matrix is read, so that tiles read it once
+  std::list<ReadGrid> grids_;  // the newest first
+};
+
+// One path of the interface. `path` may have a part in braces: the field of the request that this
+// part of a URL is.
+struct Route {
+  std::string_view path;
+  std::string_view summary;
+  const google::protobuf::Message& (*request)();
+  const google::protobuf::Message& (*answer)();
+  Status (*read)(Reader& reader, const google::protobuf::Message& request,
+                 google::protobuf::Message& answer);
+};
+std::span<const Route> routes();
+
+// The route of `path`, and in `value` the text in place of its braces; nullptr: there is none.
+// Pure.
+const Route* find_route(std::string_view path, std::string& field, std::string& value);
+
+}  // namespace railgauge::console

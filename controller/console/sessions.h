@@ -1,0 +1,58 @@
+// Tickets and sessions of the console. A ticket is in a URL, is good once and soon ends; it is
+// exchanged for a session, whose secret is a cookie. Both live in memory: a restart ends them.
+// Thread safe.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace railgauge::console {
+
+// A person at the console.
+struct Visitor {
+  std::string who{};
+  std::string role{};
+};
+
+class Sessions {
+ public:
+  static constexpr double kTicketSeconds = 120;
+  static constexpr double kIdleSeconds = 3'600;      // without a request
+  static constexpr double kLongestSeconds = 43'200;  // from its begin
+  // More tickets or sessions than these end the one that ends soonest.
+  static constexpr std::size_t kMostTickets = 64;
+  static constexpr std::size_t kMostSessions = 256;
+
+  struct Session {
+    Visitor visitor{};
+    double ends_unix = 0;
+  };
+
+  // Makes a ticket. `now` is in unix seconds, here and below. "": the system has no random bytes.
+  std::string issue(Visitor visitor, double now);
+  // Takes a ticket back and begins its session: the session's secret. Absent: it is unknown, was
+  // used, or has ended.
+  std::optional<std::string> redeem(const std::string& ticket, double now);
+  // Returns the session and prolongs it; absent: there is none, or it has ended.
+  std::optional<Session> find(const std::string& secret, double now);
+  void end(const std::string& secret);
+
+ private:
+  struct Entry {
+    Visitor visitor{};
+    double ends_unix = 0;
+    double last_unix = 0;  // it ends then, whatever happens
+  };
+  // By the secret: 256 random bits, so that the time of a look-up is of no use to a guesser.
+  using Entries = std::map<std::string, Entry>;
+  static void make_room(Entries& entries, std::size_t most, double now);
+
+  std::mutex mutex_;
+  Entries tickets_;
+  Entries sessions_;
+};
+
+}  // namespace railgauge::console
