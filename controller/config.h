@@ -65,8 +65,8 @@ struct Config {
   std::string audit_log{};      // "": audit.jsonl beside the database; "none"; "-": standard output
   std::string backup_folder{};  // "": backups beside the database
   std::optional<double> simulated_clock{};  // begins at this time, unix seconds; absent: the host's
-  std::string console_listen{};      // HOST:PORT; "" for none
-  bool console_may_lack = false;     // its port was nobody's wish: a taken one is no error
+  std::string console_listen{};             // HOST:PORT; "" for none
+  bool console_may_lack = false;            // its port was nobody's wish: a taken one is no error
   std::string console_web_config{};  // of the console's port; "": plain HTTP, on loopback only
   std::string console_folder{};      // of its built pages; "": found beside the program
   std::string web_config_file{};     // of /metrics and /healthz; "": plain HTTP for anybody

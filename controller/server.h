@@ -167,8 +167,8 @@ class Server {
   std::string console_origin_{};
   std::unique_ptr<http::Server> console_http_;
   std::atomic<bool> has_console_ = false;  // calls may use console_ and console_origin_
-  std::unique_ptr<FastForward> forward_;  // absent with the host's clock
-  double next_stats_ = 0;                 // used on the loop only, as the next six
+  std::unique_ptr<FastForward> forward_;   // absent with the host's clock
+  double next_stats_ = 0;                  // used on the loop only, as the next six
   double next_revoked_ = 0;
   double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;

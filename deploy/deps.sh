@@ -19,10 +19,22 @@ check=(clang-format clang-tidy clang libclang-rt-14-dev shellcheck jq sqlite3 cu
 mpi=(libopenmpi-dev openmpi-bin libmpich-dev mpich)
 fabric=(qemu-system-x86 vde2 busybox-static kmod cpio iproute2 dropbear-bin openssh-client perftest
   ibverbs-providers ibverbs-utils rdma-core)
+# The console's pages are built with any Node.js from 18 on; one that is there already stays.
+console=(chromium)
+command -v node >/dev/null && command -v npm >/dev/null || console+=(nodejs npm)
 slurm=(munge slurmctld slurmd slurm-client)
 packages=(debootstrap dpkg-dev)
 
-all=("${build[@]}" "${mpi[@]}" "${check[@]}" "${fabric[@]}" "${packages[@]}" "${slurm[@]}")
+all=("${build[@]}" "${mpi[@]}" "${check[@]}" "${fabric[@]}" "${packages[@]}" "${console[@]}" "${slurm[@]}")
+# The packages of the console's pages, as its lock file names them. Without them everything else works.
+fetch_pages() {
+  local folder; folder=$(cd "$(dirname "$0")/.." && pwd)/dashboards/console
+  command -v npm >/dev/null || return 0
+  [ ! "$folder/node_modules/.package-lock.json" -nt "$folder/package-lock.json" ] || return 0
+  (cd "$folder" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null) ||
+    echo "deps.sh: npm ci in $folder failed: the web console is built without pages" >&2
+}
+
 missing=()
 for package in "${all[@]}"; do
   [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
@@ -36,6 +48,7 @@ case "${1:-}" in
 esac
 
 if [ ${#missing[@]} -eq 0 ]; then
+  fetch_pages
   echo "deps: all ${#all[@]} packages are installed"
   exit 0
 fi
@@ -67,4 +80,5 @@ if [[ " ${missing[*]} " =~ " prometheus "|" prometheus-alertmanager "|" slurmd "
       "${as_root[@]}" systemctl disable --quiet "$service" 2>/dev/null || true
   done
 fi
+fetch_pages
 echo "deps: installed"

@@ -1,0 +1,122 @@
+// One series over time on a uPlot canvas: interval, figures, ranges of changes, spikes, epochs.
+import uPlot from 'uplot';
+import type { History, SeriesChanges, Upgrade } from './types';
+
+export type Axis = 'date' | 'run';
+const kHeight = 280;
+
+const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+function interval(history: History): [(number | null)[], (number | null)[]] {
+  const low = history.points.map((point) => point.rate_low ?? point.median_low);
+  const high = history.points.map((point) => point.rate_high ?? point.median_high);
+  return [low, high];
+}
+
+// Times are in seconds; of a series by run the number of the point.
+function places(history: History, axis: Axis): number[] {
+  return history.points.map((point, i) => (axis === 'run' ? i : new Date(point.measured_at).getTime() / 1000));
+}
+
+function scaleOf(unit: string): number {
+  return unit === 'bytes_per_second' ? 1e9 : unit === 'ns' ? 1e3 : 1;
+}
+
+function drawMarks(plot: uPlot, x: number[], history: History, changes: SeriesChanges | undefined, upgrades: number[]) {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  const at = (value: number) => plot.valToPos(value, 'x', true);
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  for (const change of changes?.changes ?? []) {
+    const left = at(x[change.index_first] ?? 0);
+    const right = at(x[change.index_last] ?? 0);
+    ctx.fillStyle = colour(change.worse === false ? '--range-better' : '--range-worse');
+    ctx.fillRect(left - 3, bbox.top, Math.max(right - left, 0) + 6, bbox.height);
+  }
+  const line = (value: number, name: string, dash: number[]) => {
+    ctx.strokeStyle = colour(name);
+    ctx.lineWidth = devicePixelRatio;
+    ctx.setLineDash(dash);
+    ctx.beginPath();
+    ctx.moveTo(at(value), bbox.top);
+    ctx.lineTo(at(value), bbox.top + bbox.height);
+    ctx.stroke();
+  };
+  history.points.forEach((point, i) => {
+    const before = history.points[i - 1];
+    if (before && point.epoch !== null && point.epoch !== before.epoch) line(x[i], '--epoch', [6, 4]);
+  });
+  for (const upgrade of upgrades) line(upgrade, '--upgrade', [2, 3]);
+  ctx.restore();
+}
+
+function drawSpikes(plot: uPlot, x: number[], changes: SeriesChanges | undefined, scale: number) {
+  const { ctx } = plot;
+  ctx.save();
+  ctx.strokeStyle = colour('--bad');
+  ctx.lineWidth = 2 * devicePixelRatio;
+  for (const spike of changes?.spikes ?? []) {
+    const size = 5 * devicePixelRatio;
+    const left = plot.valToPos(x[spike.index] ?? 0, 'x', true);
+    const top = plot.valToPos(spike.value / scale, 'y', true);
+    ctx.beginPath();
+    ctx.moveTo(left - size, top - size);
+    ctx.lineTo(left + size, top + size);
+    ctx.moveTo(left + size, top - size);
+    ctx.lineTo(left - size, top + size);
+    ctx.stroke();
+  }
+  ctx.restore();
+}
+
+// Draws into `into`; charts with one `sync` key share cursor and zoom. Returns how to end it.
+export function draw(into: HTMLElement, history: History, changes: SeriesChanges | undefined, upgrades: Upgrade[], axis: Axis, sync: string): () => void {
+  const scale = scaleOf(history.series.unit);
+  const x = places(history, axis);
+  const [low, high] = interval(history);
+  const scaled = (values: (number | null)[]) => values.map((value) => (value === null ? null : value / scale));
+  const marks = axis === 'date' ? upgrades.map((one) => new Date(one.since ?? one.created_at).getTime() / 1000) : [];
+  const ink = colour('--ink');
+  // In UTC, as every other time here.
+  const times = (_: uPlot, splits: number[], __: number, ___: number, step: number) =>
+    splits.map((at) => {
+      const text = new Date(at * 1000).toISOString();
+      return step >= 86400 ? text.slice(0, 10) : text.slice(5, 16).replace('T', ' ');
+    });
+  const grid = { stroke: colour('--line'), width: 1 };
+  const unit = history.series.unit === 'bytes_per_second' ? 'GB/s' : history.series.unit === 'ns' ? 'µs' : history.series.unit;
+  const plot = new uPlot(
+    {
+      width: into.clientWidth || 600,
+      height: kHeight,
+      scales: { x: { time: axis === 'date' } },
+      cursor: { sync: { key: sync, scales: ['x', null] }, drag: { x: true, y: false } },
+      axes: [
+        { stroke: ink, grid, space: 90, ...(axis === 'date' ? { values: times } : {}) },
+        { stroke: ink, grid, label: unit, size: 64 },
+      ],
+      series: [
+        { label: axis === 'date' ? 'UTC' : 'run', value: (_, at) => (at === null ? '–' : axis === 'date' ? new Date(at * 1000).toISOString().slice(0, 16) : String(at)) },
+        { label: 'low', stroke: 'transparent', points: { show: false } },
+        { label: 'high', stroke: 'transparent', points: { show: false } },
+        { label: unit, stroke: colour('--accent'), width: 1.5, points: { show: x.length < 400, size: 5 } },
+      ],
+      bands: [{ series: [2, 1], fill: colour('--band') }],
+      legend: { live: true },
+      hooks: {
+        drawClear: [(self) => drawMarks(self, x, history, changes, marks)],
+        draw: [(self) => drawSpikes(self, x, changes, scale)],
+      },
+    },
+    [x, scaled(low), scaled(high), scaled(history.points.map((point) => point.headline))] as uPlot.AlignedData,
+    into,
+  );
+  const resize = new ResizeObserver(() => plot.setSize({ width: into.clientWidth, height: kHeight }));
+  resize.observe(into);
+  return () => {
+    resize.disconnect();
+    plot.destroy();
+  };
+}

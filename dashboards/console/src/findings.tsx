@@ -1,0 +1,157 @@
+// The inbox of findings, and one finding with its evidence.
+import { useApi, part } from './api';
+import { figure, signed } from './format';
+import { Command, Facts, Levels, Lines, Name, Shown, State, Table, To, When } from './parts';
+import { change, link, type Route } from './route';
+import type { Finding, FindingList } from './types';
+
+const kStates = ['', 'new', 'confirmed', 'acknowledged', 'accepted', 'fixed', 'false', 'reopened'];
+
+function fits(finding: Finding, side: string, text: string): boolean {
+  const worse = finding.worse_percent;
+  if (side === 'worse' && worse !== null && worse < 0) return false;
+  if (side === 'better' && (worse === null || worse >= 0)) return false;
+  const all = `${finding.finding_id} ${finding.kind} ${finding.summary} ${finding.suspect}`;
+  return all.toLowerCase().includes(text.toLowerCase());
+}
+
+export function Findings({ route }: { route: Route }) {
+  const state = route.query.get('state') ?? '';
+  const side = route.query.get('side') ?? '';
+  const text = route.query.get('text') ?? '';
+  const list = useApi<FindingList>('findings', { state, limit: 1000 }, 10);
+  return (
+    <>
+      <h1>Findings</h1>
+      <form class="bar" onSubmit={(event) => event.preventDefault()}>
+        <label>
+          State{' '}
+          <select value={state} onChange={(event) => change({ state: event.currentTarget.value })}>
+            {kStates.map((word) => <option value={word}>{word || 'open'}</option>)}
+          </select>
+        </label>
+        <label>
+          Direction{' '}
+          <select value={side} onChange={(event) => change({ side: event.currentTarget.value })}>
+            <option value="">both</option>
+            <option value="worse">worse</option>
+            <option value="better">better</option>
+          </select>
+        </label>
+        <label>
+          Filter{' '}
+          <input type="search" data-filter="" value={text} onInput={(event) => change({ text: event.currentTarget.value }, true)} />
+        </label>
+      </form>
+      <Shown of={list}>
+        {(found) => (
+          <>
+            <Table
+              caption="findings"
+              rows={found.findings.filter((finding) => fits(finding, side, text))}
+              none="No finding is of this kind."
+              open={(row) => link(['findings', row.finding_id])}
+              columns={[
+                { head: 'State', cell: (row) => <State word={row.state} /> },
+                { head: 'Severity', cell: (row) => row.severity },
+                { head: 'Kind', cell: (row) => row.kind.replace(/_/g, ' ') },
+                { head: 'What', cell: (row) => <To path={['findings', row.finding_id]}><Name text={row.summary} /></To> },
+                { head: 'Where', cell: (row) => <Name text={row.suspect} /> },
+                { head: 'Worse', cell: (row) => signed(row.worse_percent), right: true },
+                { head: 'Since', cell: (row) => <When at={row.since ?? row.opened_at} /> },
+                { head: 'Event', cell: (row) => row.event_id ?? '' },
+              ]}
+            />
+            {found.measured_twice !== null && found.measured_twice > 0 && (
+              <p class="quiet">
+                Of {found.measured_twice} figures that were measured twice with nothing changed, {found.measured_twice_apart}{' '}
+                differ by more than their bound: false alarms, measured.
+              </p>
+            )}
+          </>
+        )}
+      </Shown>
+    </>
+  );
+}
+
+function Triage({ finding }: { finding: Finding }) {
+  const id = finding.finding_id;
+  return (
+    <section>
+      <h3>Triage</h3>
+      <p class="quiet">This console is read-only. These commands change the finding; `i` and `a` on the keyboard lead here.</p>
+      <ul class="plain" id="triage" tabIndex={-1}>
+        <li data-key="a">acknowledge: <Command text={`railgauge findings ack ${id} --note WHY`} /></li>
+        <li data-key="i">false alarm: <Command text={`railgauge findings resolve ${id} --false`} /></li>
+        <li>accept the new level: <Command text={`railgauge findings accept ${id} --note WHY`} /></li>
+        <li>fixed: <Command text={`railgauge findings resolve ${id}`} /></li>
+        <li>for its vendor: <Command text={`railgauge bundle ${id} --redact`} /></li>
+      </ul>
+    </section>
+  );
+}
+
+export function FindingPage({ id }: { id: string }) {
+  const loaded = useApi<Finding>(`findings/${part(id)}`, {}, 10);
+  return (
+    <Shown of={loaded}>
+      {(finding) => (
+        <>
+          <h1>
+            <Name text={finding.summary} />
+          </h1>
+          <p>
+            <State word={finding.state} /> {finding.kind.replace(/_/g, ' ')}, {finding.severity}
+          </p>
+          <Facts
+            rows={[
+              ['Where', <Name text={finding.suspect} />],
+              ['Worse', signed(finding.worse_percent)],
+              ['Last good figure', <When at={finding.good_at} />],
+              ['First bad figure', <When at={finding.since} />],
+              ['Opened', <When at={finding.opened_at} />],
+              ['Run', finding.run_id ? <To path={['runs', finding.run_id]}>{finding.run_id}</To> : '–'],
+              ['Upgrade', finding.upgrade_id ? <To path={['upgrades', finding.upgrade_id]}>{finding.upgrade_id}</To> : '–'],
+            ]}
+          />
+          <Lines title="What to do" rows={finding.next} />
+          <h3>Evidence</h3>
+          {finding.run_id && (
+            <p>
+              <To path={['matrix']} values={{ run_id: finding.run_id }}>Pair matrix of its run</To>
+            </p>
+          )}
+          <Levels before={finding.before_levels} after={finding.after_levels} />
+          <Table
+            caption="series of the finding"
+            rows={finding.series}
+            none="It is not about a series."
+            open={(row) => link(['series'], { series_id: row.series_id })}
+            columns={[
+              { head: 'Series', cell: (row) => <To path={['series']} values={{ series_id: row.series_id }}><Name text={row.name} /></To> },
+              { head: 'Before', cell: (row) => figure(row.before, row.unit), right: true },
+              { head: 'After', cell: (row) => figure(row.after, row.unit), right: true },
+            ]}
+          />
+          <Lines title="What changed between the two" rows={finding.causes} />
+          <Lines title="What it was not" rows={finding.excluded} />
+          <Lines title="Of the same event" rows={finding.same_event} />
+          <Lines title="In common" rows={finding.common} />
+          <Triage finding={finding} />
+          <h3>History</h3>
+          <Table
+            caption="history of the finding"
+            rows={finding.steps}
+            columns={[
+              { head: 'At', cell: (row) => <When at={row.at} /> },
+              { head: 'Who', cell: (row) => <Name text={row.who} /> },
+              { head: 'Did', cell: (row) => row.action },
+              { head: 'Note', cell: (row) => <Name text={row.text} /> },
+            ]}
+          />
+        </>
+      )}
+    </Shown>
+  );
+}

@@ -1,0 +1,62 @@
+// Figures and times for people, as the tables of `railgauge` have them.
+
+const digits = (value: number) => {
+  const size = Math.abs(value);
+  return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
+};
+
+export function figure(value: number | null | undefined, unit: string): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return '–';
+  if (unit === 'bytes_per_second') return `${digits(value / 1e9)} GB/s`;
+  if (unit === 'ns') return `${digits(value / 1e3)} µs`;
+  return `${digits(value)} ${unit}`;
+}
+
+export function bytes(count: number): string {
+  if (!count) return 'any size';
+  const names = ['B', 'KiB', 'MiB', 'GiB'];
+  let at = 0;
+  while (at + 1 < names.length && count >= 1024 && count % 1024 === 0) {
+    count /= 1024;
+    ++at;
+  }
+  return `${count} ${names[at]}`;
+}
+
+export function percent(share: number | null | undefined, places = 1): string {
+  if (share === null || share === undefined || !Number.isFinite(share)) return '–';
+  return `${(100 * share).toFixed(places)} %`;
+}
+
+export function signed(value: number | null | undefined): string {
+  if (value === null || value === undefined) return '–';
+  return `${value > 0 ? '+' : ''}${value.toFixed(1)} %`;
+}
+
+// In UTC, to the minute: what a log beside it says.
+export function time(text: string | null | undefined): string {
+  if (!text) return '–';
+  const at = new Date(text);
+  if (Number.isNaN(at.getTime())) return text;
+  return `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+export function ago(text: string | null | undefined, now = Date.now()): string {
+  if (!text) return '';
+  const seconds = (now - new Date(text).getTime()) / 1000;
+  if (Number.isNaN(seconds)) return '';
+  const size = Math.abs(seconds);
+  const said =
+    size < 90 ? `${Math.round(size)} s`
+    : size < 5400 ? `${Math.round(size / 60)} min`
+    : size < 172800 ? `${Math.round(size / 3600)} h`
+    : `${Math.round(size / 86400)} days`;
+  return seconds >= 0 ? `${said} ago` : `in ${said}`;
+}
+
+export function span(from: string | null, to: string | null): string {
+  if (!from) return '–';
+  const seconds = ((to ? new Date(to).getTime() : Date.now()) - new Date(from).getTime()) / 1000;
+  if (seconds < 90) return `${seconds.toFixed(1)} s`;
+  return seconds < 5400 ? `${(seconds / 60).toFixed(1)} min` : `${(seconds / 3600).toFixed(1)} h`;
+}

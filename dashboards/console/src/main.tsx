@@ -1,0 +1,199 @@
+// The frame of the console: pages by URL, keys, theme, and whether the controller answers.
+import { render } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { onLink, useApi, type Link } from './api';
+import { FindingPage, Findings } from './findings';
+import { time } from './format';
+import { MatrixPage } from './matrix';
+import { NodePage, Nodes } from './nodes';
+import { Overview } from './overview';
+import { Command, Name } from './parts';
+import { parse, type Route } from './route';
+import { Run, Runs } from './runs';
+import { SeriesPage } from './series';
+import { UpgradePage, Upgrades } from './upgrades';
+import type { Session } from './types';
+import './style.css';
+
+const kPages: [string, string][] = [
+  ['', 'Overview'],
+  ['findings', 'Findings'],
+  ['matrix', 'Matrix'],
+  ['series', 'Series'],
+  ['runs', 'Runs'],
+  ['upgrades', 'Upgrades'],
+  ['nodes', 'Nodes'],
+];
+
+const kKeys: [string, string][] = [
+  ['j, k', 'the next and the previous row'],
+  ['Enter', 'open the row'],
+  ['a', 'how to acknowledge this finding'],
+  ['i', 'how to mark this finding as a false alarm'],
+  ['/', 'the filter of this page'],
+  ['?', 'these keys'],
+  ['o f m s r u n', 'overview, findings, matrix, series, runs, upgrades, nodes'],
+  ['arrows + − 0', 'in the matrix: move, closer, farther, all'],
+];
+
+function Page({ route }: { route: Route }) {
+  const [page, id] = route.path;
+  switch (page) {
+    case undefined:
+      return <Overview />;
+    case 'findings':
+      return id ? <FindingPage id={id} /> : <Findings route={route} />;
+    case 'matrix':
+      return <MatrixPage route={route} />;
+    case 'series':
+      return <SeriesPage route={route} />;
+    case 'runs':
+      return id ? <Run id={id} /> : <Runs />;
+    case 'upgrades':
+      return id ? <UpgradePage id={id} /> : <Upgrades />;
+    case 'nodes':
+      return id ? <NodePage name={id} /> : <Nodes route={route} />;
+    default:
+      return <p class="error">There is no page <Name text={page} />.</p>;
+  }
+}
+
+// Rows that open something are walked along; the chosen one has the focus of its link.
+function walk(by: number): void {
+  const rows = [...document.querySelectorAll<HTMLElement>('main [data-row]')];
+  if (rows.length === 0) return;
+  const now = rows.findIndex((row) => row.classList.contains('chosen'));
+  const next = rows[Math.min(Math.max(now + by, 0), rows.length - 1)];
+  for (const row of rows) row.classList.toggle('chosen', row === next);
+  next.querySelector<HTMLElement>('a, button')?.focus();
+  next.scrollIntoView({ block: 'nearest' });
+}
+
+function act(key: string, toggleHelp: () => void): boolean {
+  const go: Record<string, string> = { o: '', f: 'findings', m: 'matrix', s: 'series', r: 'runs', u: 'upgrades', n: 'nodes' };
+  if (key === 'j') walk(1);
+  else if (key === 'k') walk(-1);
+  else if (key === '/') document.querySelector<HTMLElement>('[data-filter]')?.focus();
+  else if (key === '?') toggleHelp();
+  else if (key === 'a' || key === 'i') document.querySelector<HTMLElement>(`#triage [data-key="${key}"] button`)?.focus();
+  else if (key in go) location.hash = `#/${go[key]}`;
+  else return false;
+  return true;
+}
+
+function useKeys(toggleHelp: () => void): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const target = event.target as HTMLElement;
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === 'Escape') return target.blur();
+      if (/^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
+      if (event.key === 'Enter' && !/^(A|BUTTON|SUMMARY)$/.test(target.tagName)) {
+        const row = document.querySelector<HTMLElement>('main .chosen[data-href]');
+        if (row?.dataset.href) location.hash = row.dataset.href;
+        return;
+      }
+      if (act(event.key, toggleHelp)) event.preventDefault();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+}
+
+function Banner({ link }: { link: Link }) {
+  if (link === 'well') return null;
+  return (
+    <div class="banner" role="alert">
+      {link === 'lost' ? (
+        'The controller does not answer. What is shown is what it said last; the page asks again by itself.'
+      ) : (
+        <>The session has ended. A new URL: <Command text="railgauge console" /></>
+      )}
+    </div>
+  );
+}
+
+function Help({ close }: { close: () => void }) {
+  return (
+    <dialog open class="help" aria-label="keys">
+      <h2>Keys</h2>
+      <dl class="facts">{kKeys.map(([key, words]) => <div><dt><kbd>{key}</kbd></dt><dd>{words}</dd></div>)}</dl>
+      <button type="button" onClick={close} autofocus>Close</button>
+    </dialog>
+  );
+}
+
+const kThemes = ['auto', 'light', 'dark'];
+
+function useTheme(): [string, () => void] {
+  const [theme, setTheme] = useState(() => localStorage.getItem('theme') ?? 'auto');
+  useEffect(() => {
+    document.documentElement.dataset.theme = theme;
+    localStorage.setItem('theme', theme);
+  }, [theme]);
+  return [theme, () => setTheme(kThemes[(kThemes.indexOf(theme) + 1) % kThemes.length])];
+}
+
+function useRoute(): Route {
+  const [route, setRoute] = useState(() => parse(location.hash));
+  useEffect(() => {
+    const onHash = () => setRoute(parse(location.hash));
+    addEventListener('hashchange', onHash);
+    return () => removeEventListener('hashchange', onHash);
+  }, []);
+  return route;
+}
+
+function Foot() {
+  const session = useApi<Session>('session', {}, 60);
+  const data = session.data;
+  if (!data) return null;
+  return (
+    <footer>
+      <Name text={data.who} /> ({data.role}) · {data.read_only && 'this console is read-only: it shows the commands that change something · '}
+      {data.ends_at && `idle sessions end ${time(data.ends_at)} · `}railgauge {data.version} · <a href="api/v1/openapi.json">interface</a>
+      {data.ends_at && (
+        <>
+          {' · '}
+          <button type="button" class="link" onClick={() => fetch('logout', { method: 'POST' }).then(() => location.reload())}>sign out</button>
+        </>
+      )}
+    </footer>
+  );
+}
+
+function App() {
+  const route = useRoute();
+  const [link, setLink] = useState<Link>('well');
+  const [help, setHelp] = useState(false);
+  const [theme, nextTheme] = useTheme();
+  useEffect(() => onLink(setLink), []);
+  useKeys(() => setHelp((shown) => !shown));
+  const page = route.path.join('/');
+  useEffect(() => {
+    const name = kPages.find(([path]) => path === (route.path[0] ?? ''))?.[1] ?? 'Console';
+    document.title = `${route.path[1] ? `${route.path[1].slice(0, 60)} · ` : ''}${name} · Railgauge`;
+    scrollTo(0, 0);
+  }, [page]);
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById('main')?.focus(); }}>To the page</a>
+      <header class="noprint">
+        <strong>Railgauge</strong>
+        <nav aria-label="pages">
+          {kPages.map(([path, title]) => (
+            <a href={`#/${path}`} aria-current={(route.path[0] ?? '') === path ? 'page' : undefined}>{title}</a>
+          ))}
+        </nav>
+        <button type="button" onClick={nextTheme}>Theme: {theme}</button>
+        <button type="button" onClick={() => setHelp(!help)} aria-expanded={help}>Keys</button>
+      </header>
+      <Banner link={link} />
+      {help && <Help close={() => setHelp(false)} />}
+      <main id="main" tabIndex={-1}><Page key={page} route={route} /></main>
+      <Foot />
+    </>
+  );
+}
+
+render(<App />, document.getElementById('app')!);

@@ -1,0 +1,378 @@
+// The matrix on a canvas: pan, zoom, names, borders of leaves, strips of the worst figures of each
+// row and column, marks of a suspect. Rows send, columns receive.
+import { heatOf, isWorse, kHeats } from './heat';
+import { onTheme } from './theme';
+import { kSide, type Drawn, type Tiles } from './tiles';
+import type { MatrixFrame } from './types';
+
+export interface Cell {
+  step: number;
+  row: number; // in cells
+  column: number;
+  value: number | null;
+  share: number | null;
+  untested: number;
+}
+export interface Marks {
+  rows: Set<number>;
+  columns: Set<number>;
+  pairs: [number, number][];
+}
+export interface Place {
+  x: number; // pair in the middle
+  y: number;
+  zoom: number; // 1 shows all
+}
+
+const kLabel = 96;
+const kStrip = 10;
+const kMostScale = 40; // pixels a pair
+const kNameHeight = 11;
+
+export class MatrixView {
+  place: Place;
+  private frameAsked = 0;
+  private readonly observer: ResizeObserver;
+  private readonly forgetTheme: () => void;
+  private readonly context: CanvasRenderingContext2D;
+  private readonly pointers = new Map<number, { x: number; y: number }>();
+  private moved = 0;
+  private hatch: CanvasPattern | null = null;
+
+  constructor(
+    private readonly canvas: HTMLCanvasElement,
+    private readonly frame: MatrixFrame,
+    private readonly tiles: () => Tiles,
+    private readonly marks: () => Marks,
+    place: Place | undefined,
+    private readonly onHover: (cell: Cell | undefined) => void,
+    private readonly onOpen: (cell: Cell) => void,
+    private readonly onMoved: (place: Place) => void,
+  ) {
+    this.context = canvas.getContext('2d')!;
+    const middle = frame.nodes.length / 2;
+    this.place = place ?? { x: middle, y: middle, zoom: 1 };
+    this.observer = new ResizeObserver(() => this.redraw());
+    this.observer.observe(canvas);
+    this.forgetTheme = onTheme(() => {
+      this.hatch = null;
+      this.redraw();
+    });
+    this.listen();
+    this.redraw();
+  }
+
+  end(): void {
+    this.observer.disconnect();
+    this.forgetTheme();
+    cancelAnimationFrame(this.frameAsked);
+  }
+
+  redraw(): void {
+    cancelAnimationFrame(this.frameAsked);
+    this.frameAsked = requestAnimationFrame(() => this.draw());
+  }
+
+  // --- where things are, in CSS pixels ---------------------------------------------------------
+  private get side(): number {
+    return Math.max(Math.min(this.canvas.clientWidth, this.canvas.clientHeight) - kLabel - kStrip, 10);
+  }
+  private get scale(): number {
+    return (this.side * this.place.zoom) / this.frame.nodes.length;
+  }
+  private get left(): number {
+    return kLabel + kStrip + this.side / 2 - this.place.x * this.scale;
+  }
+  private get top(): number {
+    return kLabel + kStrip + this.side / 2 - this.place.y * this.scale;
+  }
+  // The finest step whose cells are a pixel or more, so that none is lost when it is drawn.
+  private get step(): number {
+    const steps = this.frame.steps;
+    return steps.find((step) => step * this.scale >= 1) ?? steps[steps.length - 1];
+  }
+
+  private clamp(): void {
+    const n = this.frame.nodes.length;
+    const most = Math.max((kMostScale * n) / this.side, 1);
+    this.place.zoom = Math.min(Math.max(this.place.zoom, 1), most);
+    const half = n / 2 / this.place.zoom;
+    this.place.x = Math.min(Math.max(this.place.x, half), n - half);
+    this.place.y = Math.min(Math.max(this.place.y, half), n - half);
+  }
+
+  zoomBy(factor: number, x = kLabel + kStrip + this.side / 2, y = x): void {
+    const pairX = (x - this.left) / this.scale;
+    const pairY = (y - this.top) / this.scale;
+    this.place.zoom *= factor;
+    this.clamp();
+    this.place.x += pairX - (x - this.left) / this.scale;
+    this.place.y += pairY - (y - this.top) / this.scale;
+    this.settle();
+  }
+
+  moveBy(x: number, y: number): void {
+    this.place.x -= x / this.scale;
+    this.place.y -= y / this.scale;
+    this.settle();
+  }
+
+  show(place: Place): void {
+    this.place = { ...place };
+    this.settle();
+  }
+
+  private settle(): void {
+    this.clamp();
+    this.onMoved(this.place);
+    this.redraw();
+  }
+
+  // --- drawing -----------------------------------------------------------------------------------
+  draw(): void {
+    const ratio = devicePixelRatio || 1;
+    const width = Math.round(this.canvas.clientWidth * ratio);
+    const height = Math.round(this.canvas.clientHeight * ratio);
+    if (this.canvas.width !== width || this.canvas.height !== height) {
+      this.canvas.width = width;
+      this.canvas.height = height;
+    }
+    const context = this.context;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, this.canvas.clientWidth, this.canvas.clientHeight);
+    context.imageSmoothingEnabled = false;
+    const style = getComputedStyle(this.canvas);
+    const ink = style.getPropertyValue('--ink').trim() || '#000';
+    context.save();
+    context.beginPath();
+    context.rect(kLabel + kStrip, kLabel + kStrip, this.side, this.side);
+    context.clip();
+    if (this.frame.untested_pairs > 0) this.drawHatch(ink);
+    this.tiles().forget();
+    this.drawPairs();
+    this.drawLeaves(ink);
+    this.drawMarks();
+    context.restore();
+    this.drawStrips();
+    this.drawNames(ink);
+  }
+
+  private drawHatch(ink: string): void {
+    if (!this.hatch) {
+      const tile = document.createElement('canvas');
+      tile.width = tile.height = 8;
+      const context = tile.getContext('2d')!;
+      context.strokeStyle = ink;
+      context.globalAlpha = 0.45;
+      context.beginPath();
+      for (const from of [-8, 0, 8]) {
+        context.moveTo(from, 8);
+        context.lineTo(from + 8, 0);
+      }
+      context.stroke();
+      this.hatch = this.context.createPattern(tile, 'repeat');
+    }
+    this.context.fillStyle = this.hatch ?? ink;
+    this.context.fillRect(kLabel + kStrip, kLabel + kStrip, this.side, this.side);
+  }
+
+  // The coarsest cells take the place of finer ones that were not read yet.
+  private drawPairs(): void {
+    const coarsest = this.frame.steps[this.frame.steps.length - 1];
+    const fine = this.seen(this.step);
+    if (fine.some((one) => one === undefined)) for (const one of this.seen(coarsest)) this.drawTile(one, coarsest);
+    for (const one of fine) this.drawTile(one, this.step);
+  }
+
+  // The tiles of this step in the picture; undefined for one that was not read yet.
+  private seen(step: number): (Drawn | undefined)[] {
+    const all: (Drawn | undefined)[] = [];
+    const size = kSide * step * this.scale;
+    const last = Math.ceil(this.frame.nodes.length / (kSide * step)) - 1;
+    const begin = kLabel + kStrip;
+    const first = (offset: number) => Math.max(Math.floor((begin - offset) / size), 0);
+    const final = (offset: number) => Math.min(Math.floor((begin + this.side - offset - 1e-6) / size), last);
+    for (let row = first(this.top); row <= final(this.top); ++row)
+      for (let column = first(this.left); column <= final(this.left); ++column)
+        all.push(this.tiles().at(step, row, column));
+    return all;
+  }
+
+  private drawTile(drawn: Drawn | undefined, step: number): void {
+    if (!drawn) return;
+    const { tile, picture } = drawn;
+    const cell = step * this.scale;
+    const x = this.left + tile.column * cell;
+    const y = this.top + tile.row * cell;
+    this.context.drawImage(picture, x, y, tile.columns * cell, tile.rows * cell);
+  }
+
+  private drawLeaves(ink: string): void {
+    const { leaves } = this.frame;
+    if (this.frame.order !== 'fabric') return;
+    const borders = leaves.flatMap((leaf, i) => (i > 0 && leaf !== leaves[i - 1] ? [i] : []));
+    if (borders.length === 0 || (this.side * this.place.zoom) / (borders.length + 1) < 8) return;
+    const context = this.context;
+    context.strokeStyle = ink;
+    context.lineWidth = 1;
+    context.globalAlpha = 0.6;
+    context.beginPath();
+    for (const border of borders) {
+      const x = Math.round(this.left + border * this.scale) + 0.5;
+      const y = Math.round(this.top + border * this.scale) + 0.5;
+      context.moveTo(x, kLabel);
+      context.lineTo(x, kLabel + kStrip + this.side);
+      context.moveTo(kLabel, y);
+      context.lineTo(kLabel + kStrip + this.side, y);
+    }
+    context.stroke();
+    context.globalAlpha = 1;
+  }
+
+  private drawMarks(): void {
+    const { rows, columns, pairs } = this.marks();
+    const context = this.context;
+    context.lineWidth = 2;
+    const size = Math.max(this.scale, 5);
+    const outline = (x: number, y: number, width: number, height: number) => {
+      context.strokeStyle = '#ffffff';
+      context.setLineDash([]);
+      context.strokeRect(x, y, width, height);
+      context.strokeStyle = '#000000';
+      context.setLineDash([4, 4]);
+      context.strokeRect(x, y, width, height);
+      context.setLineDash([]);
+    };
+    const middle = (offset: number, at: number) => offset + (at + 0.5) * this.scale - size / 2;
+    for (const row of rows) outline(kLabel + kStrip, middle(this.top, row) - 1, this.side, size + 2);
+    for (const column of columns) outline(middle(this.left, column) - 1, kLabel + kStrip, size + 2, this.side);
+    for (const [row, column] of pairs) outline(middle(this.left, column), middle(this.top, row), size, size);
+  }
+
+  // A pixel of a strip is the worst of the nodes that it covers.
+  private drawStrips(): void {
+    const { larger_is_better: larger } = this.frame;
+    const strip = (shares: (number | null)[], offset: number, paint: (at: number, colour: string) => void) => {
+      for (let at = 0; at < this.side; ++at) {
+        const from = Math.max(Math.floor((kLabel + kStrip + at - offset) / this.scale), 0);
+        const to = Math.max(Math.floor((kLabel + kStrip + at + 1 - offset) / this.scale - 1e-9), from);
+        let worst: number | null = null;
+        for (let node = from; node <= to && node < shares.length; ++node) {
+          const share = shares[node];
+          if (share !== null && (worst === null || isWorse(share, worst, larger))) worst = share;
+        }
+        if (worst !== null) paint(kLabel + kStrip + at, kHeats[heatOf(worst, larger)].colour);
+      }
+    };
+    strip(this.frame.sent_of_expected, this.top, (y, colour) => {
+      this.context.fillStyle = colour;
+      this.context.fillRect(kLabel, y, kStrip - 3, 1.5);
+    });
+    strip(this.frame.received_of_expected, this.left, (x, colour) => {
+      this.context.fillStyle = colour;
+      this.context.fillRect(x, kLabel, 1.5, kStrip - 3);
+    });
+  }
+
+  // Names stand where a node is high enough for one, else at even distances.
+  private drawNames(ink: string): void {
+    const context = this.context;
+    const every = Math.max(Math.ceil(kNameHeight / this.scale), 1);
+    context.fillStyle = ink;
+    context.font = '11px system-ui, sans-serif';
+    context.textBaseline = 'middle';
+    context.textAlign = 'right';
+    const text = (index: number) => {
+      const name = this.frame.nodes[index];
+      return name.length > 14 ? `${name.slice(0, 12)}…` : name;
+    };
+    const seen = (at: number) => at >= kLabel + kStrip && at <= kLabel + kStrip + this.side;
+    for (let node = 0; node < this.frame.nodes.length; node += every) {
+      const y = this.top + (node + 0.5) * this.scale;
+      if (seen(y)) context.fillText(text(node), kLabel - 4, y, kLabel - 6);
+      const x = this.left + (node + 0.5) * this.scale;
+      if (!seen(x)) continue;
+      context.save();
+      context.translate(x, kLabel - 4);
+      context.rotate(-Math.PI / 2);
+      context.textAlign = 'left';
+      context.fillText(text(node), 0, 0, kLabel - 6);
+      context.restore();
+    }
+  }
+
+  // --- pointer and keys --------------------------------------------------------------------------
+  cellAt(x: number, y: number): Cell | undefined {
+    const inside = (at: number) => at >= kLabel + kStrip && at < kLabel + kStrip + this.side;
+    if (!inside(x) || !inside(y)) return undefined;
+    const step = this.step;
+    const row = Math.floor((y - this.top) / (this.scale * step));
+    const column = Math.floor((x - this.left) / (this.scale * step));
+    const found = this.tiles().at(step, Math.floor(row / kSide), Math.floor(column / kSide));
+    if (!found || row < 0 || column < 0) return undefined;
+    const { tile } = found;
+    if (row >= tile.row + tile.rows || column >= tile.column + tile.columns) return undefined;
+    const at = (row - tile.row) * tile.columns + column - tile.column;
+    return { step, row, column, value: tile.values[at], share: tile.of_expected[at], untested: tile.untested[at] };
+  }
+
+  // Looks closer at a cell of several pairs, or opens the pair.
+  private open(x: number, y: number): void {
+    const cell = this.cellAt(x, y);
+    if (!cell) return;
+    if (cell.step === 1) this.onOpen(cell);
+    else this.zoomBy(4, x, y);
+  }
+
+  private listen(): void {
+    const canvas = this.canvas;
+    canvas.addEventListener('wheel', (event) => {
+      event.preventDefault();
+      this.zoomBy(Math.exp(-event.deltaY / 400), event.offsetX, event.offsetY);
+    }, { passive: false });
+    canvas.addEventListener('pointerdown', (event) => {
+      canvas.setPointerCapture(event.pointerId);
+      this.pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
+      this.moved = 0;
+    });
+    canvas.addEventListener('pointermove', (event) => this.onMove(event));
+    const leave = (event: PointerEvent) => {
+      const was = this.pointers.delete(event.pointerId);
+      if (was && this.moved < 4 && event.type === 'pointerup') this.open(event.offsetX, event.offsetY);
+    };
+    canvas.addEventListener('pointerup', leave);
+    canvas.addEventListener('pointercancel', leave);
+    canvas.addEventListener('pointerleave', () => this.onHover(undefined));
+    canvas.addEventListener('keydown', (event) => this.onKey(event));
+  }
+
+  private onMove(event: PointerEvent): void {
+    const before = this.pointers.get(event.pointerId);
+    if (!before) return this.onHover(this.cellAt(event.offsetX, event.offsetY));
+    const now = { x: event.offsetX, y: event.offsetY };
+    const others = [...this.pointers].filter(([id]) => id !== event.pointerId).map(([, at]) => at);
+    this.moved += Math.hypot(now.x - before.x, now.y - before.y);
+    this.pointers.set(event.pointerId, now);
+    if (others.length === 0) return this.moveBy(now.x - before.x, now.y - before.y);
+    const apart = (at: { x: number; y: number }) => Math.hypot(at.x - others[0].x, at.y - others[0].y);
+    this.zoomBy(apart(now) / Math.max(apart(before), 1), others[0].x, others[0].y);
+  }
+
+  private onKey(event: KeyboardEvent): void {
+    const far = this.side / 8;
+    const acts: Record<string, () => void> = {
+      ArrowLeft: () => this.moveBy(far, 0),
+      ArrowRight: () => this.moveBy(-far, 0),
+      ArrowUp: () => this.moveBy(0, far),
+      ArrowDown: () => this.moveBy(0, -far),
+      '+': () => this.zoomBy(1.5),
+      '=': () => this.zoomBy(1.5),
+      '-': () => this.zoomBy(1 / 1.5),
+      '0': () => this.show({ x: this.frame.nodes.length / 2, y: this.frame.nodes.length / 2, zoom: 1 }),
+    };
+    const act = acts[event.key];
+    if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    act();
+  }
+}

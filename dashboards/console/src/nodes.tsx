@@ -1,0 +1,139 @@
+// The nodes, and one node: inventory, stack, its findings.
+import { useApi, part } from './api';
+import { Command, Facts, Name, Shown, State, Table, To, When } from './parts';
+import { change, link, type Route } from './route';
+import type { FindingList, NodeInfo } from './types';
+
+export function Nodes({ route }: { route: Route }) {
+  const text = route.query.get('text') ?? '';
+  const list = useApi<{ nodes: NodeInfo[] }>('nodes', {}, 10);
+  return (
+    <>
+      <h1>Nodes</h1>
+      <form class="bar" onSubmit={(event) => event.preventDefault()}>
+        <label>
+          Filter{' '}
+          <input type="search" data-filter="" value={text} onInput={(event) => change({ text: event.currentTarget.value }, true)} />
+        </label>
+      </form>
+      <Shown of={list}>
+        {({ nodes }) => (
+          <Table
+            caption="nodes"
+            rows={nodes.filter((node) => `${node.name} ${node.state} ${node.stack_hash}`.includes(text))}
+            none="No node is of this name."
+            open={(node) => link(['nodes', node.name])}
+            columns={[
+              { head: 'State', cell: (node) => <State word={node.state} /> },
+              { head: 'Node', cell: (node) => <To path={['nodes', node.name]}><Name text={node.name} /></To> },
+              { head: 'Busy', cell: (node) => <Name text={node.busy_reasons.join('; ')} /> },
+              { head: 'NICs', cell: (node) => node.nics.length, right: true },
+              { head: 'GPUs', cell: (node) => node.gpus.length, right: true },
+              { head: 'Stack', cell: (node) => <code>{node.stack_hash.slice(0, 8)}</code> },
+              { head: 'Last seen', cell: (node) => <When at={node.last_seen_at ?? node.attached_at} /> },
+            ]}
+          />
+        )}
+      </Shown>
+    </>
+  );
+}
+
+// Devices have many fields; those with a plain value are shown as they are named.
+function Devices({ title, rows }: { title: string; rows: Record<string, unknown>[] }) {
+  const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((key) =>
+    rows.some((row) => (typeof row[key] === 'string' && row[key] !== '') || typeof row[key] === 'number'),
+  );
+  return (
+    <>
+      <h2>{title}</h2>
+      <Table
+        caption={title}
+        rows={rows}
+        none="None is reported."
+        columns={keys.slice(0, 10).map((key) => ({
+          head: kHeads[key] ?? key.replace(/_/g, ' '),
+          cell: (row: Record<string, unknown>) => <Name text={plain(key, row[key])} />,
+        }))}
+      />
+    </>
+  );
+}
+
+const kHeads: Record<string, string> = { rate_bits_per_second: 'rate', numa_node_plus_one: 'NUMA node' };
+
+// Fields that are one more than their number have 0 for an unknown one.
+function plain(key: string, value: unknown): string {
+  if (typeof value === 'number' && key.endsWith('_plus_one')) return value > 0 ? String(value - 1) : '–';
+  if (typeof value === 'number' && key === 'rate_bits_per_second') return `${value / 1e9} Gb/s`;
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
+}
+
+function Values({ title, of }: { title: string; of: Record<string, string> }) {
+  const rows = Object.entries(of).sort(([a], [b]) => a.localeCompare(b));
+  if (rows.length === 0) return null;
+  return (
+    <details open={rows.length < 30}>
+      <summary>{title}: {rows.length}</summary>
+      <Table
+        caption={title}
+        rows={rows}
+        columns={[
+          { head: 'Name', cell: ([name]) => <Name text={name} /> },
+          { head: 'Value', cell: ([, value]) => <Name text={value} /> },
+        ]}
+      />
+    </details>
+  );
+}
+
+export function NodePage({ name }: { name: string }) {
+  const loaded = useApi<{ nodes: NodeInfo[] }>(`nodes/${part(name)}`, { with_facts: 'true' }, 15);
+  const findings = useApi<FindingList>('findings', { limit: 1000 });
+  return (
+    <>
+      <h1>
+        Node <Name text={name} />
+      </h1>
+      <Shown of={loaded}>
+        {({ nodes }) =>
+          nodes.map((node) => (
+            <>
+              <p>
+                <State word={node.state} /> {node.busy && <State word="busy" />} <Name text={node.busy_reasons.join('; ')} />
+              </p>
+              <Facts
+                rows={[
+                  ['Id', <Name text={node.node_id} />],
+                  ['Agent', <Name text={node.version} />],
+                  ['Attached', <When at={node.attached_at} />],
+                  ['Last seen', <When at={node.last_seen_at} />],
+                  ['Preflight', <Command text={`railgauge preflight ${node.name}`} />],
+                  ['Its series', <To path={['series']} values={{ node_set: node.name }}>series of this node</To>],
+                ]}
+              />
+              <h2>Open findings</h2>
+              <Table
+                caption="open findings of this node"
+                rows={(findings.data?.findings ?? []).filter((one) => one.node_id === node.node_id || one.suspect.split(/[ /]/).includes(node.name))}
+                none="No finding names it."
+                open={(row) => link(['findings', row.finding_id])}
+                columns={[
+                  { head: 'State', cell: (row) => <State word={row.state} /> },
+                  { head: 'What', cell: (row) => <To path={['findings', row.finding_id]}><Name text={row.summary} /></To> },
+                  { head: 'Since', cell: (row) => <When at={row.since ?? row.opened_at} /> },
+                ]}
+              />
+              <Devices title="NICs" rows={node.nics} />
+              <Devices title="GPUs" rows={node.gpus} />
+              <h2>Stack</h2>
+              <Values title="Versions" of={node.stack_versions} />
+              <Values title="Settings" of={node.stack_settings} />
+              <Values title="Facts" of={node.facts} />
+            </>
+          ))
+        }
+      </Shown>
+    </>
+  );
+}

@@ -1,0 +1,122 @@
+// Runs, and one run while it is under way.
+import { useEffect, useState } from 'preact/hooks';
+import { useApi, part } from './api';
+import { span, time } from './format';
+import { Facts, Name, Shown, State, Table, To, When } from './parts';
+import { link } from './route';
+import type { RunSummary, TaskDetail } from './types';
+
+export function Runs() {
+  const list = useApi<{ runs: RunSummary[] }>('runs', { limit: 200 }, 10);
+  return (
+    <>
+      <h1>Runs</h1>
+      <Shown of={list}>
+        {({ runs }) => (
+          <Table
+            caption="runs"
+            rows={runs}
+            open={(run) => link(['runs', run.run_id])}
+            columns={[
+              { head: 'Outcome', cell: (run) => <State word={run.outcome ?? run.state} /> },
+              { head: 'Run', cell: (run) => <To path={['runs', run.run_id]}>{run.run_id}</To> },
+              { head: 'Suite', cell: (run) => <Name text={run.suite} /> },
+              { head: 'Started', cell: (run) => time(run.started_at) },
+              { head: 'Took', cell: (run) => span(run.started_at, run.ended_at), right: true },
+              { head: 'Nodes', cell: (run) => run.nodes.length, right: true },
+              { head: 'Tasks', cell: (run) => `${run.tasks_ended} of ${run.tasks_total}`, right: true },
+              { head: 'By', cell: (run) => <Name text={`${run.requested_by} (${run.trigger})`} /> },
+            ]}
+          />
+        )}
+      </Shown>
+    </>
+  );
+}
+
+function Progress({ run }: { run: RunSummary }) {
+  return (
+    <>
+      <progress max={run.tasks_total || 1} value={run.tasks_ended} aria-label="tasks that have ended" />
+      <p>
+        {run.tasks_ended} of {run.tasks_total} tasks have ended.{' '}
+        {Object.entries(run.outcomes).map(([word, count]) => (
+          <span class="count">
+            <State word={word} /> {count}
+          </span>
+        ))}
+      </p>
+    </>
+  );
+}
+
+interface TaskPage {
+  run: RunSummary;
+  tasks: TaskDetail[];
+  next: number;
+}
+
+function Tasks({ page }: { page: TaskPage }) {
+  const order = (task: TaskDetail) => (task.outcome && task.outcome !== 'passed' ? 0 : task.state === 'running' ? 1 : 2);
+  return (
+    <>
+      <Table
+        caption="tasks, those that did not pass first"
+        rows={[...page.tasks].sort((a, b) => order(a) - order(b))}
+        columns={[
+          { head: 'Outcome', cell: (task) => <State word={task.outcome ?? task.state} /> },
+          { head: 'Task', cell: (task) => task.task_id },
+          { head: 'Kernel', cell: (task) => <Name text={task.kernel} /> },
+          { head: 'Round', cell: (task) => task.round, right: true },
+          { head: 'Endpoints', cell: (task) => <Name text={task.endpoints.join(' → ')} /> },
+          { head: 'Reason', cell: (task) => <Name text={task.reason ?? ''} /> },
+        ]}
+      />
+      {page.next > 0 && <p class="quiet">There are more tasks; `railgauge runs show {page.run.run_id}` has all.</p>}
+    </>
+  );
+}
+
+// Read again every kLiveSeconds until the run has ended.
+const kLiveSeconds = 2;
+
+export function Run({ id }: { id: string }) {
+  const [seconds, setSeconds] = useState(kLiveSeconds);
+  const page = useApi<TaskPage>(`runs/${part(id)}/tasks`, {}, seconds);
+  const isOver = page.data?.run.state === 'ended';
+  useEffect(() => setSeconds(isOver ? 0 : kLiveSeconds), [isOver, id]);
+  return (
+    <>
+      <h1>
+        Run <Name text={id} />
+      </h1>
+      <Shown of={page}>
+        {(data) => (
+          <>
+            <p>
+              <State word={data.run.outcome ?? data.run.state} /> {data.run.reason && <Name text={data.run.reason} />}
+            </p>
+            <Progress run={data.run} />
+            <nav class="links" aria-label="this run's pages">
+              <To path={['matrix']} values={{ run_id: id }}>Pair matrix and suspects</To>
+              <To path={['series']} values={{ run_id: id }}>Its series</To>
+            </nav>
+            <Facts
+              rows={[
+                ['Suite', <Name text={data.run.suite} />],
+                ['Created', <When at={data.run.created_at} />],
+                ['Started', <When at={data.run.started_at} />],
+                ['Ended', <When at={data.run.ended_at} />],
+                ['Took', span(data.run.started_at, data.run.ended_at)],
+                ['By', <Name text={`${data.run.requested_by} (${data.run.trigger})`} />],
+                ['Nodes', `${data.run.nodes.length}`],
+              ]}
+            />
+            <h2>Tasks</h2>
+            <Tasks page={data} />
+          </>
+        )}
+      </Shown>
+    </>
+  );
+}

@@ -1,0 +1,185 @@
+// The list of series, and series over time with what the detector finds in them.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useApi } from './api';
+import { draw, type Axis } from './chart';
+import { bytes, figure, signed, time } from './format';
+import { Name, Shown, Synthetic, Table, To } from './parts';
+import { change, link, type Route } from './route';
+import { onTheme } from './theme';
+import type { History, Series, SeriesChanges, Upgrade } from './types';
+import 'uplot/dist/uPlot.min.css';
+
+const kMostCharts = 6;
+const kPoints = 1000;
+const kMostSeries = 10_000;
+
+function title(series: Series): string {
+  const size = series.message_bytes ? ` ${bytes(series.message_bytes)}` : '';
+  return `${series.kernel} ${series.metric}${series.meaning ? ` ${series.meaning}` : ''}${size}`;
+}
+
+function Filter({ route, name, label }: { route: Route; name: string; label: string }) {
+  return (
+    <label>
+      {label}{' '}
+      <input
+        type="search"
+        value={route.query.get(name) ?? ''}
+        data-filter={name === 'kernel' ? '' : undefined}
+        onChange={(event) => change({ [name]: event.currentTarget.value })}
+      />
+    </label>
+  );
+}
+
+function List({ route }: { route: Route }) {
+  const value = (name: string) => route.query.get(name) ?? '';
+  // The interface finds series of any of the nodes; those of a pair have both.
+  const together = value('together') !== '';
+  const has = (series: Series, node: string) => series.endpoints.some((endpoint) => endpoint === node || endpoint.startsWith(`${node}/`));
+  const list = useApi<{ series: Series[] }>('series', {
+    run_id: value('run_id') || 'all',
+    kernel: value('kernel'),
+    metric: value('metric'),
+    node_set: value('node_set'),
+    message_bytes: value('message_bytes'),
+    limit: together ? kMostSeries : kPoints,
+  });
+  return (
+    <>
+      <h1>Series</h1>
+      <form class="bar" onSubmit={(event) => event.preventDefault()}>
+        <Filter route={route} name="kernel" label="Kernel" />
+        <Filter route={route} name="metric" label="Metric" />
+        <Filter route={route} name="node_set" label="Nodes" />
+        <Filter route={route} name="message_bytes" label="Size in bytes" />
+        <Filter route={route} name="run_id" label="Run" />
+      </form>
+      <Shown of={list}>
+        {({ series: all }) => (
+          <>
+            <p class="quiet">{all.length === kPoints ? `the first ${kPoints}` : all.length} series{together && ', of which those between these nodes are below'}</p>
+            <Table
+              caption="series"
+              rows={together ? all.filter((series) => value('node_set').split(',').every((node) => has(series, node))) : all}
+              open={(row) => link(['series'], { series_id: row.series_id })}
+              columns={[
+                { head: 'Series', cell: (row) => <To path={['series']} values={{ series_id: row.series_id }}><Name text={title(row)} /></To> },
+                { head: 'Endpoints', cell: (row) => <Name text={row.endpoints.join(' → ')} /> },
+                { head: 'Pair', cell: (row) => <Name text={row.pair} /> },
+                { head: 'Parameters', cell: (row) => <Name text={Object.entries(row.parameters).map(([name, set]) => `${name}=${set}`).join(' ')} /> },
+              ]}
+            />
+          </>
+        )}
+      </Shown>
+    </>
+  );
+}
+
+function Changes({ history, changes }: { history: History; changes: SeriesChanges | undefined }) {
+  if (!changes) return null;
+  if (changes.too_few) return <p class="quiet">{history.points.length} points are too few to look for changes.</p>;
+  const at = (index: number) => time(history.points[index]?.measured_at);
+  return (
+    <Table
+      caption="changes"
+      rows={changes.changes}
+      none="The detector finds no change."
+      columns={[
+        { head: 'Change', cell: (row) => row.kind.replace(/_/g, ' ') },
+        { head: 'Began', cell: (row) => at(row.index) },
+        { head: 'At the earliest', cell: (row) => at(row.index_first) },
+        { head: 'At the latest', cell: (row) => at(row.index_last) },
+        { head: 'Before', cell: (row) => figure(row.before, history.series.unit), right: true },
+        { head: 'After', cell: (row) => figure(row.after, history.series.unit), right: true },
+        { head: 'Effect', cell: (row) => `${signed(row.effect_percent)} (${signed(row.effect_low_percent)} to ${signed(row.effect_high_percent)})`, right: true },
+        { head: 'Worse', cell: (row) => (row.worse === null ? '–' : row.worse ? 'yes' : 'no') },
+      ]}
+    />
+  );
+}
+
+function Points({ history }: { history: History }) {
+  const unit = history.series.unit;
+  return (
+    <details>
+      <summary>The same as a table: {history.points.length} points</summary>
+      <Table
+        caption="points of the series"
+        rows={[...history.points].reverse()}
+        columns={[
+          { head: 'Measured', cell: (row) => time(row.measured_at) },
+          { head: 'Run', cell: (row) => <To path={['runs', row.run_id]}>{row.run_id}</To> },
+          { head: 'Figure', cell: (row) => figure(row.headline, unit), right: true },
+          { head: '95 % interval', cell: (row) => `${figure(row.rate_low ?? row.median_low, unit)} to ${figure(row.rate_high ?? row.median_high, unit)}`, right: true },
+          { head: 'n', cell: (row) => row.sample_count, right: true },
+          { head: 'Converged', cell: (row) => (row.converged ? 'yes' : 'no') },
+          { head: 'Epoch', cell: (row) => row.epoch ?? '–', right: true },
+        ]}
+      />
+    </details>
+  );
+}
+
+function Chart({ id, axis, upgrades }: { id: string; axis: Axis; upgrades: Upgrade[] }) {
+  const history = useApi<History>('series/history', { series_id: id, limit: kPoints });
+  const changes = useApi<SeriesChanges>('series/changes', { series_id: id, limit: kPoints });
+  const place = useRef<HTMLDivElement>(null);
+  const [theme, setTheme] = useState(0);
+  useEffect(() => onTheme(() => setTheme((count) => count + 1)), []);
+  useEffect(() => {
+    if (!place.current || !history.data || history.data.points.length === 0) return;
+    return draw(place.current, history.data, changes.data, upgrades, axis, 'series');
+  }, [history.data, changes.data, upgrades, axis, theme]);
+  return (
+    <section>
+      <Shown of={history}>
+        {(data) => (
+          <>
+            <h2>
+              <Name text={title(data.series)} />
+            </h2>
+            <p>
+              <Name text={data.series.endpoints.join(' → ')} /> · {data.series.larger_is_better ? 'larger' : 'smaller'} is better{' '}
+              <Synthetic is={data.points.some((point) => point.synthetic)} />
+            </p>
+          </>
+        )}
+      </Shown>
+      <div class="chart" ref={place} role="img" aria-label="the series over time; the table below has the same figures" />
+      {changes.error && <p class="error">{changes.error}</p>}
+      {history.data && <Changes history={history.data} changes={changes.data} />}
+      {history.data && <Points history={history.data} />}
+    </section>
+  );
+}
+
+const kNone: Upgrade[] = [];
+
+export function SeriesPage({ route }: { route: Route }) {
+  const ids = (route.query.get('series_id') ?? '').split(',').filter(Boolean).slice(0, kMostCharts);
+  const axis: Axis = route.query.get('axis') === 'run' ? 'run' : 'date';
+  const upgrades = useApi<{ upgrades: Upgrade[] }>(ids.length ? 'upgrades' : undefined, { limit: 50 });
+  if (ids.length === 0) return <List route={route} />;
+  return (
+    <>
+      <h1>Series over time</h1>
+      <form class="bar" onSubmit={(event) => event.preventDefault()}>
+        <label>
+          Axis{' '}
+          <select value={axis} onChange={(event) => change({ axis: event.currentTarget.value })}>
+            <option value="date">by date</option>
+            <option value="run">by run</option>
+          </select>
+        </label>
+        <span class="legend">
+          <i class="swatch band" /> 95 % interval <i class="swatch range" /> where a change may have begun <i class="swatch epoch" /> another stack{' '}
+          <i class="swatch upgrade" /> upgrade · a drag zooms all charts, a double click shows all
+        </span>
+      </form>
+      {ids.map((id) => <Chart key={id} id={id} axis={axis} upgrades={upgrades.data?.upgrades ?? kNone} />)}
+      <p><To path={['series']}>Other series</To></p>
+    </>
+  );
+}

@@ -1,0 +1,123 @@
+// Tiles of a matrix: read when they are first looked at, kept while there is room.
+import { get } from './api';
+import { heatOf, kHeats, kRamp, pixel } from './heat';
+import type { Values } from './route';
+import type { MatrixFrame, MatrixTile } from './types';
+
+export type Mode = 'share' | 'value' | 'coverage';
+export const kSide = 256; // cells
+const kMostTiles = 160;
+const kMostReads = 4;
+
+export interface Drawn {
+  tile: MatrixTile;
+  picture: HTMLCanvasElement;
+}
+
+const kHeatPixels = kHeats.map((heat) => pixel(heat.colour));
+const kRampPixels = kRamp.map(pixel);
+const kSelf = pixel('#8c8c8c');
+
+function ramp(share: number): number {
+  const at = Math.round(Math.min(Math.max(share, 0), 1) * (kRamp.length - 1));
+  return kRampPixels[at];
+}
+
+// The pixel of a cell; 0 is transparent, so that the hatching of untested pairs shows through.
+function cellPixel(tile: MatrixTile, at: number, row: number, column: number, mode: Mode, frame: MatrixFrame, range: [number, number]): number {
+  const share = tile.of_expected[at];
+  const value = tile.values[at];
+  const untested = tile.untested[at];
+  if (value === null) return untested === 0 && row === column ? kSelf : 0;
+  if (mode === 'coverage') return ramp(1 - untested / (tile.step * tile.step));
+  if (mode === 'value') return ramp((value - range[0]) / Math.max(range[1] - range[0], 1e-9));
+  return share === null ? 0 : kHeatPixels[heatOf(share, frame.larger_is_better)];
+}
+
+export class Tiles {
+  private readonly kept = new Map<string, Drawn>();
+  private readonly asked = new Set<string>();
+  private waiting: { key: string; step: number; row: number; column: number }[] = [];
+  private reads = 0;
+  private range: [number, number] = [0, 1];
+  private isOver = false;
+
+  constructor(
+    private readonly selection: Values,
+    private readonly frame: MatrixFrame,
+    private readonly mode: Mode,
+    private readonly changed: (error?: string) => void,
+    private readonly read = (values: Values) => get<MatrixTile>('matrix/tile', values),
+  ) {}
+
+  // The tile that holds this cell; undefined until it was read.
+  at(step: number, tileRow: number, tileColumn: number): Drawn | undefined {
+    const key = `${step}/${tileRow}/${tileColumn}`;
+    const found = this.kept.get(key);
+    if (found) {
+      this.kept.delete(key);
+      this.kept.set(key, found);
+      return found;
+    }
+    if (!this.asked.has(key)) {
+      this.asked.add(key);
+      this.waiting.push({ key, step, row: tileRow * kSide, column: tileColumn * kSide });
+      this.next();
+    }
+    return undefined;
+  }
+
+  // Tiles outside of the last picture need not be read.
+  forget(): void {
+    for (const one of this.waiting) this.asked.delete(one.key);
+    this.waiting = [];
+  }
+
+  end(): void {
+    this.isOver = true;
+  }
+
+  private next(): void {
+    while (this.reads < kMostReads && this.waiting.length > 0) {
+      const one = this.waiting.shift()!;
+      ++this.reads;
+      this.read({ ...this.selection, step: one.step, row: one.row, column: one.column, rows: kSide, columns: kSide })
+        .then((tile) => this.keep(one.key, tile))
+        .catch((cause) => !this.isOver && this.changed(String(cause.message ?? cause)))
+        .finally(() => {
+          --this.reads;
+          if (!this.isOver) this.next();
+        });
+    }
+  }
+
+  private keep(key: string, tile: MatrixTile): void {
+    if (this.isOver) return;
+    const coarsest = this.frame.steps[this.frame.steps.length - 1];
+    if (tile.step === coarsest) {
+      const values = tile.values.filter((value): value is number => value !== null);
+      this.range = [Math.min(...values), Math.max(...values)];
+    }
+    this.kept.set(key, { tile, picture: this.paint(tile) });
+    for (const old of this.kept.keys()) {
+      if (this.kept.size <= kMostTiles) break;
+      this.kept.delete(old);
+      this.asked.delete(old);
+    }
+    this.changed();
+  }
+
+  private paint(tile: MatrixTile): HTMLCanvasElement {
+    const picture = document.createElement('canvas');
+    picture.width = Math.max(tile.columns, 1);
+    picture.height = Math.max(tile.rows, 1);
+    const context = picture.getContext('2d')!;
+    const image = context.createImageData(picture.width, picture.height);
+    const pixels = new Uint32Array(image.data.buffer);
+    for (let row = 0, at = 0; row < tile.rows; ++row)
+      for (let column = 0; column < tile.columns; ++column, ++at)
+        pixels[at] = cellPixel(tile, at, tile.row + row, tile.column + column, this.mode, this.frame, this.range);
+    context.putImageData(image, 0, 0);
+    return picture;
+  }
+}

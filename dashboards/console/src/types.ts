@@ -1,0 +1,284 @@
+// The fields of the interface's messages that the pages use; controller/api/*.proto has them all.
+
+export interface Nic {
+  device: string;
+  port: number;
+  pci_address?: string;
+  netdev?: string;
+  link_layer?: string;
+  rate_gbps?: number;
+  state?: string;
+  firmware?: string;
+}
+export interface NodeInfo {
+  name: string;
+  node_id: string;
+  state: string;
+  version: string;
+  address: string;
+  attached_at: string | null;
+  last_seen_at: string | null;
+  busy: boolean | null;
+  busy_reasons: string[];
+  nics: Record<string, unknown>[];
+  gpus: Record<string, unknown>[];
+  facts: Record<string, string>;
+  stack_versions: Record<string, string>;
+  stack_settings: Record<string, string>;
+  stack_hash: string;
+}
+export interface RunSummary {
+  run_id: string;
+  suite: string;
+  state: string;
+  outcome: string | null;
+  reason: string | null;
+  trigger: string;
+  requested_by: string;
+  created_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+  tasks_total: number;
+  tasks_ended: number;
+  outcomes: Record<string, number>;
+  nodes: string[];
+}
+export interface TaskDetail {
+  task_id: string;
+  stage: number;
+  round: number;
+  kernel: string;
+  endpoints: string[];
+  state: string;
+  outcome: string | null;
+  reason: string | null;
+  attempts: number;
+}
+export interface FindingSeries {
+  series_id: number;
+  name: string;
+  unit: string;
+  before: number | null;
+  after: number | null;
+}
+export interface Finding {
+  finding_id: string;
+  kind: string;
+  state: string;
+  severity: string;
+  summary: string;
+  suspect: string;
+  worse_percent: number | null;
+  opened_at: string;
+  changed_at: string;
+  acknowledged_until: string | null;
+  run_id: string | null;
+  upgrade_id: string | null;
+  node_id: string | null;
+  series: FindingSeries[];
+  steps: { at: string; who: string; action: string; text: string }[];
+  good_at: string | null;
+  since: string | null;
+  before_levels: number[];
+  after_levels: number[];
+  causes: string[];
+  excluded: string[];
+  next: string[];
+  event_id: string | null;
+  same_event: string[];
+  common: string[];
+}
+export interface FindingList {
+  findings: Finding[];
+  measured_twice: number | null;
+  measured_twice_apart: number | null;
+}
+export interface Series {
+  series_id: number;
+  kernel: string;
+  revision: number;
+  metric: string;
+  meaning: string;
+  unit: string;
+  larger_is_better: boolean;
+  message_bytes: number;
+  endpoints: string[];
+  pair: string;
+  parameters: Record<string, string>;
+}
+export interface HistoryPoint {
+  measured_at: string;
+  run_id: string;
+  outcome: string | null;
+  headline: number;
+  median: number;
+  median_low: number | null;
+  median_high: number | null;
+  rate_low: number | null;
+  rate_high: number | null;
+  p99: number | null;
+  sample_count: number;
+  converged: boolean;
+  synthetic: boolean;
+  throttled: boolean;
+  epoch: number | null;
+}
+export interface History {
+  series: Series;
+  points: HistoryPoint[];
+}
+export interface SeriesChange {
+  index: number;
+  index_first: number;
+  index_last: number;
+  kind: string;
+  before: number;
+  after: number;
+  effect_percent: number | null;
+  effect_low_percent: number | null;
+  effect_high_percent: number | null;
+  worse: boolean | null;
+}
+export interface SeriesChanges {
+  too_few: boolean;
+  noise_percent: number | null;
+  changes: SeriesChange[];
+  spikes: { index: number; value: number; expected: number }[];
+}
+export interface MatrixFrame {
+  run_id: string;
+  against: string | null;
+  kernel: string;
+  metric: string;
+  meaning: string;
+  unit: string;
+  message_bytes: number;
+  larger_is_better: boolean;
+  rail: number;
+  memory: string;
+  synthetic: boolean;
+  order: string;
+  nodes: string[];
+  leaves: string[];
+  sent_of_expected: (number | null)[];
+  received_of_expected: (number | null)[];
+  measured_pairs: number;
+  untested_pairs: number;
+  expected_within_leaf: number | null;
+  expected_across_leaves: number | null;
+  other_layers: string[];
+  other_series: string[];
+  steps: number[];
+}
+export interface MatrixTile {
+  step: number;
+  row: number;
+  column: number;
+  rows: number;
+  columns: number;
+  values: (number | null)[];
+  of_expected: (number | null)[];
+  untested: number[];
+}
+export interface Suspect {
+  place: number;
+  name: string;
+  kind: string;
+  direction: string;
+  node: string | null;
+  other_node: string | null;
+  leaf: string | null;
+  rail: number | null;
+  memory: string;
+  confirmed: boolean;
+  drop_share: number;
+  tasks: number;
+  slow_tasks: number;
+  expected: number;
+  seen: number;
+  ruled_out: string[];
+  sentence: string;
+  evidence: { from: string; to: string; rail: number; memory: string; expected: number; seen: number }[];
+  retest: string;
+  retest_answer: string;
+}
+export interface SuspectList {
+  run_id: string;
+  kernel: string;
+  metric: string;
+  unit: string;
+  message_bytes: number;
+  measured_pairs: number;
+  possible_pairs: number;
+  unmeasured_nodes: string[];
+  synthetic: boolean;
+  suspects: Suspect[];
+}
+export interface JudgedMetric {
+  name: string;
+  verdict: string;
+  worse_percent: number;
+  low_percent: number | null;
+  high_percent: number | null;
+  bound_percent: number;
+  changed_nodes: number;
+  control_nodes: number;
+  coverage: number;
+  reason: string | null;
+  places: { node: string; endpoint: string; worse_percent: number; low_percent: number; high_percent: number }[];
+}
+export interface Upgrade {
+  upgrade_id: string;
+  state: string;
+  verdict: string | null;
+  kind: string | null;
+  reason: string | null;
+  suite: string;
+  requested_by: string;
+  created_at: string;
+  judged_at: string | null;
+  nodes: string[];
+  controls: string[];
+  before_runs: string[];
+  after_runs: string[];
+  since: string | null;
+  metrics: JudgedMetric[];
+  lost: { node: string; endpoint: string; name: string; kind: string; what: string }[];
+  causes: { changes: string[]; exposed: number; exposed_worse: number; unexposed: number; unexposed_worse: number; p: number; explains: boolean }[];
+  excluded: string[];
+  notes: string[];
+  next: string[];
+  before_levels: number[];
+  after_levels: number[];
+  finding_id: string | null;
+  synthetic: boolean;
+}
+export interface ScheduleInfo {
+  name: string;
+  suite: string;
+  state: string;
+  error: string | null;
+  cron: string;
+  zone: string;
+  next_at: string | null;
+  last: { due_at: string; result: string; run_id: string | null } | null;
+  missed: number;
+  node_set: string;
+}
+export interface ResultPoint {
+  run_id: string;
+  task_id: string;
+  kernel: string;
+  endpoints: string[];
+  measured_at: string;
+  outcome: string | null;
+  point: Record<string, unknown>;
+  facts: Record<string, string>;
+}
+export interface Session {
+  who: string;
+  role: string;
+  read_only: boolean;
+  ends_at: string | null;
+  version: string;
+}

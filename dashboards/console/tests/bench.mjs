@@ -1,0 +1,159 @@
+// Times of the pages in a headless Chromium without a GPU: node bench.mjs CHROMIUM PAGES [PICTURES]
+// The interface is answered by this program with a modelled matrix and series, so the controller's
+// share of the time is not in the figures.
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join, normalize } from 'node:path';
+import { launch } from './browser.mjs';
+
+const [chromium, pages, pictures] = process.argv.slice(2);
+const kTypes = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
+const kFrames = 150;
+const kSlowEvery = 997;
+
+// The same share for the same place; one sender in kSlowEvery is slow.
+function share(row, column, step) {
+  const slow = Math.floor((row * step) / kSlowEvery) !== Math.floor(((row + 1) * step - 1) / kSlowEvery) || (row * step) % kSlowEvery === 0;
+  const unrest = (((row * 73856093) ^ (column * 19349663)) >>> 0) % 1000;
+  return slow ? 0.8 : 1 - unrest / 50_000;
+}
+
+function frame(nodes) {
+  const steps = [1];
+  while (nodes / steps[steps.length - 1] > 64) steps.push(steps[steps.length - 1] * 2);
+  return {
+    schema_version: 1, run_id: `r-${nodes}`, against: null, kernel: 'verbs.write_bw', metric: 'bandwidth_bytes_per_second', meaning: '',
+    unit: 'bytes_per_second', message_bytes: 65536, larger_is_better: true, rail: 0, memory: 'host', synthetic: true, order: 'fabric',
+    nodes: Array.from({ length: nodes }, (_, i) => `sim${String(i).padStart(5, '0')}`),
+    leaves: Array.from({ length: nodes }, (_, i) => `L${Math.floor(i / 32)}`),
+    sent_of_expected: Array.from({ length: nodes }, (_, i) => share(i, 0, 1)), received_of_expected: Array.from({ length: nodes }, () => 0.8),
+    measured_pairs: nodes * (nodes - 1), untested_pairs: 0, expected_within_leaf: 5e10, expected_across_leaves: 4e10,
+    other_layers: [], other_series: [], steps, most_cells: 262144,
+  };
+}
+
+function tile(nodes, query) {
+  const number = (name) => Number(query.get(name));
+  const [step, row, column] = [number('step'), number('row'), number('column')];
+  const side = Math.ceil(nodes / step);
+  const rows = Math.max(Math.min(number('rows'), side - row), 0);
+  const columns = Math.max(Math.min(number('columns'), side - column), 0);
+  const all = [];
+  for (let y = 0; y < rows; ++y) for (let x = 0; x < columns; ++x) all.push(Math.fround(share(row + y, column + x, step)));
+  return { schema_version: 1, step, row, column, rows, columns, values: all.map((one) => one * 4e10), of_expected: all, untested: all.map(() => 0) };
+}
+
+const kSeries = { series_id: 1, kernel: 'verbs.write_lat', revision: 1, metric: 'latency_ns', meaning: 'half_rtt', unit: 'ns', larger_is_better: false,
+  message_bytes: 8, endpoints: ['a/mlx5_0:1', 'b/mlx5_0:1'], pair: '', parameters: {} };
+
+function answer(url) {
+  const nodes = Number((url.searchParams.get('run_id') ?? '').replace('r-', '')) || 100;
+  const path = url.pathname.replace('/api/v1/', '');
+  if (path === 'matrix') return frame(nodes);
+  if (path === 'matrix/tile') return tile(nodes, url.searchParams);
+  if (path === 'suspects') return { suspects: [], run_id: 'r', kernel: '', metric: '', unit: '' };
+  if (path === 'runs') return { runs: [] };
+  if (path === 'upgrades') return { upgrades: [] };
+  if (path === 'session') return { who: 'bench', role: 'viewer', read_only: true, ends_at: null, version: '0' };
+  if (path === 'series/changes') return { too_few: false, noise_percent: 1, changes: [], spikes: [] };
+  if (path === 'series/history') {
+    const points = Array.from({ length: 100_000 }, (_, i) => ({
+      measured_at: new Date(1.7e12 + i * 3.6e6).toISOString(), run_id: 'r', headline: 1500 + (i * 7919) % 50, median: 1500, median_low: 1480, median_high: 1560,
+      rate_low: null, rate_high: null, sample_count: 1000, converged: true, synthetic: true, epoch: 1, outcome: 'passed', p99: null, throttled: false,
+    }));
+    return { series: kSeries, points, days: [] };
+  }
+  return {};
+}
+
+const server = createServer((request, response) => {
+  const url = new URL(request.url, 'http://127.0.0.1');
+  if (url.pathname.startsWith('/api/')) {
+    response.setHeader('Content-Type', 'application/json');
+    return response.end(JSON.stringify(answer(url)));
+  }
+  const file = normalize(url.pathname === '/' ? '/index.html' : url.pathname);
+  try {
+    const text = readFileSync(join(pages, file));
+    response.setHeader('Content-Type', kTypes[file.slice(file.lastIndexOf('.'))] ?? 'text/plain');
+    return response.end(text);
+  } catch {
+    response.statusCode = 404;
+    return response.end();
+  }
+});
+await new Promise((done) => server.listen(0, '127.0.0.1', done));
+const origin = `http://127.0.0.1:${server.address().port}`;
+const browser = await launch(chromium);
+
+const quantile = (values, q) => [...values].sort((a, b) => a - b)[Math.min(Math.floor(values.length * q), values.length - 1)];
+
+// Milliseconds from the begin of the navigation to the first picture of the matrix on its canvas.
+async function matrix(nodes) {
+  const page = await browser.newPage();
+  await page.setViewport({ width: 1280, height: 900 });
+  await page.evaluateOnNewDocument(() => {
+    const draw = CanvasRenderingContext2D.prototype.drawImage;
+    CanvasRenderingContext2D.prototype.drawImage = function (...all) {
+      if (this.canvas.isConnected) globalThis.firstPaint ??= performance.now();
+      return draw.apply(this, all);
+    };
+  });
+  await page.goto(`${origin}/#/matrix?run_id=r-${nodes}`);
+  await page.waitForFunction(() => globalThis.firstPaint && globalThis.matrixView);
+  const first = await page.evaluate(() => globalThis.firstPaint);
+  await page.waitForNetworkIdle({ idleTime: 300 });
+  const frames = await page.evaluate(async (count) => {
+    const view = globalThis.matrixView;
+    view.zoomBy(4);
+    const times = [];
+    const draws = [];
+    let last = performance.now();
+    for (let i = 0; i < count; ++i) {
+      view.moveBy(i % 60 < 30 ? -6 : 6, 4 - (i % 9));
+      const begin = performance.now();
+      view.draw();
+      draws.push(performance.now() - begin);
+      await new Promise((done) => requestAnimationFrame(done));
+      times.push(performance.now() - last);
+      last = performance.now();
+    }
+    return { times, draws };
+  }, kFrames);
+  if (pictures) await page.screenshot({ path: `${pictures}/bench_${nodes}.png` });
+  await page.close();
+  return { first, pan: quantile(frames.times, 0.95), draw: quantile(frames.draws, 0.95) };
+}
+
+// Milliseconds to draw the chart of 100,000 points, once they are in the page.
+async function series() {
+  const page = await browser.newPage();
+  await page.setViewport({ width: 1280, height: 900 });
+  await page.evaluateOnNewDocument(() => {
+    const parse = Response.prototype.json;
+    Response.prototype.json = async function () {
+      const all = await parse.call(this);
+      if (all?.points?.length > 1000) globalThis.readAt = performance.now();
+      return all;
+    };
+    const stroke = CanvasRenderingContext2D.prototype.stroke;
+    CanvasRenderingContext2D.prototype.stroke = function (...all) {
+      const result = stroke.apply(this, all);
+      if (this.canvas.closest?.('.chart')) globalThis.drawnAt = performance.now();
+      return result;
+    };
+  });
+  await page.goto(`${origin}/#/series?series_id=1`);
+  await page.waitForFunction(() => globalThis.drawnAt, { timeout: 60_000 });
+  const took = await page.evaluate(() => globalThis.drawnAt - globalThis.readAt);
+  await page.close();
+  return took;
+}
+
+for (const nodes of [1000, 10_000]) {
+  const found = await matrix(nodes);
+  console.log(`matrix ${nodes} x ${nodes}: first paint ${found.first.toFixed(0)} ms, panning p95 ${found.pan.toFixed(1)} ms a frame, of it drawing ${found.draw.toFixed(1)} ms`);
+}
+console.log(`series of 100,000 points: ${(await series()).toFixed(0)} ms from the answer to the picture`);
+await browser.close();
+server.close();

@@ -1,0 +1,186 @@
+// The console in a real browser on a real controller:
+//   node console.e2e.mjs CHROMIUM LOGIN_URL CONTROLLER_PID [PICTURES]
+// The controller has a run of a modelled fleet whose port sim0012 rail 1 sends slowly. With a folder
+// PICTURES it also writes a screenshot of each page. Ends the controller.
+import assert from 'node:assert/strict';
+import { broken, launch, open, overflows, says } from './browser.mjs';
+
+const [chromium, login, pid, pictures] = process.argv.slice(2);
+const origin = new URL(login).origin;
+const kPages = ['', 'findings', 'matrix', 'series', 'runs', 'upgrades', 'nodes'];
+const faults = [];
+let passed = 0;
+let failed = 0;
+
+async function check(name, act) {
+  try {
+    await act();
+    ++passed;
+    console.log(`ok     ${name}`);
+  } catch (error) {
+    ++failed;
+    console.log(`FAILED ${name}\n    ${String(error.message).replace(/\n/g, '\n    ')}`);
+  }
+}
+
+const browser = await launch(chromium);
+const page = await open(browser, origin, faults);
+const go = async (hash) => {
+  await page.evaluate((to) => { location.hash = to; }, `#/${hash}`);
+  await page.waitForNetworkIdle({ idleTime: 150, timeout: 8000 });
+};
+const picture = async (name) => {
+  if (!pictures) return;
+  await new Promise((done) => setTimeout(done, 300));
+  await page.screenshot({ path: `${pictures}/${name}.png` });
+};
+const theme = (word) => page.evaluate((to) => { document.documentElement.dataset.theme = to; }, word);
+
+await check('the one-time URL opens the overview, once', async () => {
+  await page.goto(login);
+  await says(page, 'Open findings');
+  const other = await open(browser, origin, []);
+  const answer = await other.goto(login);
+  assert.equal(answer.status(), 401);
+  await other.close();
+});
+
+await check('from the overview one click leads to the bad port and its evidence', async () => {
+  await go('');
+  await says(page, /sim0012 rail 1/);
+  await page.evaluate(() => [...document.querySelectorAll('main a')].find((a) => a.textContent.includes('sim0012 rail 1')).click());
+  await says(page, /sim0012 rail 1 sends/);
+  await page.waitForSelector('#evidence table');
+  const senders = await page.$$eval('#evidence tbody tr td:first-child', (cells) => cells.map((cell) => cell.innerText));
+  assert.ok(senders.length > 0 && senders.every((name) => name === 'sim0012'), senders.join());
+});
+
+await check('and so do at most six keys', async () => {
+  await go('');
+  await says(page, /sim0012 rail 1/);
+  let keys = 0;
+  for (; keys < 5; ++keys) {
+    await page.keyboard.press('j');
+    if (await page.$eval('main .chosen', (row) => row.innerText.includes('sim0012 rail 1'))) break;
+  }
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('#evidence table');
+  assert.ok(keys + 2 <= 6, `${keys + 2} keys`);
+});
+
+// The colours of worse classes, counted on the canvas.
+const slowPixels = () => page.$eval('canvas.matrix', (canvas) => {
+  const { data } = canvas.getContext('2d').getImageData(110, 110, canvas.width - 110, canvas.height - 110);
+  let count = 0;
+  for (let at = 0; at < data.length; at += 4) {
+    const rgb = `${data[at]},${data[at + 1]},${data[at + 2]}`;
+    if (rgb === '244,165,130' || rgb === '214,96,77' || rgb === '178,24,43') ++count;
+  }
+  return count;
+});
+
+await check('the matrix shows the slow pairs of that rail, and none on the other', async () => {
+  await go('matrix?rail=1');
+  await says(page, /pairs tested/);
+  await page.waitForFunction(() => window.matrixView);
+  await new Promise((done) => setTimeout(done, 500));
+  assert.ok((await slowPixels()) > 20);
+  await go('matrix?rail=0');
+  await new Promise((done) => setTimeout(done, 500));
+  assert.equal(await slowPixels(), 0);
+});
+
+await check('a cell tells its pair, and a click pins it', async () => {
+  await go('matrix?rail=1&order=worst');
+  await says(page, /pairs tested/);
+  await new Promise((done) => setTimeout(done, 300));
+  const box = await (await page.$('canvas.matrix')).boundingBox();
+  const side = Math.min(box.width, box.height) - 106;
+  const cell = side / 32;
+  let pinned = '';
+  for (let column = 1; column < 32 && !/of what is expected/.test(pinned); ++column) {
+    await page.mouse.click(box.x + 106 + cell * (column + 0.5), box.y + 106 + cell * 0.5);
+    pinned = await page.evaluate(() => document.body.innerText);
+  }
+  await says(page, /→[\s\S]*of what is expected/);
+  await page.mouse.move(box.x + 106 + cell * 1.5, box.y + 106 + cell * 0.5);
+  await says(page, /95 % interval/);
+});
+
+await check('a series has its points as a picture and as a table', async () => {
+  await go('series');
+  await says(page, /verbs\.write_bw/);
+  await page.evaluate(() => document.querySelector('main [data-row] a').click());
+  await page.waitForSelector('.chart canvas');
+  await says(page, /The same as a table: \d+ points/);
+});
+
+await check('every page is free of faults that axe knows, in light and in dark', async () => {
+  const found = [];
+  for (const name of [...kPages, 'nodes/sim0012'])
+    for (const word of ['light', 'dark']) {
+      await go(name);
+      await theme(word);
+      await picture(`${name.replace('/', '_') || 'overview'}_${word}`);
+      for (const rule of await broken(page)) found.push(`${name || 'overview'} ${word}: ${rule}`);
+    }
+  assert.deepEqual(found, []);
+});
+
+await check('no page is wider than a telephone', async () => {
+  await page.setViewport({ width: 390, height: 844 });
+  const wide = [];
+  for (const name of [...kPages, 'nodes/sim0012']) {
+    await go(name);
+    const more = await overflows(page);
+    if (more > 0) wide.push(`${name || 'overview'} by ${more}`);
+  }
+  await go('matrix');
+  await picture('matrix_telephone');
+  await page.setViewport({ width: 1280, height: 900 });
+  assert.deepEqual(wide, []);
+});
+
+await check('hostile names are shown as text', async () => {
+  const names = ['<img src=x onerror=alert(1)>', `"'><script>alert(2)</script>`, 'x'.repeat(1000), '\u202egnihton\u202c', 'a\u0000b\u001b[31m'];
+  const guest = await open(browser, origin, faults);
+  await guest.setRequestInterception(true);
+  guest.on('request', async (request) => {
+    if (!/api\/v1\/nodes(\?|$)/.test(request.url())) return request.continue();
+    const nodes = names.map((name) => ({
+      name, node_id: name, state: name, version: '', address: '', attached_at: name, last_seen_at: null, busy: true,
+      busy_reasons: [name], nics: [], gpus: [], facts: {}, stack_versions: {}, stack_settings: {}, stack_hash: name,
+    }));
+    return request.respond({ contentType: 'application/json', body: JSON.stringify({ schema_version: 1, nodes }) });
+  });
+  await guest.goto(`${origin}/#/nodes`);
+  const said = await says(guest, '<img src=x onerror=alert(1)>');
+  assert.ok(said.includes('<script>alert(2)</script>'));
+  assert.equal(await guest.$$eval('main img, main script', (all) => all.length), 0);
+  await guest.setViewport({ width: 390, height: 844 });
+  assert.ok((await overflows(guest)) <= 0, 'a long name makes the page wider');
+  await guest.close();
+});
+
+await check('unknown things are said in a line', async () => {
+  await go('runs/no-such-run');
+  await says(page, /no-such-run/);
+  await page.waitForSelector('.error');
+  await go('series?series_id=4711000');
+  await page.waitForSelector('.error');
+  await go('matrix?run_id=no-such-run');
+  await page.waitForSelector('.error');
+});
+
+await check('a controller that goes away is told, and what was read stays', async () => {
+  await go('nodes');
+  await says(page, /sim0012/);
+  process.kill(Number(pid), 'SIGKILL');
+  const said = await says(page, /The controller does not answer/, 20);
+  assert.match(said, /sim0012/);
+});
+
+await check('nothing was asked of another host, and no script failed', async () => assert.deepEqual(faults, []));
+await browser.close();
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed === 0 && passed > 0 ? 0 : 1);

@@ -1,0 +1,54 @@
+// Parts of the pages that need no browser: node --test tests/units.test.mjs
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { buildSync } from 'esbuild';
+
+// A module of the pages, compiled as the build does it.
+const load = async (name) => {
+  const { outputFiles } = buildSync({ entryPoints: [new URL(`../src/${name}.ts`, import.meta.url).pathname], bundle: true, write: false, format: 'esm' });
+  return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].text).toString('base64')}`);
+};
+
+const { bytes, figure, percent, time, ago } = await load('format');
+const { heatOf, isWorse, kHeats, pixel } = await load('heat');
+const { link, parse } = await load('route');
+
+test('a URL keeps whatever a name holds', () => {
+  for (const name of ['sim0001', 'a/b?c#d&e=f', '<img src=x>', '\u202eright', 'ü "quoted"', 'x'.repeat(1000), '%zz']) {
+    const { path, query } = parse(link(['nodes', name], { text: name, empty: '', none: undefined }));
+    assert.deepEqual(path, ['nodes', name]);
+    assert.equal(query.get('text'), name);
+    assert.ok(!query.has('empty') && !query.has('none'));
+  }
+  assert.deepEqual(parse('#/nodes/%zz').path, ['nodes', '%zz']);
+});
+
+test('classes of figures have the bounds of the command line', () => {
+  const words = (share, larger) => kHeats[heatOf(share, larger)].words;
+  assert.equal(words(1, true), 'within 3 %');
+  assert.equal(words(1.05, true), 'more than 3 % better');
+  assert.equal(words(0.95, true), '3 to 7 % worse');
+  assert.equal(words(0.9, true), '7 to 15 % worse');
+  assert.equal(words(0.8, true), '15 to 30 % worse');
+  assert.equal(words(0.5, true), 'more than 30 % worse');
+  assert.equal(words(1.2, false), '15 to 30 % worse');
+  assert.equal(words(0.9, false), 'more than 3 % better');
+  assert.ok(isWorse(0.8, 0.9, true) && !isWorse(0.8, 0.9, false));
+});
+
+test('a pixel has its colour in the order of ImageData, opaque', () => {
+  assert.deepEqual([...new Uint8Array(new Uint32Array([pixel('#123456')]).buffer)], [0x12, 0x34, 0x56, 0xff]);
+});
+
+test('figures are printed as the tables have them', () => {
+  assert.equal(figure(48.6e9, 'bytes_per_second'), '48.6 GB/s');
+  assert.equal(figure(1500, 'ns'), '1.50 µs');
+  assert.equal(figure(null, 'ns'), '–');
+  assert.equal(figure(0, 'ns'), '0.000 µs');
+  assert.equal(bytes(65536), '64 KiB');
+  assert.equal(bytes(1000), '1000 B');
+  assert.equal(percent(0.805), '80.5 %');
+  assert.equal(time('2026-11-20T12:00:30Z'), '2026-11-20 12:00 UTC');
+  assert.equal(time('no time'), 'no time');
+  assert.equal(ago('2026-11-20T12:00:00Z', Date.parse('2026-11-20T12:01:00Z')), '60 s ago');
+});

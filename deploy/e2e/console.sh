@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Tests the web console in headless Chromium: real controller, 32 modelled nodes, one port that sends slowly. Figures
+# are synthetic.
+#   console.sh [PICTURES]   also writes screenshots into the folder PICTURES
+# Exit 77 without Chromium, Node.js or the built pages.
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+pages=$top/dashboards/console
+chromium=$(command -v chromium || true)
+waive() { echo "waived: $1"; exit 77; }
+[ -n "$chromium" ] || waive "there is no chromium; deploy/deps.sh installs it"
+command -v node >/dev/null || waive "there is no node; deploy/deps.sh installs it"
+[ -d "$pages/node_modules/puppeteer-core" ] || waive "the packages of dashboards/console are missing; deploy/deps.sh fetches them"
+[ -e "$bin/../share/railgauge/console/index.html" ] || waive "this build has no pages of the console"
+
+cat >"$work/pairs.yaml" <<'Y'
+version: 1
+metadata: {name: pairs, summary: "bandwidth of some pairs on all rails, both ways"}
+stages:
+  - kernel: verbs.write_bw
+    parameters: {sizes: 64KiB}
+    placement: {pairs: quick, matchings: 6, directions: both, rails: same, rails_together: true}
+Y
+printf 'sim[0001-0008] leaf=L0\nsim[0009-0016] leaf=L1\nsim[0017-0024] leaf=L2\nsim[0025-0032] leaf=L3\n' >"$work/leaves"
+cat >"$work/site.yaml" <<Y
+version: 1
+metadata: {name: modelled}
+defaults: {}
+topology: {source: labels, file: "$work/leaves"}
+Y
+cat >"$work/scenario.yaml" <<'Y'
+version: 1
+metadata: {name: test}
+seed: 5
+fabric: {nodes: 32, rails: 2, leaves: 4, spines: 4}
+classes: [{name: small, gpus: 2, nics: 2}]
+noise: [{kind: gaussian, size: 0.01}]
+faults: [{kind: port, node: sim0012, nic: 1, direction: sends, takes: 0.15}]
+Y
+start_controller --site-profile "$work/site.yaml" --console-listen 127.0.0.1:0
+"$bin/railgauge-fleet" --controller "unix:$socket" --scenario "$work/scenario.yaml" >>"$work/fleet.log" 2>&1 &
+echo $! >"$work/fleet.pid"
+wait_for "32 nodes attach" 60 attached 32
+cli run "$work/pairs.yaml" --all >"$work/run.txt" 2>&1 || true
+login=$(cli console 2>/dev/null)
+node "$pages/tests/console.e2e.mjs" "$chromium" "$login" "$(pid_of controller)" "$@"
