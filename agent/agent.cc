@@ -103,7 +103,7 @@ Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, Metrics& metric
   options.busy.sysfs_root = options.watch.sysfs_root = options.sysfs_root;
   options.busy.proc_root = options.watch.proc_root = options.proc_root;
   hide_secrets(options);
-  RG_TRY(read_busy_sources(options.busy));
+  RG_TRY_OK(read_busy_sources(options.busy));
   Identity identity = RG_TRY(load_identity(options.state_dir));
   Spool spool = RG_TRY(Spool::open({.path = options.state_dir + "/agent-spool.db",
                                     .max_bytes = options.spool_bytes,

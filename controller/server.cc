@@ -1,9 +1,5 @@
 #include "controller/server.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
-#include <grpcpp/health_check_service_interface.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -15,59 +11,15 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/clock/wall_clock.h"
-#include "controller/http/web_config.h"
-#include "controller/listen/host_port.h"
 #include "controller/store/queries/data_kind.h"
 #include "controller/store/upkeep/backup.h"
 #include "controller/store/upkeep/backup_folder.h"
-#include "kernels/core/group/framing.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge {
 namespace {
-
-constexpr std::array kServiceNames{"railgauge.api.Control", "railgauge.api.Archive",
-                                   "railgauge.api.Judge", "railgauge.api.Console",
-                                   "railgauge.api.AgentLink"};
-// gRPC's name of a connection inside the process. No other has it: those from outside are known by
-// their descriptor or by the name that the relay gives them.
-constexpr const char* kInProcess = "unknown";
-// A matrix of the most pairs that the console shows, in one message.
-constexpr int kMostConsoleBytes = 128 * 1024 * 1024;
-constexpr int kMaxMessageBytes = kMaxFrameBytes;
-constexpr int kKeepaliveMilliseconds = 10'000;
-constexpr int kLeastPingMilliseconds = 5'000;
-// TLS and the first HTTP/2 settings. A peer that takes longer holds the handshake up.
-constexpr int kHandshakeMilliseconds = 10'000;
-// Calls at a time on one connection. An agent has one, a tool a few; each costs some 17 KiB.
-constexpr int kMostStreamsOfAConnection = 32;
-// Without a call for this long a connection is closed; a client opens another with its next call.
-constexpr int kIdleMilliseconds = 60'000;
-constexpr int kMostMetadataBytes = 8 * 1'024;
-constexpr int kMostSyncThreads = 32;
-
-void set_channel_arguments(grpc::ServerBuilder& builder) {
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMilliseconds);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                             kLeastPingMilliseconds);
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostStreamsOfAConnection);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMilliseconds);
-  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMostMetadataBytes);
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  // Only reflection and health use the synchronous interface.
-  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
-  builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
-  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
-  // A stream of reflection has a thread while it is open; beyond these, it is refused.
-  grpc::ResourceQuota quota("railgauge");
-  quota.SetMaxThreads(kMostSyncThreads);
-  builder.SetResourceQuota(quota);
-}
 
 std::string suites_folder(const Config& config) {
   const std::string folder = config.suites.empty() ? default_suites_folder() : config.suites;
@@ -270,213 +222,6 @@ void Server::note(std::string kind, std::string text) {
   if (const Status added = store_->add_event({.kind = std::move(kind), .text = std::move(text)});
       !added)
     spdlog::warn("event not stored: {}", added.error().message);
-}
-
-// The keeper of the TLS files.
-Status Server::open_tls(const TcpOptions& tcp) {
-  const auto note = [this](std::string kind, std::string text) {
-    this->note(std::move(kind), std::move(text));
-  };
-  std::unique_ptr<TlsKeeper> keeper = RG_TRY(TlsKeeper::open(
-      {.pem = {.certificate = tcp.tls_cert, .key = tcp.tls_key, .authority = tcp.tls_ca},
-       .crl = tcp.tls_crl},
-      metrics_.series(), note));
-  peers_.check_revoked(
-      [raw = keeper.get()](const trust::CertificateId& id) { return raw->is_revoked(id); });
-  loop_.call([this, &keeper] { tls_ = std::move(keeper); });  // the ticks use it from now on
-  return {};
-}
-
-Status Server::start_grpc(const Config& config) {
-  unix_ = RG_TRY(UnixListener::open(config.socket, config.socket_group));
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  grpc::ServerBuilder builder;
-  set_channel_arguments(builder);
-  builder.experimental().SetInterceptorCreators(gate_.interceptors());
-  builder.RegisterService(agent_link_.get());
-  builder.RegisterService(control_service_.get());
-  builder.RegisterService(archive_service_.get());
-  builder.RegisterService(judge_service_.get());
-  builder.RegisterService(console_service_.get());
-  if (!config.tcp.listen.empty()) RG_TRY_OK(open_tcp(config.tcp, builder));
-  grpc_ = builder.BuildAndStart();
-  if (!grpc_) return fail(Code::kInternal, "gRPC: the server does not start");
-  for (const char* name : kServiceNames)
-    grpc_->GetHealthCheckService()->SetServingStatus(name, true);
-  unix_->start(*grpc_, peers_, [this](const std::string& user, const Error& reason) {
-    note_stranger(user, "unix socket", "socket.connect", "", reason);
-  });
-  spdlog::info("unix socket {}", config.socket);
-  if (!tcp_) return {};
-  RG_TRY_OK(start_relay());
-  is_port_open_ = true;
-  if (config.tcp.insecure)
-    spdlog::warn("--insecure: port {} takes anybody's calls, without certificates or encryption",
-                 tcp_->port());
-  else
-    spdlog::info("TCP port {} with mutual TLS", tcp_->port());
-  return {};
-}
-
-// Binds the port; it accepts once the server runs. The relay ends TLS, so gRPC has none.
-Status Server::open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder) {
-  using enum grpc::ServerBuilder::experimental_type::ExternalConnectionType;
-  const HostPort address = RG_TRY(parse_host_port("listen", options.listen));
-  if (!options.insecure) RG_TRY_OK(open_tls(options));
-  tcp_ = RG_TRY(TcpListener::open(
-      "listen", address,
-      options.insecure ? TcpListener::Protocol::kPlain : TcpListener::Protocol::kTls));
-  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
-      FROM_FD, grpc::InsecureServerCredentials());
-  peers_.on_call([this](const auth::Peer& peer) {
-    if (peer.certificate.serial.empty()) tcp_->note_call(peer.connection);
-  });
-  return {};
-}
-
-// From the port through the relay to gRPC.
-Status Server::start_relay() {
-  relay::Relay::Options options;
-  if (tls_) options.tls = [this] { return tls_->server(); };
-  options.make_pair = [this](std::uint64_t id, const std::string& certificate) {
-    return tcp_->make_pair(id, certificate);
-  };
-  options.introduce = [this](const std::string& name, relay::Visitor visitor, Fd theirs) {
-    peers_.enter(name, visitor.certificate
-                           ? auth::holder_of(*visitor.certificate, std::move(visitor.address),
-                                             visitor.connection)
-                           : auth::anybody(std::move(visitor.address), visitor.connection));
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.fd = theirs.release();
-    acceptor_->HandleNewConnection(&connection);
-  };
-  options.leave = [this](const std::string& name) {
-    peers_.leave(name, fleet::monotonic_seconds());
-  };
-  relay_ = RG_TRY(relay::Relay::start(std::move(options)));
-  tcp_->start([this](Fd connection, std::uint64_t id, const sockaddr_storage& peer) {
-    relay_->take(std::move(connection), id, peer);
-  });
-  return {};
-}
-
-Status Server::start_http(const Config& config) {
-  if (config.metrics_listen.empty()) return {};
-  const HostPort address = RG_TRY(parse_host_port("metrics-listen", config.metrics_listen));
-  auto started = http::Server::start(
-      address.host, address.port,
-      {.metrics = [this] { return metrics_.text(); },
-       .healthy = [this] { return !stopping_; },
-       .trouble = [this] { return tcp_ ? tcp_->trouble() : std::string(); },
-       .remarks = [this] { return remarks(); },
-       .refused =
-           [this](const http::Refusal& refusal) {
-             note_stranger(refusal.user, refusal.address, "http.get", refusal.path, refusal.reason);
-           }},
-      config.web_config_file);
-  if (!started && started.error().code == Code::kInvalidArgument)
-    return fail(started.error().code, fmt::format("--web-config-file {}", started.error().message));
-  if (!started)
-    return fail(started.error().code, fmt::format("--metrics-listen {}", started.error().message));
-  http_ = std::move(*started);
-  spdlog::info("metrics on port {}", http_->port());
-  return {};
-}
-
-namespace {
-
-// Whether only programs of this host reach the address.
-bool is_loopback(const std::string& host) {
-  return host.starts_with("127.") || host == "localhost" || host == "::1";
-}
-
-// The port as a browser names it: the host's name where every address listens.
-std::string origin_of(const std::string& host, int port, bool has_tls) {
-  std::string name = host;
-  if (name.empty() || name == "0.0.0.0" || name == "::") {
-    std::array<char, 256> own{};
-    name = ::gethostname(own.data(), own.size() - 1) == 0 ? own.data() : "localhost";
-  }
-  if (name.find(':') != std::string::npos) name = "[" + name + "]";
-  return fmt::format("{}://{}:{}", has_tls ? "https" : "http", name, port);
-}
-
-}  // namespace
-
-// The certificate's holder, as the TCP port would know it.
-Result<console::Visitor> Server::console_visitor(const http::Request& request) const {
-  const trust::Certificate certificate = RG_TRY(trust::parse_certificate(request.certificate));
-  auth::Peer peer = auth::holder_of(certificate, request.address, 0);
-  if (tls_ && tls_->is_revoked(certificate.id)) {
-    peer.role = auth::Role::kNone;
-    peer.refusal = fmt::format("its certificate, serial {}, is revoked", certificate.id.serial);
-  }
-  RG_TRY_OK(auth::may_control(peer, true));
-  return console::Visitor{.who = peer.who, .role = std::string(auth::name_of(peer.role))};
-}
-
-// A port that nobody asked for and that is taken costs the console, not the measuring.
-Status Server::start_console(const Config& config) {
-  if (config.console_listen.empty()) return {};
-  const HostPort address = RG_TRY(parse_host_port("console-listen", config.console_listen));
-  const bool is_local = is_loopback(address.host);
-  if (!is_local && config.console_web_config.empty())
-    return fail(Code::kInvalidArgument,
-                fmt::format("--console-listen {}: beyond loopback it needs "
-                            "--console-web-config-file, with TLS and passwords or client "
-                            "certificates",
-                            config.console_listen));
-  bool has_tls = false;
-  if (!config.console_web_config.empty()) {
-    const auto web = http::read_web_config(config.console_web_config);
-    if (!web)
-      return fail(web.error().code,
-                  fmt::format("--console-web-config-file {}", web.error().message));
-    has_tls = static_cast<bool>((*web)->tls);
-  }
-  if (!is_local && !has_tls)
-    return fail(Code::kInvalidArgument,
-                fmt::format("--console-web-config-file {}: tls_server_config is missing, which a "
-                            "console beyond loopback needs",
-                            config.console_web_config));
-  peers_.enter(kInProcess, {.role = auth::Role::kViewer, .who = "console", .address = "console"});
-  console_ = std::make_unique<console::Console>(console::Console::Options{
-      .connect =
-          [this] {
-            grpc::ChannelArguments arguments;
-            arguments.SetMaxReceiveMessageSize(kMostConsoleBytes);
-            return grpc_->InProcessChannel(arguments);
-          },
-      .folder = config.console_folder.empty() ? default_console_folder() : config.console_folder,
-      .version = RAILGAUGE_VERSION,
-      .is_local = is_local,
-      .has_tls = has_tls,
-      .now_unix = fleet::unix_seconds,
-      .holder = [this](const http::Request& request) { return console_visitor(request); }});
-  auto started = http::Server::start(
-      address.host, address.port,
-      {.metrics = {},
-       .healthy = [this] { return !stopping_; },
-       .refused =
-           [this](const http::Refusal& refusal) {
-             note_stranger(refusal.user, refusal.address, "console.get", refusal.path,
-                           refusal.reason);
-           },
-       .other = [this](const http::Request& request) { return console_->answer(request); }},
-      config.console_web_config);
-  if (!started) {
-    const std::string cause = fmt::format("--console-listen {}", started.error().message);
-    if (!config.console_may_lack) return fail(started.error().code, cause);
-    spdlog::warn("no web console: {}", cause);
-    return {};
-  }
-  console_http_ = std::move(*started);
-  console_origin_ = origin_of(address.host, console_http_->port(), has_tls);
-  has_console_ = true;
-  spdlog::info("web console on {}{}; `railgauge console` opens it", console_origin_,
-               console_->has_pages() ? "" : ", without pages");
-  return {};
 }
 
 // Stores that a stranger was refused. The log has a line for each row.

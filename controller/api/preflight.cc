@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -70,7 +69,8 @@ std::string gpudirect_text(const GpuDirectPair& pair) {
 std::string state_counts_text(const PreflightReport& report, std::string_view node) {
   std::string text;
   const auto states = texts_of(CheckState());
-  for (const std::string_view state : states | std::views::reverse) {
+  for (auto at = states.rbegin(); at != states.rend(); ++at) {
+    const std::string_view state = *at;
     const auto count = std::ranges::count_if(report.checks(), [&](const PreflightCheck& check) {
       return check.node() == node && check.state() == state;
     });

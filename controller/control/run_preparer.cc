@@ -1,7 +1,6 @@
 #include "controller/control/run_preparer.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -72,8 +71,10 @@ plan::SliceOrigin night_of(const plan::Suite& suite, const RunPreparer::PlanInpu
 }
 
 std::vector<std::string> names_of(const NodeStates& nodes) {
-  const auto names = std::views::keys(nodes);
-  return {names.begin(), names.end()};
+  std::vector<std::string> names;
+  names.reserve(nodes.size());
+  for (const auto& [name, state] : nodes) names.push_back(name);
+  return names;
 }
 
 }  // namespace

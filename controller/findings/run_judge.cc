@@ -349,7 +349,7 @@ Status look_elsewhere(const store::Store& store, const store::FindingRow& findin
   store::HistoryRow history = RG_TRY(store.history(series.series, std::nullopt, kPointsOfSeries));
   SeriesRuns runs;
   runs.series = std::move(history.series);
-  RG_TRY(take_runs(history.points, made, runs));
+  RG_TRY_OK(take_runs(history.points, made, runs));
   if (runs.values.empty()) return {};
   if (is_back(runs, kind, *series.before)) {
     ++out.elsewhere;

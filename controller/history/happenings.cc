@@ -61,7 +61,7 @@ void add_groups(const Ends& ends, api::TaskGroups& answer) {
       nodes.push_back(endpoint.substr(0, endpoint.find('/')));
   }
   std::ranges::sort(nodes);
-  nodes.erase(std::ranges::unique(nodes).begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   for (const TextGroup& text : group_texts(reasons, nodes)) {
     api::TaskGroup& group = *answer.add_groups();
     const store::TaskEnd& first = *ends[text.members.front()];

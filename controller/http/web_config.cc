@@ -256,7 +256,7 @@ Result<WebSettings> read_sections(const YAML::Node& root, const std::string& pat
     else if (section.key == "basic_auth_users")
       settings.users = RG_TRY(read_users(section, path));
     else  // HTTP/2 is never spoken, as a client sees by itself.
-      RG_TRY(entries_of(section.value, path, section.key, {"http2"}));
+      RG_TRY_OK(entries_of(section.value, path, section.key, {"http2"}));
   }
   return settings;
 }

@@ -67,7 +67,7 @@ void expect_named(const std::vector<SiteFault>& faults, std::uint32_t bad,
   }
 }
 
-constexpr Element kPortOf9{.kind = Kind::kPort, .first = 9, .rail = 1};
+const Element kPortOf9{.kind = Kind::kPort, .first = 9, .rail = 1};
 
 TEST(PartJudge, NamesAPortAfterTwoNightsWithOtherPartners) {
   expect_named({{.element = kPortOf9, .drop = 0.1}}, 2);

@@ -156,7 +156,8 @@ TEST_F(RelayTest, EachConnectionHasItsNameWhichGrpcSeesAsThePeersAddress) {
 }
 
 TEST_F(RelayTest, BytesPassAndEitherEndEndsBoth) {
-  auto [client, name] = greet();
+  auto [greeted, name] = greet();
+  const auto& client = greeted;
   EXPECT_EQ(grpc_gets(name, 24), 24U);
   send(client, frame(kHeadersFrame, 4, 1, 40));
   EXPECT_EQ(grpc_gets(name, 49), 49U);

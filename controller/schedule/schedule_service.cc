@@ -402,7 +402,7 @@ Result<api::ScheduleInfo> ScheduleService::add(const api::ScheduleSpec& spec,
 }
 
 Result<api::ScheduleInfo> ScheduleService::set_paused(const std::string& name, bool paused) {
-  RG_TRY(find(store_, name));
+  RG_TRY_OK(find(store_, name));
   RG_TRY_OK(store_.set_schedule_paused(name, paused));
   return info(store_, name);
 }

@@ -156,6 +156,14 @@ void add_metrics(const UpgradeData& sides, const Comparison& comparison, const N
 
 }  // namespace
 
+std::vector<std::reference_wrapper<const store::UpgradeNodeRow>> changed_nodes(
+    const store::UpgradeRow& upgrade) {
+  std::vector<std::reference_wrapper<const store::UpgradeNodeRow>> changed;
+  for (const store::UpgradeNodeRow& node : upgrade.nodes)
+    if (node.changed) changed.emplace_back(node);
+  return changed;
+}
+
 // A stable sort puts the changed ends first and keeps the order of ranks among equals.
 std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const NodeRoles& roles) {
   std::vector<std::pair<std::string, std::string>> places;

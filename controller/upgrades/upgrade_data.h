@@ -2,9 +2,9 @@
 // thread safe.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <string>
 #include <vector>
@@ -88,9 +88,8 @@ inline constexpr std::string_view kHardwareReplaced = "hardware replaced";
 bool is_away(const store::EndpointStateRow& endpoint);
 
 // The nodes that the upgrade changed; their names, and their ids.
-inline auto changed_nodes(const store::UpgradeRow& upgrade) {
-  return upgrade.nodes | std::views::filter(&store::UpgradeNodeRow::changed);
-}
+std::vector<std::reference_wrapper<const store::UpgradeNodeRow>> changed_nodes(
+    const store::UpgradeRow& upgrade);
 std::set<std::string> changed_names(const store::UpgradeRow& upgrade);
 std::set<std::string> changed_ids(const store::UpgradeRow& upgrade);
 

@@ -42,7 +42,8 @@ std::vector<store::FindingSeriesRow> moved_series(const UpgradeData& sides,
     levels[point.series].second.push_back(point.headline);
   const std::set<std::string> changed = changed_names(sides.upgrade);
   std::vector<store::FindingSeriesRow> out;
-  for (const auto& [id, series] : sides.series) {
+  for (const auto& [id, row] : sides.series) {
+    const auto& series = row;  // clang 14 captures no structured binding
     const auto regressed = [&](const char* statistic) {
       return names.contains(metric_text(series, statistic));
     };

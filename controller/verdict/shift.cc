@@ -82,9 +82,9 @@ Result<Shift> shift_of(std::span<const double> before, std::span<const double> a
       m % 2 == 1 ? differences[m / 2] : (differences[m / 2 - 1] + differences[m / 2]) / 2;
   const std::size_t cut = left_out(a.size(), b.size());
   const bool bounded = cut > 0;
-  constexpr double kOpen = std::numeric_limits<double>::infinity();
-  shift.low = bounded ? differences[cut - 1] : -kOpen;
-  shift.high = bounded ? differences[m - cut] : kOpen;
+  constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+  shift.low = bounded ? differences[cut - 1] : -kUnbounded;
+  shift.high = bounded ? differences[m - cut] : kUnbounded;
   const std::size_t free = a.size() + b.size() - 2;
   if (free > 0)
     shift.run_variance = (sum_of_squares(a) + sum_of_squares(b)) / static_cast<double>(free);

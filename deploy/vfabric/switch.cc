@@ -63,7 +63,7 @@ Status Switch::add_port(const std::string& directory, std::size_t number) {
   const std::string path = directory + "/sw." + name;
   Port port{directory + "/n." + name, open_socket(), File{}, {}};
   const sockaddr_un address = RG_TRY(address_of(path));
-  RG_TRY(address_of(port.guest_path));
+  RG_TRY_OK(address_of(port.guest_path));
   ::unlink(path.c_str());
   if (!port.inbound || ::bind(port.inbound.get(), reinterpret_cast<const sockaddr*>(&address),
                               sizeof(address)) != 0) {

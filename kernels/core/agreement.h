@@ -71,7 +71,7 @@ Result<std::vector<Told>> agree_on(Group& group, const Status& mine, Told told,
 // Shares only the status and returns the common result.
 template <class Told>
 Status agree(Group& group, const Status& mine, double timeout_seconds) {
-  RG_TRY(agree_on(group, mine, Told{}, timeout_seconds));
+  RG_TRY_OK(agree_on(group, mine, Told{}, timeout_seconds));
   return {};
 }
 

@@ -254,7 +254,7 @@ std::vector<std::string> open_mpi_parameters() {
   for (const Row& row : kRows)
     if (row.place == Place::kMca) names.emplace_back(row.name);
   std::ranges::sort(names);
-  names.erase(std::ranges::unique(names).begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 

@@ -100,7 +100,7 @@ Status CollectiveBench::measure_all(Context& context, Team& team) {
   team.begin_step("end the communicator");
   const Status finished = guarded(team.step(), plan_.stall_timeout_ns, Comm::kUnwatched,
                                   [](RankState& state) { return state.stage->finish(); });
-  RG_TRY(team.agree(finished));
+  RG_TRY_OK(team.agree(finished));
   return {};
 }
 
@@ -167,7 +167,7 @@ Status CollectiveBench::measure_size(Context& context, Team& team, std::uint64_t
   const Status begun =
       guarded("first call of " + name, plan_.stall_timeout_ns, Comm::kWatched,
               [count](RankState& state) { return state.stage->begin_size(count); });
-  RG_TRY(team.agree(begun));
+  RG_TRY_OK(team.agree(begun));
   team.begin_step("sampling " + name);
   RG_TRY_OK(team.leads() ? lead(context, team, measured) : team.follow(performer()));
   Told told = health(context, team);
@@ -278,7 +278,7 @@ Status CollectiveBench::sample(Context& context, Team& team, Measured& measured)
               },
               [&]() -> Status {
                 for (auto& samples : measured.by_rank_ns) samples.clear();
-                RG_TRY(team.order({.command = Command::kReady}, perform));
+                RG_TRY_OK(team.order({.command = Command::kReady}, perform));
                 return {};
               });
   measured.sampled = RG_TRY(std::move(sampled));
@@ -604,7 +604,7 @@ Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
   own.set_host(hello.host());
   if (opened) own.set_gpu(identity_of(state_->session.gpu()));
   const auto chosen = RG_TRY(team.agree(opened, own));
-  RG_TRY(team.agree(team.leads() ? check_gpus(chosen) : Status{}));
+  RG_TRY_OK(team.agree(team.leads() ? check_gpus(chosen) : Status{}));
   return met.front().unique_id();
 }
 
@@ -634,7 +634,7 @@ Status CollectiveBench::set_stage(Context& context, Team& team, const std::strin
                                                plan.rank, unique_id));
         return {};
       });
-  RG_TRY(team.agree(joined));
+  RG_TRY_OK(team.agree(joined));
   team.begin_step("allocating memory");
   std::vector<std::uint64_t> counts;
   for (const std::uint64_t size : sizes_)
@@ -647,7 +647,7 @@ Status CollectiveBench::set_stage(Context& context, Team& team, const std::strin
                                                    state.comm, *state.progress, counts));
                 return {};
               });
-  RG_TRY(team.agree(made));
+  RG_TRY_OK(team.agree(made));
   return {};
 }
 

@@ -186,12 +186,12 @@ Status prove_size(Team& team, const Team::Perform& perform, const Operation& ope
       share_of_size(operation, measured.asked_bytes, bytes_of(plan.type), plan.ranks);
   const std::uint64_t slots = proof_shape(operation, plan, count).slots;
   if (!(plan.in_place && operation.reduces))
-    RG_TRY(team.order({.command = Command::kCheck}, perform));
+    RG_TRY_OK(team.order({.command = Command::kCheck}, perform));
   const double began_ns = monotonic_now_ns();
   for (std::uint64_t rounds = 0;
        share.wants_round(rounds, measured.proved_messages, monotonic_now_ns() - began_ns);
        ++rounds) {
-    RG_TRY(team.order(
+    RG_TRY_OK(team.order(
         {.command = Command::kProve, .count = slots, .repeat = measured.proved_messages}, perform));
     measured.proved_messages += slots;
   }

@@ -58,7 +58,7 @@ Result<std::vector<std::string>> ErrorReportingGroup::exchange(std::string mine,
 // own.
 Status ErrorReportingGroup::agree(const Status& mine, double timeout_seconds) {
   if (mine) {
-    RG_TRY(pass({kValue}, timeout_seconds));
+    RG_TRY_OK(pass({kValue}, timeout_seconds));
     return {};
   }
   // The others have gone already.

@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <string>
 #include <vector>
@@ -319,8 +318,9 @@ int explain_extra(const CLI::App& app, const std::vector<std::string>& extras) {
 // later word does not take away the answers before it.
 template <class Probe>
 int probe_each(std::string_view list, Probe probe) {
-  for (const auto word : std::views::split(list, ',')) {
-    const auto answer = probe(std::string_view(word.begin(), word.end()));
+  if (list.empty()) return kExitPassed;
+  for (const std::string_view word : split(list, ',')) {
+    const auto answer = probe(word);
     fmt::print("{}\n", to_json(answer, JsonLayout::kCompact));
     std::fflush(stdout);
   }

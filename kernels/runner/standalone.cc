@@ -413,7 +413,7 @@ Status check_world(const StandaloneOptions& options, const KernelInfo& info, boo
 
 Status check_standalone(const StandaloneOptions& options) {
   const KernelInfo info = options.row->info();
-  RG_TRY(Params::parse(info, options.parameters));
+  RG_TRY_OK(Params::parse(info, options.parameters));
   const bool pair = options.listen || options.connect;
   if (options.world) return check_world(options, info, pair);
   if (options.listen && options.connect)

@@ -311,7 +311,7 @@ Status Demo::tell() {
   RG_TRY_OK(start_fleet());
   RG_TRY_OK(measure_nights());
   RG_TRY_OK(find_bad_port());
-  RG_TRY(show({"findings"}));
+  RG_TRY_OK(show({"findings"}));
   RG_TRY_OK(upgrade());
   show_around();
   return {};

@@ -9,6 +9,7 @@
 #include "controller/cli/render/output.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/base/result.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
 namespace {
@@ -221,8 +222,7 @@ std::string render_short_table(std::string_view headings, const Rows& rows, bool
 
 std::vector<Column> columns_of(std::string_view headings) {
   std::vector<Column> columns;
-  for (const auto part : std::views::split(headings, '|')) {
-    std::string_view heading(part.begin(), part.end());
+  for (std::string_view heading : split(headings, '|')) {
     const bool right = heading.ends_with('>');
     if (right) heading.remove_suffix(1);
     columns.push_back({std::string(heading), right});

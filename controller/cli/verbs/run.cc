@@ -140,7 +140,7 @@ Result<int> resume_run(Session& session, const Arguments& arguments) {
 Result<int> wait_run(Session& session, const Arguments& arguments) {
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
   // A run that is not there is wrong use; asked first, since a watch could only say "lost".
-  RG_TRY(call(session, rpc::kGetRun, request_for<RunRef>(arguments.operand(0))));
+  RG_TRY_OK(call(session, rpc::kGetRun, request_for<RunRef>(arguments.operand(0))));
   return follow_to_the_end(session, arguments.operand(0), wait_seconds, false);
 }
 

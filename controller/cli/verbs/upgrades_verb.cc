@@ -94,7 +94,7 @@ Result<GateStep> begin(Session& session, const GateRequest& request, double seco
 Result<Upgrade> measure_and_judge(Session& session, const GateStep& step, double seconds,
                                   double min_coverage) {
   if (step.state() == text_of(GateState::kMeasuring))
-    RG_TRY(wait_for(session, step.run_id(), seconds));
+    RG_TRY_OK(wait_for(session, step.run_id(), seconds));
   if (step.state() == text_of(GateState::kMeasured))
     print_notice(session.output, "nothing can be measured: " + step.reason());
   auto ref = request_for<UpgradeRef>(step.upgrade_id());

@@ -432,8 +432,8 @@ Status RecordSink::open_rank(Rank& rank) {
     rank.id = connection_.last_id();
     return {};
   }
-  RG_TRY(connection_.row(std::tie(rank.id), "SELECT id FROM rank WHERE attempt=?1 AND rank=?2",
-                         rank.attempt, rank.number));
+  RG_TRY_OK(connection_.row(std::tie(rank.id), "SELECT id FROM rank WHERE attempt=?1 AND rank=?2",
+                            rank.attempt, rank.number));
   RG_TRY_OK(load_state(rank));
   return load_usage(rank);
 }
@@ -443,7 +443,7 @@ Result<std::shared_ptr<const std::vector<std::string>>> RecordSink::declared(std
   auto& known = metric_lists_[list];
   if (known) return known;
   std::string body;
-  RG_TRY(connection_.row(std::tie(body), "SELECT body FROM metric_list WHERE id=?1", list));
+  RG_TRY_OK(connection_.row(std::tie(body), "SELECT body FROM metric_list WHERE id=?1", list));
   known = std::make_shared<const std::vector<std::string>>(RG_TRY(read_list(connection_, body)));
   return known;
 }
@@ -467,7 +467,7 @@ Status RecordSink::load_endpoints(Rank& rank, double now) {
 Status RecordSink::load_state(Rank& rank) {
   std::optional<std::string> body;
   std::optional<std::int64_t> endpoint;
-  RG_TRY(connection_.row(
+  RG_TRY_OK(connection_.row(
       std::tie(rank.revision, endpoint, body, rank.ended),
       "SELECT revision, endpoint, body, outcome IS NOT NULL FROM rank LEFT JOIN parameter_set ON "
       "parameter_set.id=parameter_set WHERE rank.id=?1",
@@ -484,16 +484,16 @@ Status RecordSink::load_usage(Rank& rank) {
   const std::int64_t after = point_id(rank.id + 1, 0);
   std::optional<std::int64_t> last_point;
   std::optional<std::int64_t> last_note;
-  RG_TRY(connection_.row(std::tie(last_point, last_note),
-                         "SELECT (SELECT max(id) FROM point WHERE id>=?1 AND id<?2), (SELECT "
-                         "max(sequence) FROM note WHERE rank=?3)",
-                         first, after, rank.id));
+  RG_TRY_OK(connection_.row(std::tie(last_point, last_note),
+                            "SELECT (SELECT max(id) FROM point WHERE id>=?1 AND id<?2), (SELECT "
+                            "max(sequence) FROM note WHERE rank=?3)",
+                            first, after, rank.id));
   if (last_point) rank.last_sequence = *last_point - first;
   if (last_note) rank.last_sequence = std::max(rank.last_sequence, *last_note);
   if (rank.ended || rank.last_sequence < 0) return {};
   rank.series = RG_TRY(connection_.column<std::int64_t>(
       "SELECT DISTINCT series FROM point WHERE id>=?1 AND id<?2 ORDER BY series", first, after));
-  RG_TRY(connection_.row(
+  RG_TRY_OK(connection_.row(
       std::tie(rank.bytes),
       "SELECT (SELECT coalesce(sum(?4 + coalesce(length(histogram), 0)), 0) FROM distribution "
       "WHERE point>=?1 AND point<?2) + (SELECT coalesce(sum(length(body)), 0) FROM raw_sample "

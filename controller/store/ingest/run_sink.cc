@@ -33,9 +33,10 @@ TextMap without_nul(const TextMap& parts) {
 // Who was seen last has the name: also where the clock stepped back since another one had it.
 Result<double> RunSink::seen_at(const NodeRow& node, double now) {
   double after_others = 0;
-  RG_TRY(connection_.row(std::tie(after_others),
-                         "SELECT max(last_seen_at) + 1e-6 FROM node WHERE name=?1 AND node_id<>?2",
-                         node.name, node.node_id));
+  RG_TRY_OK(
+      connection_.row(std::tie(after_others),
+                      "SELECT max(last_seen_at) + 1e-6 FROM node WHERE name=?1 AND node_id<>?2",
+                      node.name, node.node_id));
   return std::max(now, after_others);
 }
 
@@ -111,7 +112,7 @@ Result<std::optional<std::int64_t>> RunSink::present_stack(std::int64_t node, St
 // "as until 2026-11-20T12:00:00Z" where the node had this very stack before: a rollback; else "".
 Result<std::string> RunSink::seen_before(std::int64_t node, std::int64_t stack) {
   std::string until;
-  RG_TRY(connection_.row(
+  RG_TRY_OK(connection_.row(
       std::tie(until),
       "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', max(valid_to), 'unixepoch') FROM epoch WHERE node=?1 "
       "AND stack=?2 AND valid_to IS NOT NULL",

@@ -30,7 +30,7 @@ template <class Bound>
 Result<std::int64_t> prune_chosen(Connection& connection, std::string_view choice, Bound bound,
                                   const AuditPruning& pruning, std::string_view what) {
   Doomed doomed;
-  RG_TRY(connection.row(
+  RG_TRY_OK(connection.row(
       std::tie(doomed.count, doomed.oldest, doomed.newest),
       fmt::format("SELECT count(*), min(at), max(at) FROM audit WHERE id IN ({})", choice), bound,
       pruning.most));
@@ -101,7 +101,7 @@ Result<std::int64_t> prune_audit(Connection& connection, AuditRetention& retenti
 
 Result<AuditAges> read_audit_ages(Connection& connection, double before) {
   AuditAges ages;
-  RG_TRY(connection.row(
+  RG_TRY_OK(connection.row(
       std::tie(ages.older, ages.all),
       "SELECT (SELECT count(*) FROM audit WHERE at<?1), (SELECT count(*) FROM audit)", before));
   return ages;

@@ -170,7 +170,7 @@ Result<std::vector<std::int64_t>> runs_of_node(Connection& connection, std::int6
 
 Result<std::string> text_of(Connection& connection, std::string_view sql, std::int64_t id) {
   std::string text;
-  RG_TRY(connection.row(std::tie(text), sql, id));
+  RG_TRY_OK(connection.row(std::tie(text), sql, id));
   return text;
 }
 

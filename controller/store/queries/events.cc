@@ -46,8 +46,8 @@ Result<std::int64_t> newest_event(Connection& connection) {
 
 Result<std::string> newest_ended_run(Connection& connection) {
   std::string run_id;
-  RG_TRY(connection.row(std::tie(run_id),
-                        "SELECT run_id FROM run WHERE state='ended' ORDER BY id DESC LIMIT 1"));
+  RG_TRY_OK(connection.row(std::tie(run_id),
+                           "SELECT run_id FROM run WHERE state='ended' ORDER BY id DESC LIMIT 1"));
   return run_id;
 }
 

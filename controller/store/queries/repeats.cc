@@ -27,7 +27,7 @@ Status write_repeat_counts(Connection& connection, const RepeatCountRow& row) {
 Result<std::optional<RepeatCounts>> sum_repeat_counts(Connection& connection, double since) {
   RepeatCounts sum;
   std::int64_t runs = 0;
-  RG_TRY(connection.row(
+  RG_TRY_OK(connection.row(
       std::tie(runs, sum.figures, sum.apart),
       "SELECT count(*), total(figures), total(apart) FROM repeat_count WHERE at>=?1", since));
   return runs > 0 ? std::optional(sum) : std::nullopt;

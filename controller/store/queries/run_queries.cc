@@ -190,8 +190,8 @@ namespace {
 
 Result<TaskRange> tasks_of(Connection& connection, std::int64_t run) {
   TaskRange range;  // without tasks the first is behind the last
-  RG_TRY(connection.row(std::tie(range.first, range.last),
-                        "SELECT coalesce(min(id), 1), max(id) FROM task WHERE run=?1", run));
+  RG_TRY_OK(connection.row(std::tie(range.first, range.last),
+                           "SELECT coalesce(min(id), 1), max(id) FROM task WHERE run=?1", run));
   return range;
 }
 

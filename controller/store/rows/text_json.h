@@ -50,7 +50,7 @@ class TextSets {
     const auto found = known.find(id);
     if (found != known.end()) return &found->second;
     std::string body;
-    RG_TRY(connection_.row(std::tie(body), sql, id));
+    RG_TRY_OK(connection_.row(std::tie(body), sql, id));
     return &known.emplace(id, RG_TRY(read_map(connection_, body))).first->second;
   }
 

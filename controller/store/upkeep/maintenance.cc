@@ -50,7 +50,7 @@ Result<SpaceRow> read_space(Connection& connection) {
       "SELECT page.name, coalesce(object.type, 'table'), pgsize, payload, ncell, "
       "coalesce(tbl_name, page.name) FROM dbstat('main', 1) AS page LEFT JOIN sqlite_schema AS "
       "object ON object.name=page.name ORDER BY pgsize DESC"));
-  RG_TRY(connection.row(
+  RG_TRY_OK(connection.row(
       std::tie(space.first_run_at, space.last_run_at, space.runs, space.points, space.nodes),
       "SELECT (SELECT min(created_at) FROM run), (SELECT max(created_at) FROM run), "
       "(SELECT count(*) FROM run), (SELECT count(*) FROM point), (SELECT count(*) FROM node)"));

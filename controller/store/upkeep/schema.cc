@@ -75,7 +75,7 @@ bool holds_the_same(Connection& database, const std::string& copy) {
       "max(last_seen_at) FROM node))";
   const auto newest = [&](Connection& connection) -> Result<std::string> {
     std::string text;
-    RG_TRY(connection.row(std::tie(text), kNewest));
+    RG_TRY_OK(connection.row(std::tie(text), kNewest));
     return text;
   };
   auto opened = open_for_reading(copy, 1);

@@ -157,7 +157,7 @@ Result<Issued> init_authority(const std::string& path, double days, double now_u
   const std::string certificate = RG_TRY(make_certificate(request, key, {.key = key}));
   const std::vector<IndexEntry> index = RG_TRY(folder.index());
   if (!folder.has("index.txt")) RG_TRY_OK(folder.replace("index.txt", "", kPublicMode));
-  RG_TRY(put_crl(folder, index, kCrlDays, now_unix, {.certificate = certificate, .key = key}));
+  RG_TRY_OK(put_crl(folder, index, kCrlDays, now_unix, {.certificate = certificate, .key = key}));
   RG_TRY_OK(folder.replace("ca.crt", certificate, kPublicMode));
   return issued_as(folder, "ca", RG_TRY(parse_certificate(certificate)));
 }

@@ -42,7 +42,7 @@ class Group {
   virtual void set_place(std::string /*place*/) {}
   // Returns when all ranks have called barrier(). Errors as exchange().
   Status barrier(double timeout_seconds) {
-    RG_TRY(exchange({}, timeout_seconds));
+    RG_TRY_OK(exchange({}, timeout_seconds));
     return {};
   }
   // Most bytes of a payload: addresses and errors fit, samples do not.

@@ -176,9 +176,9 @@ std::string host_name() {
 }
 
 int poll_timeout_ms(double deadline_ns) {
-  constexpr double kLongestMs = 3600e3;
+  constexpr double kLongestPollMs = 3600e3;
   return static_cast<int>(
-      std::clamp(std::ceil((deadline_ns - monotonic_now_ns()) / 1e6), 0.0, kLongestMs));
+      std::clamp(std::ceil((deadline_ns - monotonic_now_ns()) / 1e6), 0.0, kLongestPollMs));
 }
 
 Result<TcpAddress> parse_listen_address(std::string_view text) {

@@ -197,7 +197,7 @@ Result<std::vector<std::vector<double>>> Team::order(const Order& order, const P
   ordered.set_count(order.count);
   ordered.set_repeat(order.repeat);
   // An error of any rank so far ends the order before it begins.
-  RG_TRY(agree({}, ordered));
+  RG_TRY_OK(agree({}, ordered));
   const auto all = RG_TRY(carry_out(order, perform));
   std::vector<std::vector<double>> samples;
   for (const Told& one : all)
@@ -214,7 +214,7 @@ Result<std::vector<std::vector<double>>> Team::order(const Order& order, const P
 Status Team::end_orders(const Status& mine) {
   Told ordered;
   ordered.set_command(static_cast<std::uint32_t>(Command::kEnd));
-  RG_TRY(agree(mine, ordered));
+  RG_TRY_OK(agree(mine, ordered));
   return {};
 }
 
@@ -227,7 +227,7 @@ Status Team::follow(const Perform& perform) {
                       .count = first.count(),
                       .repeat = first.repeat()};
     if (order.command == Command::kEnd) return {};
-    RG_TRY(carry_out(order, perform));
+    RG_TRY_OK(carry_out(order, perform));
   }
 }
 

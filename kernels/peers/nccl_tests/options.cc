@@ -340,7 +340,7 @@ Status add_tasks(const KernelInfo& kernel, NcclTestsReading& reading) {
           if (in_place) task.parameters["in_place"] = "true";
           for (const auto& [name, value] : reading.set) task.parameters[name] = value;
           // A wrong --set is refused here, before the first task runs.
-          RG_TRY(Params::parse(kernel, task.parameters));
+          RG_TRY_OK(Params::parse(kernel, task.parameters));
           reading.call.tasks.push_back(std::move(task));
         }
   return {};

@@ -82,7 +82,7 @@ Status take_parameters(const KernelInfo& kernel, const PerftestReading& reading,
     out[name] = std::move(*checked);
   }
   for (const auto& [name, value] : reading.set) out[name] = value;
-  RG_TRY(Params::parse(kernel, out));
+  RG_TRY_OK(Params::parse(kernel, out));
   return {};
 }
 
@@ -130,7 +130,7 @@ Result<PerftestCall> read_perftest_call(const PerftestProgram& program,
   RG_TRY_OK(take_parameters(kernel, reading, call.parameters));
   if (call.host) {
     call.parameters = RG_TRY(with_profile(kPerftestProfile, call.kernel, call.parameters));
-    RG_TRY(Params::parse(kernel, call.parameters));
+    RG_TRY_OK(Params::parse(kernel, call.parameters));
   }
   return std::move(call);
 }

@@ -180,7 +180,7 @@ TEST_F(DmabufNode, SurvivesAFailureOfEachCallOnTheWayToDataDirect) {
         {"signal_every", "1"},
         {"depth", "2"},
         {"stall_timeout", "100ms"}},
-       {kVerbsLibrary});
+       {kOfVerbs});
   unsetenv("RAILGAUGE_FAKE_CUDA");
 }
 

@@ -88,8 +88,8 @@ bool has_verbs_calls_of_its_own(std::string_view kernel) {
 }
 
 TEST_P(MemoryMatrix, SurvivesAFailureOfEachCallOfEachLibraryWithoutALeak) {
-  std::vector<Library> libraries{kCudaLibrary};
-  if (has_verbs_calls_of_its_own(GetParam())) libraries.push_back(kVerbsLibrary);
+  std::vector<Library> libraries{kOfCuda};
+  if (has_verbs_calls_of_its_own(GetParam())) libraries.push_back(kOfVerbs);
   for (const std::string_view kind : {"cuda", "staged"}) {
     // A GPU's page has one such message, so that a round of the proof has few calls.
     Parameters shortest{{"memory", std::string(kind)}, {"sizes", kind == "cuda" ? "64KiB" : "1KiB"},

@@ -160,7 +160,7 @@ class Direction {
   Status initiator_compares() {
     if (is_atomic()) return words_.compare_fetched(round_);
     if (!is_read()) return {};
-    RG_TRY(arrivals_.compare(round_));
+    RG_TRY_OK(arrivals_.compare(round_));
     return {};
   }
   // Returns the number of messages that are right.

@@ -71,8 +71,9 @@ void CurveReporter::fact(std::string_view name, std::string value) {
 Curve CurveReporter::curve() const {
   Curve sorted = curve_;
   std::ranges::sort(sorted.values, {}, &SizeValue::bytes);
-  const auto doubles = std::ranges::unique(sorted.values, {}, &SizeValue::bytes);
-  sorted.values.erase(doubles.begin(), doubles.end());
+  const auto is_double = [](const SizeValue& a, const SizeValue& b) { return a.bytes == b.bytes; };
+  const auto end = std::unique(sorted.values.begin(), sorted.values.end(), is_double);
+  sorted.values.erase(end, sorted.values.end());
   return sorted;
 }
 

@@ -107,9 +107,9 @@ class Memories : public ::testing::Test {
 
   // Walks as kernel_contract_test does, on GPU memory: call number N of each of `libraries` fails,
   // for N = 1, 2, 3 ... until the task succeeds.
-  enum Library : bool { kVerbsLibrary, kCudaLibrary };
+  enum Library : bool { kOfVerbs, kOfCuda };
   static void walk(const std::string& kernel, const Parameters& shortest,
-                   const std::vector<Library>& libraries = {kVerbsLibrary, kCudaLibrary}) {
+                   const std::vector<Library>& libraries = {kOfVerbs, kOfCuda}) {
     for (const bool of_cuda : libraries) {
       reset();
       expect_passed(run(kernel, shortest), kernel);

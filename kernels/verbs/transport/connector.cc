@@ -266,7 +266,7 @@ Status Connector::connect(const Introduction& with, ibv_qp* queue_pair, std::siz
   RG_TRY_OK(check(rdmacm.resolve_addr(id, reinterpret_cast<sockaddr*>(&own_),
                                       reinterpret_cast<sockaddr*>(&there), kResolveMs),
                   resolving));
-  RG_TRY(wait(id, {RDMA_CM_EVENT_ADDR_RESOLVED}, resolving));
+  RG_TRY_OK(wait(id, {RDMA_CM_EVENT_ADDR_RESOLVED}, resolving));
   // rdma_resolve_addr binds the id to the device that the routing table selects.
   const std::string taken = loaded_verbs().get_device_name(id->verbs->device);
   if (taken != with.device.name())
@@ -277,7 +277,7 @@ Status Connector::connect(const Introduction& with, ibv_qp* queue_pair, std::siz
                     endpoint_, own_text_, taken));
   const std::string routing = "find the route to " + where;
   RG_TRY_OK(check(rdmacm.resolve_route(id, kResolveMs), routing));
-  RG_TRY(wait(id, {RDMA_CM_EVENT_ROUTE_RESOLVED}, routing));
+  RG_TRY_OK(wait(id, {RDMA_CM_EVENT_ROUTE_RESOLVED}, routing));
   RG_TRY_OK(init(with, id, queue_pair));
   // The private data of the request: 16 of the 56 bytes that rdma_cm carries.
   const Greeting greeting{with.peer.cm_token(), lane};
@@ -320,7 +320,7 @@ Status Connector::accept(const Introduction& with, ibv_qp* queue_pair, std::size
     RG_TRY_OK(to_ready(with, id, queue_pair, lane));
     rdma_conn_param param = terms(with, queue_pair);
     RG_TRY_OK(check(rdmacm.accept(id, &param), accepting));
-    RG_TRY(wait(id, {RDMA_CM_EVENT_ESTABLISHED}, accepting));
+    RG_TRY_OK(wait(id, {RDMA_CM_EVENT_ESTABLISHED}, accepting));
     connections_.push_back(std::move(connection));
     return {};
   }

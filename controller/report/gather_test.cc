@@ -1,0 +1,135 @@
+#include "controller/report/gather.h"
+
+#include <algorithm>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/report/testing/morning.h"
+#include "kernels/core/text/rfc3339.h"
+
+namespace railgauge::report {
+namespace {
+
+using namespace railgauge::api;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// A source that answers with the made-up morning.
+Source source_of(const Material& material) {
+  return {.nodes = [&] { return material.nodes; },
+          .runs =
+              [&](std::uint32_t) {
+                RunList list;
+                for (const TaskGroups& run : material.runs) *list.add_runs() = run.run();
+                return list;
+              },
+          .groups = [&](const std::string& run_id) -> Result<TaskGroups> {
+            for (const TaskGroups& run : material.runs)
+              if (run.run().run_id() == run_id) return run;
+            return fail(Code::kNotFound, run_id);
+          },
+          .suspects = [&](const std::string&) -> Result<SuspectList> {
+            if (material.suspects.empty()) return fail(Code::kFailedPrecondition, "no pairs");
+            return material.suspects.front();
+          },
+          .findings =
+              [&](const std::string& state, std::uint32_t) {
+                FindingList list;
+                for (const Finding& finding : material.findings)
+                  if ((finding.state() == "fixed") == (state == "fixed"))
+                    *list.add_findings() = finding;
+                return list;
+              },
+          .finding = [&](const std::string& id) -> Result<Finding> {
+            for (const Finding& finding : material.findings)
+              if (finding.finding_id() == id) return finding;
+            return fail(Code::kNotFound, id);
+          },
+          .upgrades =
+              [&](std::uint32_t) {
+                UpgradeList list;
+                for (const Upgrade& upgrade : material.upgrades) *list.add_upgrades() = upgrade;
+                return list;
+              },
+          .upgrade = [&](const std::string&) { return material.upgrades.front(); },
+          .schedules =
+              [&](const std::string& name) {
+                ScheduleList list;
+                for (const ScheduleInfo& one : material.schedules)
+                  if (name.empty() || one.name() == name) *list.add_schedules() = one;
+                return list;
+              },
+          .events =
+              [&](double, std::uint32_t) {
+                EventList list;
+                for (const Event& event : material.events) *list.add_events() = event;
+                return list;
+              }};
+}
+
+double at(const std::string& time) { return parse_calendar(time).value(); }
+
+TEST(Gather, ANightHasItsRunsAndWhatIsOpen) {
+  const Material material = morning();
+  const Source source = source_of(material);
+  const Gathered gathered =
+      gather_since(source, at(material.from_at), at(material.until_at)).value();
+  EXPECT_THAT(gathered.material.runs, SizeIs(material.runs.size()));
+  EXPECT_EQ(gathered.material.nodes.nodes_size(), material.nodes.nodes_size());
+  EXPECT_EQ(gathered.material.from_at, material.from_at);
+  EXPECT_THAT(gathered.material.events, SizeIs(material.events.size()));
+}
+
+TEST(Gather, ALaterStartLeavesTheNightOut) {
+  const Material material = morning();
+  const Source source = source_of(material);
+  const double until = at(material.until_at);
+  EXPECT_THAT(gather_since(source, until + 60, until + 120).value().material.runs, IsEmpty());
+}
+
+TEST(Gather, ARunHasOnlyWhatBelongsToIt) {
+  const Material material = morning();
+  const Source source = source_of(material);
+  const std::string run_id = material.runs.front().run().run_id();
+  const Gathered gathered = gather_run(source, run_id, at(material.until_at)).value();
+  EXPECT_EQ(gathered.material.scope, "run");
+  EXPECT_THAT(gathered.material.runs, SizeIs(1));
+  EXPECT_THAT(gathered.material.upgrades, IsEmpty());
+  EXPECT_TRUE(std::ranges::all_of(gathered.material.findings,
+                                  [&](const Finding& one) { return one.run_id() == run_id; }));
+}
+
+TEST(Gather, ARunWithoutPairsHasNoSuspects) {
+  Material material = morning();
+  material.suspects.clear();
+  const Source source = source_of(material);
+  const std::string run_id = material.runs.front().run().run_id();
+  const auto gathered = gather_run(source, run_id, at(material.until_at));
+  ASSERT_TRUE(gathered) << gathered.error().message;
+  EXPECT_THAT(gathered->material.suspects, IsEmpty());
+}
+
+TEST(Gather, ErrorsOfTheCallsAreTheAnswer) {
+  const Material material = morning();
+  Source source = source_of(material);
+  EXPECT_EQ(gather_run(source, "run-9999", at(material.until_at)).error().code, Code::kNotFound);
+  source.suspects = [](const std::string&) -> Result<SuspectList> {
+    return fail(Code::kUnavailable, "the controller is away");
+  };
+  const std::string run_id = material.runs.front().run().run_id();
+  EXPECT_EQ(gather_run(source, run_id, at(material.until_at)).error().code, Code::kUnavailable);
+}
+
+TEST(Gather, AnUpgradeHasTheRunsOfBothSides) {
+  const Material material = morning();
+  const Source source = source_of(material);
+  const Gathered gathered = gather_upgrade(source, "", at(material.until_at)).value();
+  EXPECT_EQ(gathered.material.scope, "upgrade");
+  EXPECT_THAT(gathered.material.upgrades, SizeIs(1));
+  EXPECT_THAT(gathered.material.schedules, IsEmpty());
+}
+
+}  // namespace
+}  // namespace railgauge::report
