@@ -27,7 +27,7 @@ TEST_F(Process, WatchDrawsOnATerminalUntilCtrlC) {
   std::string shown;
   char chunk[4096];
   // Until the second view is drawn over the first.
-  while (shown.find("\r\x1b[6A") == std::string::npos) {
+  while (shown.find("\r\x1b[7A") == std::string::npos) {
     pollfd ready{.fd = terminal.get(), .events = POLLIN, .revents = 0};
     ASSERT_EQ(poll(&ready, 1, static_cast<int>(kChildSeconds * 1e3)), 1) << shown;
     const ssize_t got = read(terminal.get(), chunk, sizeof chunk);
