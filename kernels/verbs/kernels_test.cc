@@ -173,7 +173,8 @@ TEST_F(WriteKernels, AdaptiveLatencyWarmsUpAndStopsByItsRule) {
   // Neighbours that resemble each other, as on a busy machine, can leave too little for an
   // interval.
   EXPECT_TRUE(point.has_median_low() || point.effective_sample_count() < 10);
-  EXPECT_TRUE(point.has_p99());
+  constexpr double kLeastForP99 = 459;  // stats.h
+  EXPECT_TRUE(point.has_p99() || point.effective_sample_count() < kLeastForP99);
 }
 
 TEST_F(WriteKernels, FactsSayWhatTheSystemChose) {
