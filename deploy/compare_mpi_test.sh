@@ -32,7 +32,7 @@ program=$(basename "$0")
 echo "$program $*" >>"$WORK/theirs"
 echo "# OSU MPI stand-in"
 case $program in
-  osu_latency | osu_allreduce) echo "8 10.000000" ;;
+  osu_latency | osu_allreduce) echo "8 $((10 + ${NOISY:-0} * ($(wc -l <"$WORK/theirs") % 3))).000000" ;;
   osu_bw) echo "65536 100.000000" ;;
   osu_mbw_mr) echo "8 16.000000 2000000.000000" ;;
   osu_barrier) printf '%17s\n' 10.100000 ;;
@@ -90,19 +90,24 @@ row 'osu_mbw_mr 8 B, us a message 6 0.5 0.5 1.000 '
 row 'osu_barrier, us 6 10.1 10.1 1.000 '
 row 'osu_latency 8 B: with 20 % added 6 12 10 1.200 '
 row 'osu_bw 65536 B: against itself 6 10000 10000 1.000 '
-grep -q 'osu_bw -W 64 -i 2000 -x 200 -m 65536:65536 --format json UCX_TLS=tcp,self' "$work/ours" || fails "ours was told otherwise"
+grep -q 'osu_bw -W 64 -i 2000 -x 200 -m 65536:65536 --set proof_time=200ms --format json UCX_TLS=tcp,self' "$work/ours" || fails "ours was told otherwise"
 grep -q 'osu_bw -W 64 -i 2000 -x 200 -m 65536:65536$' "$work/theirs" || fails "OSU's was told otherwise"
 grep -q 'osu_allreduce .*-m 8:8 -T mpi_float$' "$work/theirs" || fails "OSU's sum is of other numbers than ours"
 [ "$(sort -u "$work/ranks" | paste -sd ' ')" = '2 4' ] || fails "programs of pairs run with all ranks, or others with two"
 [ "$(grep -c FLOAT_PRECISION=6 "$work/flags")" = 3 ] || fails "OSU's programs were built with few digits, or again"
-grep -q '^| osu_latency 8 B, us | 6 | 10.1 | 10 | 1.010 | 1.010 to 1.010 | within 5 % |$' "$work/table.md" || fails "the Markdown table: $(cat "$work/table.md")"
+grep -q '^| osu_latency 8 B, us | 6 | 10.1 | 10 | 1.010 | 1.010 to 1.010 | 1.000 | 1.200 | within 5 % |$' "$work/table.md" || fails "the Markdown table: $(cat "$work/table.md")"
 grep -q "^mpich, $(date -u +%F). Machine: " "$work/table.md" || fails "no date and machine: $(cat "$work/table.md")"
 OURS=12000 compare --rounds 6 --only osu_latency:8 --calls 300
-grep -q 'osu_latency -i 300 -x 30 -m 8:8 --format json' "$work/ours" && grep -q 'osu_latency -i 300 -x 30 -m 8:8$' "$work/theirs" || fails "--calls is not both sides' count"
+grep -q 'osu_latency -i 300 -x 30 -m 8:8 --set proof_time=200ms --format json' "$work/ours" && grep -q 'osu_latency -i 300 -x 30 -m 8:8$' "$work/theirs" || fails "--calls is not both sides' count"
 [ $code = 1 ] || fails "20 % slower exits with $code"
 row 'osu_latency 8 B, us 6 12 10 1.200 1.200 to 1.200 equal FAILED; interval 1.200 to 1.200'
 FAIL_ONCE=1 compare --rounds 7 --only osu_latency:8
 [ $code = 0 ] && grep -q '^3 launches left out; 21 launches' "$work/out" && grep -q 'it went wrong' "$work/err" || fails "a failed launch: exit $code"
+
+NOISY=4 compare --rounds 6 --only osu_latency:8,osu_barrier:0 --markdown "$work/noisy.md"
+[ $code = 4 ] || fails "a control that fails exits with $code"
+grep -q '^| osu_latency 8 B, us | 6 .* | invalid: a control failed |$' "$work/noisy.md" || fails "its row: $(cat "$work/noisy.md")"
+grep -q '^| osu_barrier, us | 6 .* | within 5 % |$' "$work/noisy.md" || fails "another's failed control: $(cat "$work/noisy.md")"
 
 RAILGAUGE_VFABRIC=$work/path/vfabric compare --fabric --rounds 6 --only osu_latency:8
 [ $code = 0 ] || fails "on the fabric exits with $code"

@@ -9,6 +9,7 @@
 # 2 wrong use; 4 a program failed, crashed or timed out, or a figure is missing; 5 waived (no such program, no GPU).
 #   deploy/compare_nccl.sh [--peer DIR] [--runner PATH] [--rounds N] [--gpus N] [--tests LIST] [--iterations N]
 #     [--exact 0|1] [--mpi 0|1] [--sockets 0|1] [--floor R] [--ceiling R] [--mean R] [--json OUT]
+#     [--keep FILE]
 # --peer        the folder with all_reduce_perf and its sisters (default: the PATH)
 # --runner      railgauge-runner (default: beside this script in a bundle, else build/release/bin, else the PATH)
 # --gpus        ranks (default 2): without --mpi theirs are GPUs of one process, each of ours is a process
@@ -20,20 +21,21 @@
 # --floor       exit 1 when a ratio of bus bandwidths is below R, as 0.99 (default: none)
 # --ceiling     exit 1 when a ratio of small messages' times is above R, as 1.00 (default: none)
 # --mean        exit 1 when the geometric mean of a test's ratios of 2 KiB to 512 KiB is above R (default: none; --mpi 1)
+# --keep        after each round writes every launch's figures so far: side, test, size in B, us, bus bandwidth in GB/s
 # NCCL_... variables of the caller's environment apply to both programs and are written into the document.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 die() { local code=$1; shift; echo "compare_nccl.sh: $*" >&2; exit "$code"; }
 waive() { echo "waived: $*"; exit 5; }
-peer="" runner="" rounds=5 gpus=2 iterations=20 exact=1 mpi=0 sockets=0 floor="" ceiling="" mean="" json=""
+peer="" runner="" rounds=5 gpus=2 iterations=20 exact=1 mpi=0 sockets=0 floor="" ceiling="" mean="" json="" keep=""
 tests=all_reduce_perf,all_gather_perf,alltoall_perf,sendrecv_perf
 while [ $# -gt 0 ]; do
   [ $# -gt 1 ] || die 2 "$1 needs a value"
   case "$1" in
     --peer) peer=$2 ;; --runner) runner=$2 ;; --rounds) rounds=$2 ;; --gpus) gpus=$2 ;; --tests) tests=$2 ;;
     --iterations) iterations=$2 ;; --exact) exact=$2 ;; --mpi) mpi=$2 ;; --sockets) sockets=$2 ;;
-    --floor) floor=$2 ;; --ceiling) ceiling=$2 ;; --mean) mean=$2 ;; --json) json=$2 ;;
-    *) die 2 "unknown option $1; allowed: --peer, --runner, --rounds, --gpus, --tests, --iterations, --exact, --mpi, --sockets, --floor, --ceiling, --mean, --json" ;;
+    --floor) floor=$2 ;; --ceiling) ceiling=$2 ;; --mean) mean=$2 ;; --json) json=$2 ;; --keep) keep=$2 ;;
+    *) die 2 "unknown option $1; allowed: --peer, --runner, --rounds, --gpus, --tests, --iterations, --exact, --mpi, --sockets, --floor, --ceiling, --mean, --json, --keep" ;;
   esac
   shift 2
 done
@@ -133,6 +135,7 @@ for ((round = 0; round < rounds; round++)); do
   for name in "${programs[@]}"; do
     for side in "${order[@]}"; do launch "$side" "$name"; done
   done
+  [ -z "$keep" ] || cp "$work/figures" "$keep"
 done
 
 tests_version=$(sed -n 's/^nccl-tests version //p' "$work/versions" | head -n 1)

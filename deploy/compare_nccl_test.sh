@@ -33,7 +33,7 @@ fails() { echo "compare_nccl_test: $*"; cat "$work/out" "$work/err"; exit 1; }
 compare() { code=0; deploy/compare_nccl.sh --runner "$runner" --rounds 2 "$@" >"$work/out" 2>"$work/err" || code=$?; }
 row() { tr -s ' ' <"$work/out" | grep -qx "$1 *" || fails "no line: $1"; }
 
-compare --peer "$work/peer" --tests all_reduce_perf,alltoall_perf --json "$work/json"
+compare --peer "$work/peer" --tests all_reduce_perf,alltoall_perf --json "$work/json" --keep "$work/kept"
 [ $code = 0 ] || fails "a whole table exits with $code"
 row 'all_reduce_perf busbw GB/s 8 MiB 150 120 1.250 0.00 0.00'
 row 'all_reduce_perf busbw GB/s 512 MiB 150 120 1.250 0.00 0.00'
@@ -44,6 +44,7 @@ grep -q 'NCCL 2.99.0, nccl-tests 2.17.6' "$work/out" || fails "no versions"
 grep -q 'warning: theirs runs NCCL 29901, ours 29900' "$work/err" || fails "two libraries are not told"
 grep -q '"test": "all_reduce_perf", "figure": "busbw", "unit": "GB/s", "size_bytes": 134217728, "ours": 150, "theirs": 120, "ratio": 1.25, "spread_percent_ours": 0' "$work/json" || fails "JSON"
 if command -v jq >/dev/null; then jq -e '.schema_version == 1 and (.figures | length == 8) and .sockets == 0' "$work/json" >/dev/null || fails "JSON"; fi
+[ "$(grep -c -P '^ours\tall_reduce_perf\t134217728\t.*\t150$' "$work/kept")" = 2 ] || fails "the kept launches: $(head -n 3 "$work/kept")"
 
 compare --peer "$work/peer" --tests all_reduce_perf --floor 1.2 --ceiling 1.0 --exact 0
 [ $code = 0 ] || fails "above the floor and below the ceiling exits with $code"
