@@ -45,7 +45,7 @@ if [ -z "$build" ]; then
   targets=("${programs[@]}")
   [ $with_tests = 0 ] || mapfile -t -O ${#targets[@]} targets < <(gpu_tests)
   for program in "${mpi_programs[@]}"; do
-    ! cmake --build $build --target help | grep -q "^$program:" || targets+=("$program")
+    ! cmake --build $build --target help | grep "^$program:" >/dev/null || targets+=("$program")
   done
   cmake --build $build --target "${targets[@]}" >&2
 fi
@@ -126,8 +126,8 @@ chmod 755 "$root"/bin/* "$root"/lib/*
 deploy/bundle_symbols.sh "$root"/bin/* "$root"/lib/*
 glibc=$(deploy/bundle_symbols.sh --lowest "$root"/bin/* "$root"/lib/*)
 for program in "${programs[@]}"; do
-  readelf -d "$root/bin/$program" | grep -q 'RPATH.*\[$ORIGIN/../lib' || fail "$program does not look into ../lib"
-  readelf -n "$root/bin/$program" | grep -q 'Build ID' || fail "$program has no build id"
+  readelf -d "$root/bin/$program" | grep 'RPATH.*\[$ORIGIN/../lib' >/dev/null || fail "$program does not look into ../lib"
+  readelf -n "$root/bin/$program" | grep 'Build ID' >/dev/null || fail "$program has no build id"
 done
 
 time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
