@@ -113,7 +113,8 @@ TEST_F(Watching, TheSecondViewIsDrawnOverTheFirst) {
     if (look == 1) control_.nodes.mutable_nodes()->RemoveLast();
   };
   EXPECT_EQ(watch({"nodes", "--watch"}, 2), kExitInterrupted);
-  const std::size_t second = out_.find("\r\x1b[7A12:00:02Z");  // heading, blank, counts, table of four
+  const std::size_t second =
+      out_.find("\r\x1b[7A12:00:02Z");  // heading, blank, counts, table of four
   ASSERT_NE(second, std::string::npos) << visible(out_);
   EXPECT_THAT(out_.substr(0, second), HasSubstr("n10"));
   EXPECT_THAT(out_.substr(second), Not(HasSubstr("n10")));
