@@ -157,8 +157,9 @@ tidy() {
   local files
   if [ "$full" = 1 ]; then files=$(tracked '*.cc'); else
     files=$(tracked 'kernels/core/stats/*.cc' 'kernels/core/sample*.cc' 'controller/run/*.cc' | grep -v -E '_(test|bench)\.cc$|/testing/'); fi
-  # A command for each source, without GCC's precompiled headers, which clang cannot read.
-  cmake --preset ci -B build/tidy -DRAILGAUGE_UNITY=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null || return
+  # A command for each source, without precompiled headers. CMake ends clang's own commands in words that clang-tidy
+  # takes for a file, so these are GCC's.
+  cmake --preset ci -B build/tidy -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++ -DRAILGAUGE_UNITY=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null || return
   sed -i "s,$PWD/build/tidy,$PWD/build/ci,g" build/tidy/compile_commands.json
   echo "$files" | xargs -P 2 -n 3 clang-tidy -p build/tidy --quiet
 }
