@@ -58,6 +58,13 @@ Status begin_simulated_clock(store::Store& store, const Config& config) {
   return {};
 }
 
+// A topology of labels without a file is made of facts of the nodes.
+fleet::FleetOptions with_labels(fleet::FleetOptions options, const plan::TopologySource& topology) {
+  if (topology.source == "labels" && topology.file.empty())
+    options.kept_facts = {topology.leaf_label, topology.pod_label};
+  return options;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::start(const Config& config,
@@ -95,7 +102,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       leaves_([site](const auto& nodes) { return leaves_of(site, nodes); }),
       matrices_(*store_, leaves_),
       run_judge_(*store_, leaves_),
-      fleet_(loop_, *store_, fleet_options),
+      fleet_(loop_, *store_, with_labels(std::move(fleet_options), site.topology)),
       preflights_(loop_, fleet_, *store_, preflight_site(site)),
       director_(loop_, fleet_, *store_, metrics_),
       control_(loop_, fleet_, director_, *store_, preflights_, SuiteFolder(suites_folder(config)),
@@ -429,7 +436,7 @@ void Server::show_rare_node_facts() {
   LabelledCounts agents;
   for (const auto& [name, node] : fleet_.nodes())
     if (node.presence == fleet::NodePresence::kAttached)
-      ++agents[{{"version", node.hello.version()}}];
+      ++agents[{{"version", node.hello->version()}}];
   metrics_.series().replace("railgauge_agents", agents);
   std::uint32_t absent = 0;
   const auto known = feed_.known_nodes();

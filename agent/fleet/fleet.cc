@@ -6,9 +6,11 @@
 #include <array>
 #include <cmath>
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "controller/api/contract.h"
+#include "controller/trust/pem_files.h"
 
 namespace railgauge::fleet {
 namespace {
@@ -40,6 +42,7 @@ Fleet::Fleet(FleetOptions options, Scenario scenario, std::vector<KernelInfo> ke
       inbox_(std::move(inbox)),
       started_(steady_clock::now()) {
   if (options_.clock) options_.clock->enter();
+  for (const KernelInfo& kernel : kernels_) kernel_bytes_.push_back(kernel.SerializeAsString());
   const std::uint32_t count = fabric_.scenario().fabric.nodes;
   nodes_.reserve(count);
   for (std::uint32_t node = 0; node < count; ++node) {
@@ -127,9 +130,21 @@ void Fleet::take_message(Node& node, api::ControllerMessage message) {
     if (!was_attached && node.agent.is_attached()) ++counts_.attached;
   } else {
     if (message.has_go()) ++counts_.tasks;
+    if (message.has_prepare()) note_prepare();
     obey(index, node.agent.received(message, now()));
   }
   if (node.stream) node.stream->read_next();
+}
+
+void Fleet::note_prepare() {
+  const Nanoseconds time = now();
+  if (counts_.burst_ranks == 0 || time - burst_last_ns_ > kSecond) {
+    burst_begin_ns_ = time;
+    counts_.burst_ranks = 0;
+  }
+  burst_last_ns_ = time;
+  ++counts_.burst_ranks;
+  counts_.burst_ms = static_cast<double>(time - burst_begin_ns_) / 1e6;
 }
 
 void Fleet::tick_due() {
@@ -194,17 +209,39 @@ void Fleet::dial() {
   }
 }
 
+Result<std::shared_ptr<grpc::ChannelCredentials>> Fleet::credentials_of(std::uint32_t node) const {
+  if (options_.certificates.empty()) return grpc::InsecureChannelCredentials();
+  const std::string file =
+      fmt::format("{}/{}", options_.certificates, node_name(fabric_.scenario().fabric, node));
+  trust::Material material =
+      RG_TRY(trust::load_material({.certificate = file + ".crt",
+                                   .key = file + ".key",
+                                   .authority = options_.certificates + "/ca.crt"}));
+  return grpc::SslCredentials({.pem_root_certs = std::move(material.authority),
+                               .pem_private_key = std::move(material.key),
+                               .pem_cert_chain = std::move(material.certificate)});
+}
+
 // The stream before may still end; the agent dials again then.
 void Fleet::dial_one(std::uint32_t index) {
   Node& node = nodes_[index];
   if (node.stream) return;
+  auto credentials = credentials_of(index);
+  if (!credentials) {
+    spdlog::error("{} cannot dial: {}", node_name(fabric_.scenario().fabric, index),
+                  credentials.error().message);
+    return obey(index, node.agent.lost(true, now()));
+  }
   api::Hello hello = node.agent.hello(now());
   *hello.mutable_contract() = api::to_message(api::kContract);
+  for (const std::string& kernel : kernel_bytes_)
+    *hello.GetReflection()->MutableUnknownFields(&hello)->AddLengthDelimited(
+        api::Hello::kKernelsFieldNumber) = kernel;
   node.is_dialling = true;
   node.dialled_ns = now();
   ++counts_.dialling;
-  node.stream =
-      std::make_unique<FleetStream>(options_.stream, index, ++streams_, std::move(hello), *inbox_);
+  node.stream = std::make_unique<FleetStream>(options_.stream, *credentials, index, ++streams_,
+                                              std::move(hello), *inbox_);
 }
 
 void Fleet::end_dial(Node& node) {

@@ -20,6 +20,9 @@ namespace railgauge::fleet {
 
 struct FleetOptions {
   StreamOptions stream{};
+  // Folder with NODE.crt and NODE.key of each node beside ca.crt, read at each dial; "": no
+  // certificates.
+  std::string certificates{};
   // Time of the scenario at the start.
   Nanoseconds at_ns = 0;
   // Most agents that dial at once.
@@ -34,6 +37,11 @@ struct FleetCounts {
   std::uint32_t attached = 0;
   std::uint32_t dialling = 0;
   std::uint64_t tasks = 0;
+  // Ranks that were prepared without a pause of a second between them, and the time from the first
+  // one's order to the last one's: with one round a run, how long a round takes to reach all
+  // agents.
+  std::uint32_t burst_ranks = 0;
+  double burst_ms = 0;
   bool operator==(const FleetCounts&) const = default;
 };
 
@@ -72,6 +80,7 @@ class Fleet {
   void wait(int stop_fd, Nanoseconds until) const;
   void take_events();
   void take_message(Node& node, api::ControllerMessage message);
+  void note_prepare();
   void tick_due();
   // After a jump of the simulated clock every agent looks at its node.
   void notice_jump();
@@ -83,12 +92,18 @@ class Fleet {
   // Dials for agents that wait, within the bound.
   void dial();
   void dial_one(std::uint32_t node);
+  // What the node dials with. kInvalidArgument, kPermissionDenied: its certificate cannot be used.
+  [[nodiscard]] Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(
+      std::uint32_t node) const;
   void end_dial(Node& node);
   void hang_up_all();
 
   FleetOptions options_;
   ModelledFabric fabric_;
   std::vector<KernelInfo> kernels_;
+  // The same as the bytes of each on the wire: a copy of the messages would take longer than the
+  // rest of a dial.
+  std::vector<std::string> kernel_bytes_;
   TaskBoard board_;
   std::unique_ptr<Inbox> inbox_;
   std::vector<Node> nodes_;
@@ -99,6 +114,8 @@ class Fleet {
   // Jumps of the simulated clock; none yet.
   std::uint64_t noticed_jump_ = kNoJump;
   std::uint64_t followed_jump_ = kNoJump;
+  Nanoseconds burst_begin_ns_ = 0;
+  Nanoseconds burst_last_ns_ = 0;
   std::chrono::steady_clock::time_point started_;
 };
 

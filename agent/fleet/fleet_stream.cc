@@ -17,7 +17,8 @@ constexpr int kReconnectMs = 1'000;  // gRPC's own retries within one dial
 constexpr int kMaxMessageBytes = 16 << 20;
 
 // Each dial has a channel, so a connection, of its own, as agents on different hosts have.
-std::shared_ptr<grpc::Channel> channel_to(const StreamOptions& options) {
+std::shared_ptr<grpc::Channel> channel_to(
+    const StreamOptions& options, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
@@ -26,8 +27,7 @@ std::shared_ptr<grpc::Channel> channel_to(const StreamOptions& options) {
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(options.controller, grpc::InsecureChannelCredentials(),
-                                   arguments);
+  return grpc::CreateCustomChannel(options.controller, credentials, arguments);
 }
 
 std::string words_of(const grpc::Status& status) {
@@ -61,12 +61,13 @@ std::vector<StreamEvent> Inbox::take() {
 }
 
 // The hold keeps the call open for operations that the fleet's thread starts.
-FleetStream::FleetStream(const StreamOptions& options, std::uint32_t agent, std::uint64_t number,
-                         api::Hello hello, Inbox& inbox)
+FleetStream::FleetStream(const StreamOptions& options,
+                         const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+                         std::uint32_t agent, std::uint64_t number, api::Hello hello, Inbox& inbox)
     : agent_(agent),
       number_(number),
       inbox_(inbox),
-      channel_(channel_to(options)),
+      channel_(channel_to(options, credentials)),
       stub_(api::AgentLink::NewStub(channel_)) {
   *outgoing_.emplace_back().mutable_hello() = std::move(hello);
   stub_->async()->Attach(&context_, this);

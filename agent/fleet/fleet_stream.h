@@ -61,8 +61,9 @@ class FleetStream final
     : private grpc::ClientBidiReactor<api::AgentMessage, api::ControllerMessage> {
  public:
   // Dials and sends `hello`.
-  FleetStream(const StreamOptions& options, std::uint32_t agent, std::uint64_t number,
-              api::Hello hello, Inbox& inbox);
+  FleetStream(const StreamOptions& options,
+              const std::shared_ptr<grpc::ChannelCredentials>& credentials, std::uint32_t agent,
+              std::uint64_t number, api::Hello hello, Inbox& inbox);
   ~FleetStream() override;
   FleetStream(const FleetStream&) = delete;
   FleetStream& operator=(const FleetStream&) = delete;

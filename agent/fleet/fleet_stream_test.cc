@@ -30,9 +30,14 @@ Scenario nodes(std::uint32_t count) {
 // A fleet on a thread of its own, until the end of the test.
 class RunningFleet {
  public:
-  RunningFleet(const std::string& target, std::uint32_t count) : stop_(::eventfd(0, EFD_CLOEXEC)) {
-    thread_ = std::thread([this, target, count] {
-      auto fleet = Fleet::open({.stream = {.controller = target}}, nodes(count), {});
+  RunningFleet(const std::string& target, std::uint32_t count, const std::string& certificates = "")
+      : stop_(::eventfd(0, EFD_CLOEXEC)) {
+    thread_ = std::thread([this, target, count, certificates] {
+      KernelInfo kernel;
+      kernel.set_name("cuda.host_copy_bw");
+      kernel.set_revision(3);
+      auto fleet = Fleet::open({.stream = {.controller = target}, .certificates = certificates},
+                               nodes(count), {kernel});
       if (fleet) (*fleet)->run(stop_.get(), [](const FleetCounts&) {});
     });
   }
@@ -66,6 +71,8 @@ TEST_F(FleetStreams, EveryNodeAttachesOnAStreamOfItsOwn) {
       names.push_back(message.hello().name());
       EXPECT_EQ(message.hello().facts().at("synthetic"), "true");
       EXPECT_GT(message.hello().contract().major(), 0U);
+      ASSERT_EQ(message.hello().kernels_size(), 1);
+      EXPECT_EQ(message.hello().kernels(0).revision(), 3U);
     }
   std::ranges::sort(names);
   EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
@@ -102,6 +109,13 @@ TEST_F(FleetStreams, ABrokenStreamIsDialledAgain) {
   controller.drop();
   EXPECT_TRUE(
       controller.until([](const Heard& heard) { return FakeController::hellos(heard) == 2; }));
+}
+
+TEST_F(FleetStreams, AnAgentWhoseCertificateIsMissingDoesNotDialWithoutOne) {
+  FakeController controller(target_);
+  const RunningFleet fleet(target_, 1, "/nonexistent");
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(FakeController::hellos(controller.heard()), 0);
 }
 
 TEST_F(FleetStreams, AControllerThatComesLaterIsFound) {

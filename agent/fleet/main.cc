@@ -35,6 +35,7 @@ constexpr std::uint64_t kSpareDescriptors = 256;
 struct Settings {
   std::string controller;
   bool insecure = false;
+  std::string certificates;
   std::string scenario;
   std::uint32_t nodes = 0;
   std::string runner;
@@ -56,6 +57,8 @@ void declare(CLI::App& app, Settings& settings) {
   app.add_option("--controller", settings.controller, "HOST:PORT or unix:/path");
   app.add_flag("--insecure", settings.insecure,
                "plain TCP, where nobody else can reach the controller");
+  app.add_option("--certificates", settings.certificates,
+                 "folder of railgauge pki, with a certificate for each node by its name, for TCP");
   auto* const scenario = app.add_option("--scenario", settings.scenario,
                                         "file, as deploy/docs/reference/scenarios.md has it");
   app.add_option("--nodes", settings.nodes, "healthy nodes in place of a scenario")
@@ -87,13 +90,16 @@ Result<Scenario> scenario_of(const Settings& settings) {
                        "--nodes");
 }
 
-// The fleet has no certificates.
 Status check_controller(const Settings& settings) {
   if (settings.controller.empty())
     return invalid("no controller is given; use --controller unix:/path or HOST:PORT");
-  if (settings.insecure || settings.controller.starts_with("unix:")) return {};
-  return invalid("controller {}: TCP needs --insecure, where nobody else can reach it",
-                 settings.controller);
+  const bool is_unix = settings.controller.starts_with("unix:");
+  if (!settings.certificates.empty() && (settings.insecure || is_unix))
+    return invalid("--certificates is for TCP, and not with --insecure");
+  if (settings.insecure || is_unix || !settings.certificates.empty()) return {};
+  return invalid(
+      "controller {}: TCP needs --certificates DIR, or --insecure where nobody else can reach it",
+      settings.controller);
 }
 
 // Each agent has a connection of its own.
@@ -162,6 +168,7 @@ Result<std::unique_ptr<Fleet>> open_fleet(const Settings& settings) {
       clock ? (clock->now() - scenario.begin_unix_seconds) * kNsPerSecond : at_ns;
   spdlog::info("{} modelled nodes, synthetic, dial {}", scenario.fabric.nodes, settings.controller);
   return Fleet::open({.stream = {.controller = settings.controller},
+                      .certificates = settings.certificates,
                       .at_ns = static_cast<Nanoseconds>(begun_ns),
                       .dials = settings.dials,
                       .clock = std::move(clock)},
@@ -175,8 +182,9 @@ int run(const Settings& settings) {
   auto fleet = open_fleet(settings);
   if (!fleet) return complain(fleet.error());
   (*fleet)->run(signals.get(), [](const FleetCounts& counts) {
-    spdlog::info("{} attached, {} dial, {} ranks started", counts.attached, counts.dialling,
-                 counts.tasks);
+    spdlog::info("{} attached, {} dial, {} ranks started; last {} ranks prepared within {:.0f} ms",
+                 counts.attached, counts.dialling, counts.tasks, counts.burst_ranks,
+                 counts.burst_ms);
   });
   signalfd_siginfo info{};
   const bool interrupted = ::read(signals.get(), &info, sizeof(info)) == sizeof(info) &&

@@ -36,10 +36,10 @@ std::string new_run_id(double unix_seconds) {
 }
 
 std::vector<KernelInfo> kernels_of(const std::map<std::string, fleet::NodeState>& nodes) {
-  std::vector<const api::Hello*> hellos;
+  std::vector<fleet::NodeKernels> kernels;
   for (const auto& [name, node] : nodes)
-    if (node.presence == fleet::NodePresence::kAttached) hellos.push_back(&node.hello);
-  return fleet::newest_kernels(hellos);
+    if (node.presence == fleet::NodePresence::kAttached) kernels.push_back({name, node.kernels});
+  return fleet::newest_kernels(kernels);
 }
 
 // The reasons of those nodes that production work keeps busy.
@@ -51,6 +51,14 @@ std::map<std::string, std::string> busy_among(const NodeStates& live,
       if (std::string words = fleet::busy_text(node->second); !words.empty())
         busy[name] = std::move(words);
   return busy;
+}
+
+// The rows of the plan's tasks, made on the thread that stores them.
+store::TaskRows task_rows(const std::shared_ptr<const plan::Plan>& plan,
+                          std::map<std::string, std::string> node_ids) {
+  return {.count = plan->tasks.size(), .row = [plan, ids = std::move(node_ids)](std::size_t i) {
+            return task_row(*plan, plan->tasks[i], ids);
+          }};
 }
 
 // A name that the caller got wrong is wrong use, not a missing part of the system.
@@ -240,13 +248,14 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   RunPreparer::PlannedRun planned =
       RG_TRY(preparer_.plan_run(request, claim ? claim->number : RunPreparer::today()));
   const RunPreparer::Prepared& prepared = planned.prepared;
-  plan::Plan& plan = planned.plan;
+  const auto whole = std::make_shared<plan::Plan>(std::move(planned.plan));
+  plan::Plan& plan = *whole;
   RG_TRY_OK(
       admit_busy(request, prepared.made_for.is_resumed ? std::vector<std::string>{} : plan.nodes));
   if (request.exclusive()) plan.policy.kindness.exclusive = true;
   std::map<std::string, std::string> node_ids;
   for (const auto& [name, node] : prepared.made_for.is_resumed ? RG_TRY(view_.all()) : view_.live())
-    node_ids[name] = node.hello.node_id();
+    node_ids[name] = node.hello->node_id();
   store::RunRow row;
   row.created_at = fleet::unix_seconds();
   row.run_id = new_run_id(row.created_at);
@@ -258,15 +267,19 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   row.parent_run_id = planned.resumed_run_id;
   if (!planned.resumed_run_id.empty()) row.reason = run::resumed_text(planned.resumed_run_id);
   if (claim) row.reason += claim->note;
-  RG_TRY_OK(store_.create_run(row, task_rows(plan, node_ids), std::move(claim)));
+  RG_TRY_OK(
+      store_.create_planned_run(row, task_rows(whole, std::move(node_ids)), std::move(claim)));
   if (request.force()) record_force(request, row);
   record_left_out(prepared.left_out, row);
   row.suite_text.clear();  // stored above; the run needs it no more
-  return loop_.call([&] {
-    director_.submit({.row = row,
+  auto run =
+      director_.make({.row = row,
                       .plan = std::move(plan),
                       .uplinks = prepared.uplinks,
-                      .force_reason = request.force() ? valid_utf8(request.force_reason()) : ""});
+                      .force_reason = request.force() ? valid_utf8(request.force_reason()) : ""},
+                     view_.live());
+  return loop_.call([&] {
+    director_.submit(std::move(run));
     return Result<api::RunSummary>(*director_.summary(row.run_id));
   });
 }
@@ -373,7 +386,7 @@ Result<api::PreflightReport> Control::run_preflight(const api::PreflightRequest&
   }
   for (const std::string& name : names) {
     const auto node = live.find(name);
-    question.nodes[name] = node == live.end() ? "" : node->second.hello.node_id();
+    question.nodes[name] = node == live.end() ? "" : node->second.hello->node_id();
   }
   return preflights_.ask(question);
 }

@@ -24,7 +24,8 @@ Status Director::admits() const {
                           kMaxWaitingRuns));
 }
 
-void Director::submit(RunOrder order) {
+std::unique_ptr<RunDriver> Director::make(RunOrder order,
+                                          const std::map<std::string, fleet::NodeState>& nodes) {
   const std::string id = order.row.run_id;
   RunDriver::Callbacks callbacks;
   if (ask_pairs_)
@@ -42,8 +43,13 @@ void Director::submit(RunOrder order) {
       if (RunDriver* run = find(id); run != nullptr) run->attempt_stored(index, attempt, stored);
     });
   };
-  auto run = std::make_unique<RunDriver>(
-      std::move(order), RunDriver::Edges{fleet_, store_, writes_, metrics_}, std::move(callbacks));
+  return std::make_unique<RunDriver>(std::move(order), nodes,
+                                     RunDriver::Edges{fleet_, store_, writes_, metrics_},
+                                     std::move(callbacks));
+}
+
+void Director::submit(std::unique_ptr<RunDriver> run) {
+  const std::string id = run->summary().run_id();
   spdlog::info("run {}: {} tasks, requested by {}", id, run->summary().tasks_total(),
                run->summary().requested_by());
   runs_[id] = std::move(run);

@@ -1,6 +1,6 @@
 // Drives the runs of the controller: hands events of the fleet to them, and starts one after the
 // other. Only one run measures at a time, because two runs would measure each other. Every function
-// is called on the event loop and does not block.
+// but make() is called on the event loop and does not block.
 #pragma once
 
 #include <deque>
@@ -30,8 +30,12 @@ class Director final : public fleet::FleetListener {
   // Whether one more run would be accepted. kResourceExhausted: kMaxWaitingRuns wait already.
   // kUnavailable: the controller is stopping.
   [[nodiscard]] Status admits() const;
+  // Makes the state machines of a run, for submit(). On any thread, since 200,000 tasks take
+  // seconds. `nodes` are those of the fleet.
+  std::unique_ptr<RunDriver> make(RunOrder order,
+                                  const std::map<std::string, fleet::NodeState>& nodes);
   // Takes a run that is stored as planned. It begins when the runs before it have ended.
-  void submit(RunOrder order);
+  void submit(std::unique_ptr<RunDriver> run);
   // `cancelled_by`: who wanted it; "" for the controller itself. kNotFound: not under way.
   // Cancelling twice is one cancel.
   Result<api::RunSummary> cancel(const std::string& run_id, const std::string& reason,

@@ -94,7 +94,7 @@ Result<std::set<std::string>> finished_tasks(const std::string& run_id, const pl
     const auto was = stored.find(task.id);
     const std::string now = text_of(task, unusable);
     if (was == stored.end() || text_of(*was->second, unusable) != now ||
-        was->second->parameters != task.parameters)
+        was->second->parameters != task.parameters.all())
       return fail(
           Code::kFailedPrecondition,
           fmt::format("run {}: its plan cannot be made again: task {} would now be {}, and was {}; "

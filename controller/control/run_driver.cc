@@ -55,11 +55,12 @@ void cancel_attempt(fleet::Fleet& fleet, const std::string& node, const api::Tas
   fleet.send(node, cancel_message(ref, std::move(outcome), std::move(reason)));
 }
 
-RunDriver::RunDriver(RunOrder order, Edges edges, Callbacks callbacks)
+RunDriver::RunDriver(RunOrder order, const std::map<std::string, fleet::NodeState>& nodes,
+                     Edges edges, Callbacks callbacks)
     : edges_(edges),
       callbacks_(std::move(callbacks)),
       order_(std::move(order)),
-      machine_(run_tasks_of(order_.plan, edges_.fleet.nodes()), order_.plan.policy, order_.uplinks),
+      machine_(run_tasks_of(order_.plan, nodes), order_.plan.policy, order_.uplinks),
       forecast_(forecast_tasks(order_.plan)) {
   for (std::size_t i = 0; i < order_.plan.tasks.size(); ++i) index_of_[order_.plan.tasks[i].id] = i;
   summary_ = to_api(store::RunSummaryRow{
@@ -304,7 +305,7 @@ void RunDriver::add_to_plan(plan::PlannedTask added, const std::string& why) {
   const plan::PlannedTask& task = plan.tasks.back();
   std::map<std::string, std::string> node_ids;
   for (const plan::PlannedRank& rank : task.ranks)
-    node_ids[rank.node] = edges_.fleet.nodes().at(rank.node).hello.node_id();
+    node_ids[rank.node] = edges_.fleet.nodes().at(rank.node).hello->node_id();
   edges_.writes.save([&store = edges_.store, id = order_.row.run_id,
                       row = task_row(plan, task, node_ids)] { return store.add_tasks(id, {row}); });
   publish(task.id, fmt::format("{} {} {}: added, {}", task.id, task.kernel, nodes_text(task), why));
@@ -546,15 +547,20 @@ void RunDriver::show_state() {
   summary_.set_state(std::string(text_of(state)));
 }
 
-// Sends the whole state of the run to every watcher, with one line of text.
+// Sends the state of the run to every watcher, with one line of text. Only the first event and the
+// last one name the nodes: a run has thousands of both.
 void RunDriver::publish(const std::string& task_id, std::string text) {
   show_state();
   summary_.set_tasks_total(static_cast<std::uint32_t>(machine_.tasks_total()));
   summary_.set_tasks_ended(machine_.tasks_ended());
   summary_.mutable_outcomes()->clear();
   summary_.mutable_outcomes()->insert(machine_.outcomes().begin(), machine_.outcomes().end());
+  if (watchers_.empty()) return;
   api::RunEvent event;
+  api::RunSummary nodes;
+  if (!finished_) nodes.mutable_nodes()->Swap(summary_.mutable_nodes());
   *event.mutable_run() = summary_;
+  if (!finished_) nodes.mutable_nodes()->Swap(summary_.mutable_nodes());
   event.set_task_id(task_id);
   event.set_text(std::move(text));
   show_progress(machine_, forecast_, *event.mutable_progress());

@@ -73,7 +73,9 @@ class RunDriver {
         attempt_stored{};
   };
 
-  RunDriver(RunOrder order, Edges edges, Callbacks callbacks);
+  // `nodes`: of the fleet, at present. The only function that any thread may call.
+  RunDriver(RunOrder order, const std::map<std::string, fleet::NodeState>& nodes, Edges edges,
+            Callbacks callbacks);
   RunDriver(const RunDriver&) = delete;
   RunDriver& operator=(const RunDriver&) = delete;
 

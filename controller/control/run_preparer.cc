@@ -197,17 +197,17 @@ Result<RunPreparer::Prepared> RunPreparer::prepare(const api::RunRequest& reques
   const NodeStates chosen =
       RG_TRY(made_for.is_resumed ? nodes_to_resume(request, made_for, order, left_out)
                                  : nodes_to_use(request, order, left_out));
-  std::vector<const api::Hello*> hellos;
+  std::vector<fleet::NodeKernels> declared;
   std::vector<plan::PlanNode> plan_nodes;
   for (const std::string& name : order) {
     plan_nodes.push_back(plan_node_of(chosen.at(name)));
     const auto unusable = made_for.unusable.find(name);
     if (unusable == made_for.unusable.end())
-      hellos.push_back(&chosen.at(name).hello);
+      declared.push_back({name, chosen.at(name).kernels});
     else
       plan_nodes.back().absent = unusable->second;
   }
-  const std::vector<KernelInfo> kernels = RG_TRY(fleet::common_kernels(hellos));
+  const std::vector<KernelInfo> kernels = RG_TRY(fleet::common_kernels(declared));
   const plan::SuiteReading reading = plan::read_suite(text.text, text.file_name, kernels);
   if (!reading.suite) return tl::unexpected(plan::error_of(reading.problems));
   NodeStates placed = chosen;
@@ -244,7 +244,7 @@ Result<RunPreparer::Prepared> RunPreparer::prepare_admitted(const api::RunReques
   for (const std::string& name : head.nodes)
     if (const auto node = live.find(name);
         node != live.end() && !prepared.made_for.unusable.contains(name))
-      ids[name] = node->second.hello.node_id();
+      ids[name] = node->second.hello->node_id();
   const plan::Admission admission = admit_nodes(preflights_, head.preflight, ids);
   if (admission.refused.empty()) return prepared;
   const std::vector<std::string> why = in_words(admission.refused);

@@ -109,6 +109,32 @@ TEST_F(PlanRunTest, TheSitesTopologyOrdersRoundsAndIsTold) {
   EXPECT_THAT(planned.tasks(0).endpoints(1), HasSubstr("n3/"));
 }
 
+// One kind of label is a leaf's, as the profile names it; the nodes report others too.
+TEST_F(PlanRunTest, LeavesComeFromTheNodesOwnLabelsWithoutAFile) {
+  bench_.write("site",
+               "version: 1\nmetadata: {name: s}\ndefaults: {}\n"
+               "topology: {source: labels, leaf: rack}\n");
+  bench_.config_.site_profile = bench_.path("site");
+  write_suite("pairs: all");
+  start(0);
+  for (const auto& [name, rack] :
+       {std::pair{"n1", "a"}, std::pair{"n2", "b"}, std::pair{"n3", "a"}, std::pair{"n4", "b"}}) {
+    testing_agent::AgentOptions options = bench_.agent(name);
+    options.change_hello = [rack = std::string(rack)](api::Hello& hello) {
+      (*hello.mutable_facts())["rack"] = rack;
+      (*hello.mutable_facts())["leaf"] = "of another meaning";
+    };
+    agents_.push_back(std::make_unique<ScriptedAgent>(options));
+    ASSERT_TRUE(welcome(*agents_.back()));
+  }
+  const api::RunPlan planned = plan();
+  EXPECT_EQ(planned.topology(), "labels");
+  std::vector<std::string> distances;
+  for (const auto& round : planned.planned_rounds()) distances.push_back(round.distance());
+  EXPECT_THAT(distances, ElementsAre("within_leaf", "across_fabric", "across_fabric"));
+  EXPECT_EQ(run().outcome(), "passed");
+}
+
 TEST_F(PlanRunTest, ATopologyFileThatIsGoneIsToldWhenAPlanWantsIt) {
   bench_.write("site",
                "version: 1\nmetadata: {name: s}\ndefaults: {}\n"

@@ -19,7 +19,7 @@ bool is_nic_port(const std::string& endpoint) { return endpoint.find(':') != std
 double rate_of(const plan::PlannedRank& rank, const Nodes& nodes) {
   const auto node = nodes.find(rank.node);
   if (node == nodes.end()) return 0;
-  for (const api::Nic& nic : node->second.hello.nics())
+  for (const api::Nic& nic : node->second.hello->nics())
     if (fmt::format("{}:{}", nic.device(), nic.port()) == rank.endpoint)
       return nic.rate_bits_per_second();
   return 0;
@@ -30,7 +30,7 @@ double rate_of_node(const std::string& name, const Nodes& nodes) {
   const auto node = nodes.find(name);
   if (node == nodes.end()) return 0;
   double rate = 0;
-  for (const api::Nic& nic : node->second.hello.nics())
+  for (const api::Nic& nic : node->second.hello->nics())
     if (nic.state() == "active") rate += nic.rate_bits_per_second();
   return rate;
 }
@@ -99,7 +99,8 @@ LeafUplinks uplinks_of(const plan::Topology& topology, const Nodes& nodes) {
     const auto place = topology.nodes.find(name);
     if (place == topology.nodes.end()) continue;
     double& rate = fastest[place->second.leaf];
-    for (const api::Nic& nic : node.hello.nics()) rate = std::max(rate, nic.rate_bits_per_second());
+    for (const api::Nic& nic : node.hello->nics())
+      rate = std::max(rate, nic.rate_bits_per_second());
   }
   LeafUplinks uplinks;
   for (const auto& [leaf, links] : topology.uplinks)

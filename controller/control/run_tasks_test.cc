@@ -10,9 +10,9 @@ namespace {
 
 constexpr double kGigabit = 1e9;
 
-void add_nic(fleet::NodeState& node, const std::string& device, double rate,
+void add_nic(api::Hello& hello, const std::string& device, double rate,
              const std::string& state = "active") {
-  api::Nic& nic = *node.hello.add_nics();
+  api::Nic& nic = *hello.add_nics();
   nic.set_device(device);
   nic.set_port(1);
   nic.set_state(state);
@@ -23,9 +23,11 @@ void add_nic(fleet::NodeState& node, const std::string& device, double rate,
 std::map<std::string, fleet::NodeState> nodes() {
   std::map<std::string, fleet::NodeState> nodes;
   for (const char* name : {"a", "b", "c"}) {
-    add_nic(nodes[name], "mlx5_0", 100 * kGigabit);
-    add_nic(nodes[name], "mlx5_1", 100 * kGigabit);
-    add_nic(nodes[name], "mlx5_2", 400 * kGigabit, "down");
+    api::Hello hello;
+    add_nic(hello, "mlx5_0", 100 * kGigabit);
+    add_nic(hello, "mlx5_1", 100 * kGigabit);
+    add_nic(hello, "mlx5_2", 400 * kGigabit, "down");
+    nodes[name].hello = std::make_shared<const api::Hello>(hello);
   }
   return nodes;
 }

@@ -127,14 +127,14 @@ std::string hardware_of(const api::Hello& hello) {
 
 plan::PlanNode plan_node_of(const fleet::NodeState& node) {
   plan::PlanNode planned{
-      .name = node.hello.name(), .endpoints = {}, .hardware = hardware_of(node.hello)};
-  for (const api::Nic& nic : node.hello.nics())
+      .name = node.hello->name(), .endpoints = {}, .hardware = hardware_of(*node.hello)};
+  for (const api::Nic& nic : node.hello->nics())
     planned.endpoints.push_back({.kind = "nic",
                                  .name = fmt::format("{}:{}", nic.device(), nic.port()),
                                  .pci_address = nic.pci_address(),
                                  .active = nic.state() == "active",
                                  .rate_bits_per_second = nic.rate_bits_per_second()});
-  for (const api::Gpu& gpu : node.hello.gpus()) {
+  for (const api::Gpu& gpu : node.hello->gpus()) {
     if (gpu.state() == "hidden") {
       planned.hidden_gpus.push_back(gpu.pci_address());
       continue;
@@ -149,10 +149,10 @@ plan::PlanNode plan_node_of(const fleet::NodeState& node) {
 }
 
 plan::TopologyNode topology_node_of(const fleet::NodeState& node) {
-  plan::TopologyNode out{.name = node.hello.name(),
-                         .labels = {node.hello.facts().begin(), node.hello.facts().end()}};
+  plan::TopologyNode out{.name = node.hello->name(),
+                         .labels = {node.hello->facts().begin(), node.hello->facts().end()}};
   std::vector<const api::Nic*> nics;
-  for (const api::Nic& nic : node.hello.nics()) nics.push_back(&nic);
+  for (const api::Nic& nic : node.hello->nics()) nics.push_back(&nic);
   std::ranges::stable_sort(nics, {}, [](const api::Nic* nic) { return nic->pci_address(); });
   for (const api::Nic* nic : nics) {
     out.guids.push_back(nic->guid());
@@ -161,29 +161,24 @@ plan::TopologyNode topology_node_of(const fleet::NodeState& node) {
   return out;
 }
 
-store::NodeRow row_of(const fleet::NodeState& node) {
-  store::NodeRow row = fleet::node_row(node.hello);
-  row.address = node.address;
-  row.certificate = node.certificate;
-  return row;
-}
-
 fleet::NodeState state_of(const store::NodeRow& row) {
-  fleet::NodeState node;
-  api::Hello& hello = node.hello;
+  const auto said = std::make_shared<api::Hello>();
+  api::Hello& hello = *said;
   hello.set_name(row.name);
   hello.set_node_id(row.node_id);
   hello.set_version(row.version);
-  node.address = row.address;
   hello.mutable_facts()->insert(row.described.begin(), row.described.end());
   hello.mutable_facts()->insert(row.facts.begin(), row.facts.end());
-  node.last_seen_at_unix = row.last_seen_at;
   for (const store::EndpointRow& endpoint : row.endpoints) {
     if (endpoint.kind == "nic")
       *hello.add_nics() = to_api(endpoint);
     else
       *hello.add_gpus() = gpu_of(endpoint);
   }
+  fleet::NodeState node;
+  node.hello = said;
+  node.address = row.address;
+  node.last_seen_at_unix = row.last_seen_at;
   return node;
 }
 
@@ -194,16 +189,16 @@ std::string endpoint_text(const std::string& node, const std::string& endpoint) 
 api::NodeInfo to_api(const fleet::NodeState& node) {
   const bool attached = node.presence == fleet::NodePresence::kAttached;
   api::NodeInfo info;
-  info.set_name(node.hello.name());
-  info.set_node_id(node.hello.node_id());
+  info.set_name(node.hello->name());
+  info.set_node_id(node.hello->node_id());
   info.set_state(
       std::string(text_of(attached ? api::NodePresence::kAttached : api::NodePresence::kLost)));
-  info.set_version(node.hello.version());
+  info.set_version(node.hello->version());
   info.set_address(node.address);
   if (node.attached_at_unix > 0) info.set_attached_at(rfc3339(node.attached_at_unix));
   if (node.last_seen_at_unix > 0) info.set_last_seen_at(rfc3339(node.last_seen_at_unix));
-  *info.mutable_nics() = node.hello.nics();
-  *info.mutable_gpus() = node.hello.gpus();
+  *info.mutable_nics() = node.hello->nics();
+  *info.mutable_gpus() = node.hello->gpus();
   if (node.spool_records) info.set_spool_records(*node.spool_records);
   info.set_busy_task_id(node.busy_task_id);
   if (attached && node.busy) {
@@ -303,7 +298,7 @@ store::TaskRow task_row(const plan::Plan& plan, const plan::PlannedTask& task,
   row.stage = task.stage;
   row.round = task.round;
   row.kernel = task.kernel;
-  row.parameters = task.parameters;
+  row.parameters = task.parameters.all();
   row.identity_parameters = task.identity_parameters;
   // A task that is added has the kernel of a stage.
   if (const plan::PlannedStage* stage =
@@ -316,13 +311,6 @@ store::TaskRow task_row(const plan::Plan& plan, const plan::PlannedTask& task,
   row.expected_seconds = task.expected_seconds;
   row.expected_bytes = task.expected_bytes;
   return row;
-}
-
-std::vector<store::TaskRow> task_rows(const plan::Plan& plan,
-                                      const std::map<std::string, std::string>& node_ids) {
-  std::vector<store::TaskRow> rows;
-  for (const plan::PlannedTask& task : plan.tasks) rows.push_back(task_row(plan, task, node_ids));
-  return rows;
 }
 
 }  // namespace railgauge

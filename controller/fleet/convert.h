@@ -13,8 +13,6 @@ namespace railgauge {
 
 std::string endpoint_text(const std::string& node, const std::string& endpoint);  // "n1/rxe0:1"
 
-// Returns the store's row of a node, with its endpoints.
-store::NodeRow row_of(const fleet::NodeState& node);
 // The node as lost, in its last seen state. Data that only a plan of a single node needs (a GPU's
 // distances) is absent.
 fleet::NodeState state_of(const store::NodeRow& row);
@@ -32,8 +30,5 @@ api::ResultPoint to_api(store::ResultRow row);
 // The row of a task of the plan, or of one that is added to it. `node_ids`: the nodes' ids by name.
 store::TaskRow task_row(const plan::Plan& plan, const plan::PlannedTask& task,
                         const std::map<std::string, std::string>& node_ids);
-// Returns the rows of all tasks of a planned run.
-std::vector<store::TaskRow> task_rows(const plan::Plan& plan,
-                                      const std::map<std::string, std::string>& node_ids);
 
 }  // namespace railgauge

@@ -16,11 +16,13 @@ void add_gpu(api::Hello& hello, const char* name, const char* address, const cha
 // Waiting for a GPU that the container cannot reach would waive every collective of the node; one
 // that the driver lost is the node's, and must show.
 TEST(PlanNodeOf, LeavesOutGpusThatTheContainerWasNotGivenAndKeepsLostOnes) {
+  api::Hello hello;
+  hello.set_name("n1");
+  add_gpu(hello, "gpu0", "0000:17:00.0", "active");
+  add_gpu(hello, "", "0000:3b:00.0", "hidden");
+  add_gpu(hello, "", "0000:9f:00.0", "no_driver");
   fleet::NodeState node;
-  node.hello.set_name("n1");
-  add_gpu(node.hello, "gpu0", "0000:17:00.0", "active");
-  add_gpu(node.hello, "", "0000:3b:00.0", "hidden");
-  add_gpu(node.hello, "", "0000:9f:00.0", "no_driver");
+  node.hello = std::make_shared<const api::Hello>(hello);
   const plan::PlanNode planned = plan_node_of(node);
   ASSERT_EQ(planned.endpoints.size(), 2u);
   EXPECT_EQ(planned.endpoints[0].name, "gpu0");

@@ -63,6 +63,11 @@ class Summary {
 
 }  // namespace
 
+const std::shared_ptr<const api::Hello>& no_hello() {
+  static const auto none = std::make_shared<const api::Hello>();
+  return none;
+}
+
 Batch batch_of(api::RecordBatch message) {
   Batch batch;
   batch.first = UINT64_MAX;
@@ -131,14 +136,20 @@ Fleet::Arrived Fleet::arrived(api::AgentMessage message) {
     arrived.records = batch_of(std::move(*message.mutable_records()));
     return arrived;
   }
-  if (message.has_hello())
-    if (const Status sound = check_bounds(message.hello()); !sound) {
+  if (message.has_hello()) {
+    api::Hello& hello = *message.mutable_hello();
+    // A list that a node has was checked with its Hello.
+    if (hello.ByteSizeLong() <= api::kMaxHelloBytes)
+      if (KernelsOfNode known = kernels_.find(hello)) arrived.kernels = std::move(known);
+    if (const Status sound = check_bounds(hello); !sound) {
       arrived.bad_hello = sound.error();
       api::Hello& kept = *arrived.message.mutable_hello();
-      *kept.mutable_contract() = message.hello().contract();
-      if (is_node_name(message.hello().name())) kept.set_name(message.hello().name());
+      *kept.mutable_contract() = hello.contract();
+      if (is_node_name(hello.name())) kept.set_name(hello.name());
       return arrived;
     }
+    if (!hello.kernels().empty()) arrived.kernels = kernels_.take(hello);
+  }
   bound_texts(message);
   arrived.message = std::move(message);
   return arrived;
@@ -319,11 +330,12 @@ void Fleet::on_hello(Stream& stream, Arrived arrived) {
   const Result<Roster::Attached> attached = attach(stream, hello);
   if (!attached) return refuse(stream, hello.name(), attached.error());
   gate_.attached(stream.wire->peer(), *stream.place);
-  welcome(stream, std::move(hello), *attached);
+  welcome(stream, std::move(arrived), *attached);
   stream.wire->read_next();
 }
 
-void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& attached) {
+void Fleet::welcome(Stream& stream, Arrived arrived, const Roster::Attached& attached) {
+  api::Hello& hello = *arrived.message.mutable_hello();
   const std::string name = hello.name();
   if (attached.replaced) {
     const auto old = streams_.find(*attached.replaced);
@@ -340,10 +352,12 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
   }
   stream.name = name;
   const std::vector<api::TaskRef> running(hello.running().begin(), hello.running().end());
-  hello.clear_running();
+  remember(hello, stream.wire->peer());
   NodeState& node = nodes_[name];
   NodeState before = std::move(node);
-  node = {.hello = std::move(hello), .address = stream.wire->peer().address};
+  node = {.hello = kept_of(std::move(hello)),
+          .kernels = std::move(arrived.kernels),
+          .address = stream.wire->peer().address};
   node.certificate = auth::identity_of(stream.wire->peer());
   node.busy = std::move(before.busy);
   node.clock_skew_seconds = before.clock_skew_seconds;
@@ -360,21 +374,16 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
   welcome.set_controller_version(RAILGAUGE_VERSION);
   welcome.set_heartbeat_seconds(options_.heartbeat_seconds);
   // Without a mark the store has nothing of the node: a backup may be older than the node.
-  const auto stored = stored_through_.find(node.hello.node_id());
+  const auto stored = stored_through_.find(node.hello->node_id());
   welcome.set_stored_through_spool_id(stored == stored_through_.end() ? 0 : stored->second);
   stream.wire->send(std::move(message));
-  remember(node);
-  // Some 20 kB a node that only the store needs.
-  node.hello.clear_facts();
-  node.hello.clear_stack_versions();
-  node.hello.clear_stack_settings();
   const bool resumed = attached.arrival == Roster::Arrival::kResumed;
   const std::string text =
       fmt::format("node {} {} from {}", name, resumed ? "is back" : "attached", node.address);
   spdlog::info("{}", text);
-  event(resumed ? "node_resumed" : "node_attached", node.hello.node_id(), text);
-  on_clock(node, node.hello.unix_time_seconds());
-  on_busy(node, node.hello.has_busy() ? std::optional(node.hello.busy()) : std::nullopt);
+  event(resumed ? "node_resumed" : "node_attached", node.hello->node_id(), text);
+  on_clock(node, node.hello->unix_time_seconds());
+  on_busy(node, node.hello->has_busy() ? std::optional(node.hello->busy()) : std::nullopt);
   if (listener_ == nullptr) return;
   if (resumed)
     listener_->node_resumed(name, running);
@@ -382,9 +391,26 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
     listener_->node_attached(name, running);
 }
 
-void Fleet::remember(const NodeState& node) {
-  if (const Status put = store_.put_node(row_of(node)); !put)
-    spdlog::warn("node {} not stored: {}", node.hello.name(), put.error().message);
+void Fleet::remember(const api::Hello& hello, const auth::Peer& peer) {
+  store::NodeRow row = node_row(hello);
+  row.address = peer.address;
+  row.certificate = auth::identity_of(peer);
+  if (const Status put = store_.put_node(std::move(row)); !put)
+    spdlog::warn("node {} not stored: {}", hello.name(), put.error().message);
+}
+
+// Without what only the store needs, some 20 kB a node.
+std::shared_ptr<const api::Hello> Fleet::kept_of(api::Hello hello) const {
+  std::map<std::string, std::string> facts;
+  for (const std::string& name : options_.kept_facts)
+    if (const auto found = hello.facts().find(name); found != hello.facts().end())
+      facts.emplace(name, found->second);
+  hello.clear_running();
+  hello.clear_facts();
+  hello.clear_stack_versions();
+  hello.clear_stack_settings();
+  hello.mutable_facts()->insert(facts.begin(), facts.end());
+  return std::make_shared<const api::Hello>(std::move(hello));
 }
 
 // A part of the nodes at each tick, so that no transaction is long.
@@ -395,7 +421,7 @@ void Fleet::note_seen(double now) {
   auto at = nodes_.upper_bound(seen_through_);
   for (; at != nodes_.end() && ids.size() < kAtOnce; ++at) {
     seen_through_ = at->first;
-    if (at->second.presence == NodePresence::kAttached) ids.push_back(at->second.hello.node_id());
+    if (at->second.presence == NodePresence::kAttached) ids.push_back(at->second.hello->node_id());
   }
   if (at == nodes_.end()) {
     seen_through_.clear();
@@ -432,8 +458,8 @@ void Fleet::on_clock(NodeState& node, double unix_time_seconds) {
       is_off ? fmt::format(
                    "node {}: its clock is {:.1f} s {} the controller's; check its time "
                    "service (chronyc tracking)",
-                   node.hello.name(), std::abs(skew), skew > 0 ? "ahead of" : "behind")
-             : fmt::format("node {}: its clock is right again", node.hello.name());
+                   node.hello->name(), std::abs(skew), skew > 0 ? "ahead of" : "behind")
+             : fmt::format("node {}: its clock is right again", node.hello->name());
   if (node_event(node, is_off ? "node_clock_off" : "node_clock_right", text))
     spdlog::warn("{}", text);
 }
@@ -441,7 +467,7 @@ void Fleet::on_clock(NodeState& node, double unix_time_seconds) {
 // Nothing more is read from the stream until the store has taken the batch.
 void Fleet::on_records(Stream& stream, Batch batch) {
   if (batch.parcel->records.empty()) return stream.wire->read_next();
-  const std::string& node_id = nodes_[stream.name].hello.node_id();
+  const std::string& node_id = nodes_[stream.name].hello->node_id();
   const store::SpoolRange range{static_cast<std::int64_t>(batch.first),
                                 static_cast<std::int64_t>(batch.through)};
   const double skew = nodes_[stream.name].clock_skew_seconds;
@@ -538,7 +564,7 @@ void Fleet::tick(double now) {
     node.presence_since = now;
     const std::string text = fmt::format("node {} lost", name);
     spdlog::warn("{}", text);
-    event("node_lost", node.hello.node_id(), text);
+    event("node_lost", node.hello->node_id(), text);
     if (listener_ != nullptr) listener_->node_lost(name);
   }
 }
@@ -558,7 +584,7 @@ void Fleet::end_rename(const store::NodeBond& node, const std::string& to, bool 
   roster_.end_rename(node.node_id, to, is_stored, fleet::monotonic_seconds());
   const auto state = nodes_.find(node.name);
   if (is_stored && !keeps_state && state != nodes_.end() &&
-      state->second.hello.node_id() == node.node_id)
+      state->second.hello->node_id() == node.node_id)
     nodes_.erase(state);
 }
 
@@ -614,7 +640,7 @@ void Fleet::on_busy(NodeState& node, std::optional<api::BusyState> now) {
   const std::set<std::string> after = now ? sources_of(*now) : std::set<std::string>{};
   node.busy = std::move(now);
   if (before == after) return;
-  const std::string& name = node.hello.name();
+  const std::string& name = node.hello->name();
   const std::string words = busy_text(node);
   const std::string text = after.empty() ? fmt::format("node {} is idle", name)
                                          : fmt::format("node {} is busy: {}", name, words);
@@ -642,12 +668,12 @@ void Fleet::on_events(NodeState& node, const api::Heartbeat& heartbeat) {
 bool Fleet::node_event(NodeState& node, std::string kind, const std::string& text) {
   const bool was_within = node.events.used <= kEventsAMinute;
   if (node.events.take(calendar_seconds(), kEventsAMinute)) {
-    event(std::move(kind), node.hello.node_id(), text);
+    event(std::move(kind), node.hello->node_id(), text);
     return true;
   }
   if (was_within)
-    spdlog::warn("node {}: more than {} events a minute; the rest is not stored", node.hello.name(),
-                 kEventsAMinute);
+    spdlog::warn("node {}: more than {} events a minute; the rest is not stored",
+                 node.hello->name(), kEventsAMinute);
   return false;
 }
 

@@ -20,6 +20,7 @@
 #include "controller/audit/audit_log.h"
 #include "controller/fleet/auth.h"
 #include "controller/fleet/event_loop.h"
+#include "controller/fleet/kernels.h"
 #include "controller/fleet/roster.h"
 #include "controller/fleet/stream_gate.h"
 #include "controller/store/ingest/parcel.h"
@@ -73,6 +74,8 @@ struct FleetOptions {
   double seen_seconds = 6 * 3600;
   RosterOptions roster{};
   api::Contract contract = api::kContract;
+  // Names of facts of nodes that plans read; only the store has the others.
+  std::vector<std::string> kept_facts{};
 };
 
 // Events of the fleet for the owner of runs. Called on the event loop; must not block.
@@ -107,9 +110,16 @@ struct MinuteTurns {
   }
 };
 
-// A node that attached in this process's life, or that the store knows.
+// A Hello without a field.
+const std::shared_ptr<const api::Hello>& no_hello();
+
+// A node that attached in this process's life, or that the store knows. Cheap to copy: what its
+// agent said is shared and never changes.
 struct NodeState {
-  api::Hello hello;  // without `running`, facts and stack
+  // Without `running`, kernels and stack, and with no other facts than FleetOptions::kept_facts, of
+  // a node that attached. Never null.
+  std::shared_ptr<const api::Hello> hello = no_hello();
+  KernelsOfNode kernels = no_kernels();  // none of a node that only the store knows
   std::string address;
   std::string certificate{};  // the node that its stream's certificate speaks for; "" without one
   double certificate_until_unix = 0;  // of its stream; 0: without one
@@ -189,11 +199,12 @@ class Fleet {
   };
   // A message as the thread that read it prepared it for the loop.
   struct Arrived {
-    api::AgentMessage message{};       // empty with records or a fault
-    std::optional<Batch> records{};    // of a message with records
-    std::optional<Error> bad_hello{};  // a Hello beyond its bounds
+    api::AgentMessage message{};           // empty with records or a fault
+    std::optional<Batch> records{};        // of a message with records
+    std::optional<Error> bad_hello{};      // a Hello beyond its bounds
+    KernelsOfNode kernels = no_kernels();  // of a Hello
   };
-  static Arrived arrived(api::AgentMessage message);
+  Arrived arrived(api::AgentMessage message);
 
   void on_message(Session session, Arrived arrived);
   void on_hello(Stream& stream, Arrived arrived);
@@ -201,7 +212,7 @@ class Fleet {
   void refuse(Stream& stream, const std::string& name, const Error& error);
   void report_refusal(const auth::Peer& peer, const std::string& name, const Error& error);
   void report_left_out(double now);
-  void welcome(Stream& stream, api::Hello hello, const Roster::Attached& attached);
+  void welcome(Stream& stream, Arrived arrived, const Roster::Attached& attached);
   void on_heartbeat(NodeState& node, const api::Heartbeat& heartbeat);
   void on_busy(NodeState& node, std::optional<api::BusyState> now);
   void on_clock(NodeState& node, double unix_time_seconds);
@@ -219,9 +230,10 @@ class Fleet {
   void on_closed(Session session);
   void event(std::string kind, const std::string& node_id, std::string text);
   bool node_event(NodeState& node, std::string kind, const std::string& text);
-  void remember(const NodeState& node);
   // kFailedPrecondition: a modelled node in a database of real ones, or the reverse.
   Status admit_kind(const api::Hello& hello);
+  void remember(const api::Hello& hello, const auth::Peer& peer);
+  [[nodiscard]] std::shared_ptr<const api::Hello> kept_of(api::Hello hello) const;
   void note_seen(double now);
 
   fleet::EventLoop& loop_;
@@ -236,6 +248,7 @@ class Fleet {
   MinuteQuota refusals_;  // by peer
   std::map<std::string, double> refused_;
   double next_report_ = 0;
+  KernelLists kernels_;
   Roster roster_;
   store::DataKind kind_ = store::DataKind::kNone;
   std::map<Session, Stream> streams_;

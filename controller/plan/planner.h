@@ -14,6 +14,7 @@
 
 #include "controller/plan/policy/policy.h"
 #include "controller/plan/policy/preflight_gate.h"
+#include "controller/plan/shared_texts.h"
 #include "controller/plan/suite/suite.h"
 #include "controller/plan/topology/site.h"
 #include "controller/plan/topology/topology.h"
@@ -85,7 +86,7 @@ struct PlannedTask {
   std::uint32_t round = 0;
   std::string kernel{};
   // Effective, defaults included.
-  std::map<std::string, std::string> parameters{};
+  SharedTexts parameters{};
   // Parameters that identify the series: declared as identity and not at their defaults.
   std::vector<std::string> identity_parameters{};
   // Names of parameters with a value from the site profile.

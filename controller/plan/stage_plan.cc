@@ -248,12 +248,23 @@ void choose(StagePlan& plan, const PlanContext& context) {
       for (Choice& choice : plan.choices[node]) choice.reason = why;
 }
 
+// Thousands of tasks have one of these.
+void share_parameters(StagePlan& plan) {
+  plan.effective = plan.params.effective();
+  for (const std::vector<Choice>& of_node : plan.choices)
+    for (const Choice& choice : of_node) {
+      if (choice.gpu.empty() || plan.with_gpu.contains(choice.gpu)) continue;
+      SharedTexts& texts = plan.with_gpu[choice.gpu] = plan.effective;
+      texts.set(kGpuParameter, choice.gpu.substr(std::string_view("gpu").size()));
+    }
+}
+
 // Adds the facts that only the placement knows. Ranks in one place share them.
 void note_placement(const StagePlan& plan, const Choice& choice, PlannedTask& task) {
   if (plan.stage.placement.kind == PlacementKind::kLoopback || task.idle_filler)
     task.facts[kLoopbackFact] = "true";
   if (choice.gpu.empty()) return;
-  task.parameters[kGpuParameter] = choice.gpu.substr(std::string_view("gpu").size());
+  task.parameters = plan.with_gpu.at(choice.gpu);
   task.facts[kDistanceFact] = choice.distance;
 }
 
@@ -367,6 +378,7 @@ Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const P
   RG_TRY_OK(check_placement(stage, index, *kernel));
   RG_TRY_OK(check_devices(stage, index, *kernel, plan.params));
   choose(plan, context);
+  share_parameters(plan);
   return plan;
 }
 
@@ -374,7 +386,7 @@ Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const P
 PlannedTask make_task(const StagePlan& plan, const PlanContext& context, const TaskSeats& seats) {
   PlannedTask task{.stage = plan.index,
                    .kernel = plan.kernel.name(),
-                   .parameters = plan.params.effective(),
+                   .parameters = plan.effective,
                    .identity_parameters = plan.identity,
                    .site_defaults = plan.site_defaults};
   task.reversed = seats.reversed;
@@ -403,7 +415,7 @@ PlannedTask make_task(const StagePlan& plan, const PlanContext& context, const T
     const auto active =
         std::ranges::count_if(choices, [](const Choice& choice) { return choice.reason.empty(); });
     const std::string beside = std::to_string(std::max<std::ptrdiff_t>(1, active) - 1);
-    task.parameters[std::string(kBesideParameter)] = beside;
+    task.parameters.set(std::string(kBesideParameter), beside);
     auto& identity = task.identity_parameters;
     if (active > 1 && std::ranges::find(identity, kBesideParameter) == identity.end())
       identity.emplace_back(kBesideParameter);

@@ -99,6 +99,9 @@ struct StagePlan {
   std::uint32_t index = 0;
   KernelInfo kernel{};
   Params params{};
+  // The parameters of each task, and with the index of a GPU ("gpu3") that the placement chooses.
+  SharedTexts effective{};
+  std::map<std::string, SharedTexts> with_gpu{};
   std::vector<std::string> identity{};
   std::vector<std::string> site_defaults{};
   // By node; more than one choice only with `each` and rails.

@@ -158,12 +158,20 @@ Status Store::add_audit(AuditRow row, Completion done) {
 
 Status Store::create_run(RunRow run, std::vector<TaskRow> tasks,
                          std::optional<ScheduleClaim> claim) {
+  const std::size_t count = tasks.size();
+  return create_planned_run(
+      std::move(run),
+      {.count = count, .row = [rows = std::move(tasks)](std::size_t i) { return rows[i]; }},
+      std::move(claim));
+}
+
+Status Store::create_planned_run(RunRow run, TaskRows tasks, std::optional<ScheduleClaim> claim) {
   // Room for the rows of a task with some points and their distributions. Without that room the run
   // would fail half way.
   constexpr double kTaskBytes = 4096;
   RG_TRY_OK(impl_->reserve->check());
   const double wanted =
-      impl_->options.min_free_bytes + kTaskBytes * static_cast<double>(tasks.size());
+      impl_->options.min_free_bytes + kTaskBytes * static_cast<double>(tasks.count);
   const std::optional<double> free_bytes = free_bytes_beside(impl_->options.path);
   if (free_bytes && *free_bytes < wanted)
     return fail(Code::kResourceExhausted,

@@ -156,6 +156,7 @@ class Store {
   // are stored together or not at all; the errors of claim_due() (schedules.h) apply.
   Status create_run(RunRow run, std::vector<TaskRow> tasks,
                     std::optional<ScheduleClaim> claim = {});
+  Status create_planned_run(RunRow run, TaskRows tasks, std::optional<ScheduleClaim> claim = {});
   // Replaces the run's matrix of that rail, kernel, metric, meaning and size.
   Status put_pair_matrix(PairMatrixRow matrix) {
     return write(write_pair_matrix, std::move(matrix));

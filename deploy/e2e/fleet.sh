@@ -12,18 +12,12 @@ stages:
     parameters: {sizes: 64KiB}
     placement: {pairs: quick, matchings: 6, directions: both, rails: same, rails_together: true}
 Y
-# The leaves of the scenarios below.
-cat >"$work/leaves" <<'Y'
-sim[0001-0008] leaf=L0
-sim[0009-0016] leaf=L1
-sim[0017-0024] leaf=L2
-sim[0025-0032] leaf=L3
-Y
+# The nodes report their leaves.
 cat >"$work/site.yaml" <<Y
 version: 1
 metadata: {name: modelled}
 defaults: {}
-topology: {source: labels, file: "$work/leaves"}
+topology: {source: labels}
 Y
 readonly kHead='version: 1
 metadata: {name: test}

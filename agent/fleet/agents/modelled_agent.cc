@@ -56,7 +56,6 @@ ModelledAgent::ModelledAgent(TaskBoard& board, const std::vector<KernelInfo>& ke
 
 api::Hello ModelledAgent::hello(Nanoseconds now) const {
   api::Hello hello = hello_at(scenario(), node_, now);
-  for (const KernelInfo& kernel : kernels_) *hello.add_kernels() = kernel;
   for (const auto& [key, task] : tasks_) *hello.add_running() = task.prepare.task();
   return hello;
 }

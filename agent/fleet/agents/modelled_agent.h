@@ -37,7 +37,7 @@ class ModelledAgent {
   ModelledAgent(TaskBoard& board, const std::vector<KernelInfo>& kernels, std::uint32_t node,
                 Nanoseconds now);
 
-  // The first message of the next stream.
+  // The first message of the next stream, without the kernels, which all agents have alike.
   [[nodiscard]] api::Hello hello(Nanoseconds now) const;
 
   // Events of the stream. A Refused or an end before the Welcome is a loss.

@@ -159,7 +159,7 @@ Status RunSink::put_epoch(std::int64_t id, const NodeRow& node, const std::strin
                                            rollback.empty() ? "" : "; ", rollback));
 }
 
-Status RunSink::create_run(const RunRow& run, std::span<const TaskRow> tasks, double now) {
+Status RunSink::create_run(const RunRow& run, const TaskRows& tasks, double now) {
   auto inserted = connection_.execute(
       "INSERT INTO run (run_id, suite, suite_text, trigger, requested_by, state, outcome, reason, "
       "nodes, created_at, started_at, ended_at, parent_run_id) "
@@ -171,7 +171,7 @@ Status RunSink::create_run(const RunRow& run, std::span<const TaskRow> tasks, do
     return fail(Code::kAlreadyExists, fmt::format("run {}: create: this id is taken", run.run_id));
   RG_TRY_OK(inserted);
   const std::int64_t id = connection_.last_id();
-  for (const TaskRow& task : tasks) RG_TRY_OK(insert_task(id, task, now));
+  for (std::size_t i = 0; i < tasks.count; ++i) RG_TRY_OK(insert_task(id, tasks.row(i), now));
   return {};
 }
 

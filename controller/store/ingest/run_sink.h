@@ -26,7 +26,7 @@ class RunSink {
   // Sets the time at which the node was last seen. Without effect for an unknown node.
   Status note_seen(const std::string& node_id, double now);
   // Inserts a run with its tasks. kAlreadyExists: the id is taken.
-  Status create_run(const RunRow& run, std::span<const TaskRow> tasks, double now);
+  Status create_run(const RunRow& run, const TaskRows& tasks, double now);
   // Adds tasks to a run. kNotFound: no such run. kAlreadyExists: the run has one of the ids.
   Status add_tasks(const std::string& run_id, std::span<const TaskRow> tasks, double now);
   // Change a run or a task. kNotFound: no such run or task. True: update_task() opened an attempt,

@@ -220,6 +220,19 @@ TEST_F(Queries, APageOfOneSeriesIsFoundByItsIndexAndNoTableIsReadAlong) {
     }
 }
 
+// A run over thousands of pairs has as many series: to look at each for each rank took minutes.
+TEST_F(Queries, ThePointsOfARunAreFoundByTheirRanksWhateverTheFilter) {
+  auto connection = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 1);
+  ASSERT_TRUE(connection);
+  for (const ResultsFilter& filter :
+       {ResultsFilter{}, ResultsFilter{.kernel = "k", .metric = "m", .message_bytes = 8},
+        ResultsFilter{.kernel = "k", .nodes = {"n1"}}, ResultsFilter{.rail = 0}}) {
+    const std::string plan = plan_of(*connection, sql_of_results(filter, true));
+    EXPECT_THAT(plan, testing::HasSubstr("SEARCH point USING INTEGER PRIMARY KEY (rowid>")) << plan;
+    EXPECT_THAT(plan, testing::Not(testing::HasSubstr("point_by_series"))) << plan;
+  }
+}
+
 TEST_F(Queries, PointsSinceATimeAreFoundByTheDaysOfTheIndex) {
   auto connection = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 1);
   ASSERT_TRUE(connection);

@@ -279,24 +279,23 @@ Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
   // A reinstalled node has a new id under its old name: the one seen last has the name.
   Rows rows = RG_TRY(connection.query(
       "SELECT node.id, node_id, name, version, address, first_seen_at, last_seen_at, "
-      "fact_set.body, spool_through, old.body, was.body "
-      "FROM node LEFT JOIN fact_set ON fact_set.id=fact_set LEFT JOIN epoch ON "
-      "epoch.node=node.id AND valid_to IS NULL LEFT JOIN stack ON stack.id=epoch.stack LEFT JOIN "
-      "fact_set AS old ON old.id=versions LEFT JOIN fact_set AS was ON was.id=settings WHERE NOT "
+      "fact_set, spool_through, versions, settings FROM node LEFT JOIN epoch ON "
+      "epoch.node=node.id AND valid_to IS NULL LEFT JOIN stack ON stack.id=epoch.stack WHERE NOT "
       "EXISTS (SELECT 1 FROM "
       "node other WHERE other.name=node.name AND (other.last_seen_at, other.id) > "
       "(node.last_seen_at, node.id)) ORDER BY name"));
+  TextSets sets(connection);  // thousands of nodes have one stack
   while (RG_TRY(rows.next())) {
     NodeRow& node = nodes.emplace_back();
     std::int64_t id = 0;
-    std::string described;
-    StackBodies stack;
+    std::int64_t described = 0;
+    std::int64_t versions = 0;
+    std::int64_t settings = 0;
     rows.read(id, node.node_id, node.name, node.version, node.address, node.first_seen_at,
-              node.last_seen_at, described, node.spool_through, stack.versions, stack.settings);
-    node.described = RG_TRY(read_map(connection, described));
-    StackParts parts = RG_TRY(read_parts(connection, stack));
-    node.facts = std::move(parts.versions);
-    node.settings = std::move(parts.settings);
+              node.last_seen_at, described, node.spool_through, versions, settings);
+    node.described = *RG_TRY(sets.facts(described));
+    node.facts = *RG_TRY(sets.facts(versions));
+    node.settings = *RG_TRY(sets.facts(settings));
     node.endpoints = RG_TRY(read_endpoints(connection, id));
   }
   return nodes;

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -99,6 +101,13 @@ struct TaskRow {
   std::string outcome{};
   std::string reason{};
   std::uint32_t attempts = 0;
+};
+
+// Tasks that are made one at a time: the rows of 200,000 would take a gigabyte. `row` is called on
+// the writer's thread, once for each number below `count` and in their order.
+struct TaskRows {
+  std::size_t count = 0;
+  std::function<TaskRow(std::size_t)> row{};
 };
 
 struct RunRow {

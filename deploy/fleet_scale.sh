@@ -1,0 +1,220 @@
+#!/usr/bin/env bash
+# Measures one controller with 1,000 to 10,000 modelled agents (railgauge-fleet), each in real processes on this machine,
+# and prints one Markdown table with a column a size, then the times of calls while runs go on. All figures of the fabric
+# are synthetic. It is a bench, not a test: it fails only where something does not work at all.
+#   deploy/fleet_scale.sh [--build DIR] [--sizes "1000 4000 10000"] [--tls "1000 4000"] [--nics N]
+# --build  build folder with the targets railgauge-controller, railgauge-fleet, railgauge, railgauge-runner and
+#          rpc_latency_bench (build/ci)
+# --sizes  numbers of agents on the unix socket
+# --tls    numbers of agents on the TCP port by mutual TLS, each with a certificate of its own; here only the attach is
+#          measured. A connection takes three of the controller's descriptors, so `ulimit -Hn` bounds the number.
+# --nics   NICs and GPUs of a node (8)
+# --seconds  seconds of an idle measurement (20)
+# Exit 0 measured; 2 wrong use; 4 a program failed.
+# shellcheck source-path=SCRIPTDIR
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+build="" sizes="1000 4000 10000" tls="1000 4000" nics=8 idle=20
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --build) build=${2:?fleet_scale.sh: --build needs a folder}; shift ;;
+    --sizes) sizes=${2?fleet_scale.sh: --sizes needs numbers}; shift ;;
+    --tls) tls=${2?fleet_scale.sh: --tls needs numbers}; shift ;;
+    --nics) nics=${2:?fleet_scale.sh: --nics needs a number}; shift ;;
+    --seconds) idle=${2:?fleet_scale.sh: --seconds needs a number}; shift ;;
+    *) echo "fleet_scale.sh: unknown option $1; allowed: --build, --sizes, --tls, --nics, --seconds" >&2; exit 2 ;;
+  esac
+  shift
+done
+export LC_ALL=C RAILGAUGE_BUILD_DIR=${build:-$here/../build/ci}
+[ -x "$RAILGAUGE_BUILD_DIR/bin/railgauge-fleet" ] || { echo "fleet_scale.sh: no railgauge-fleet in $RAILGAUGE_BUILD_DIR/bin; build it, or name a build with --build" >&2; exit 2; }
+# shellcheck source=e2e/lib.sh
+. "$here/e2e/lib.sh"
+readonly kAttachSeconds=170 kRoundNodes=1000
+ulimit -n "$(ulimit -Hn)"
+
+seconds_now() { date +%s.%N; }
+# since BEGIN: seconds since then, with one decimal.
+since() { awk -v a="$1" -v b="$(seconds_now)" 'BEGIN { printf "%.1f", b - a }'; }
+# cpu_of PROCESS: CPU seconds of the process so far.
+cpu_of() { awk -v hz="$(getconf CLK_TCK)" '{ print ($14 + $15) / hz }' "/proc/$(pid_of "$1")/stat"; }
+# mib_of PROCESS KEY: VmRSS or VmHWM in MiB.
+mib_of() { awk -v key="$2:" '$1 == key { printf "%.0f", $2 / 1024 }' "/proc/$(pid_of "$1")/status"; }
+# cores_over PROCESS SECONDS: how many cores it used meanwhile.
+cores_over() {
+  local before; before=$(cpu_of "$1"); sleep "$2"
+  awk -v a="$before" -v b="$(cpu_of "$1")" -v s="$2" 'BEGIN { printf "%.2f", (b - a) / s }'
+}
+metrics() { curl -sS --max-time 10 "$metrics_url"; }
+metric() { metrics | awk -v name="$1" '$1 == name { printf "%.0f", $2 }'; }
+is_attached() { [ "$(metric 'railgauge_nodes{state="attached"}')" = "$1" ]; }
+
+# tail_of SHARE: the value below which that share of the numbers on stdin are.
+tail_of() { sort -g | awk -v share="$1" '{ v[NR] = $1 } END { if (NR) { at = int(share * (NR - 1)) + 1; print v[at] } else print "-" }'; }
+
+write_inputs() {
+  mkdir -p "$work/suites"
+  cat >"$work/suites/halves.yaml" <<'Y'
+version: 1
+metadata: {name: halves, summary: one round of pairs}
+stages: [{kernel: verbs.write_lat, parameters: {sizes: 8}, placement: {pairs: halves}}]
+Y
+  # All rails of a pair of nodes at once, both ways, in few rounds: tasks and points in plenty.
+  cat >"$work/suites/ingest.yaml" <<'Y'
+version: 1
+metadata: {name: ingest, summary: many points}
+stages:
+  - kernel: verbs.write_bw
+    parameters: {sizes: "4KiB,64KiB,1MiB"}
+    placement: {pairs: quick, matchings: 2, directions: both, rails: same, rails_together: true}
+Y
+  cat >"$work/site.yaml" <<'Y'
+version: 1
+metadata: {name: modelled}
+defaults: {}
+topology: {source: labels}
+Y
+}
+
+# begin NODES unix|tls: starts a controller of an empty database, and a fleet that attaches.
+begin() {
+  local nodes=$1 options=() fleet=(--controller "unix:$socket" --dials 64)
+  if [ "$2" = tls ]; then
+    options=(--listen 127.0.0.1:0 --tls-cert "$work/pki/ctl.crt" --tls-key "$work/pki/ctl.key" --tls-ca "$work/pki/ca.crt")
+  fi
+  rm -rf "$work"/railgauge.db* "$work"/*.log
+  suites=$work/suites start_controller --site-profile "$work/site.yaml" "${options[@]}"
+  metrics_url=http://127.0.0.1:$(sed -n 's/.*metrics on port \([0-9]*\).*/\1/p' "$work/controller.log" | head -n 1)/metrics
+  # The port lets 64 connections of one address wait for their first bytes.
+  [ "$2" = unix ] || fleet=(--controller "127.0.0.1:$(sed -n 's/.*TCP port \([0-9]*\) .*/\1/p' "$work/controller.log")" --certificates "$work/pki" --dials 48)
+  cat >"$work/scenario.yaml" <<Y
+version: 1
+metadata: {name: scale}
+seed: 1
+fabric: {nodes: $nodes, rails: $nics, leaves: $((nodes / 32 + 1)), spines: 16}
+classes: [{name: node, gpus: $nics, nics: $nics}]
+noise: [{kind: gaussian, size: 0.01}]
+Y
+  began=$(seconds_now)
+  "$bin/railgauge-fleet" --scenario "$work/scenario.yaml" "${fleet[@]}" >"$work/fleet.log" 2>&1 &
+  echo $! >"$work/fleet.pid"
+  wait_for "$nodes agents attach" $kAttachSeconds is_attached "$nodes"
+  attach_seconds=$(since "$began")
+}
+end() {
+  for process in fleet controller; do
+    kill -TERM "$(pid_of $process)" 2>/dev/null || true
+    wait_for "$process ends" 30 eval "! alive $process" || stop_hard $process
+    rm -f "$work/$process.pid"
+  done
+}
+
+# row TITLE VALUE: keeps the value for the column of this size.
+row() { printf '%s\t%s\n' "$1" "$2" >>"$work/column"; echo "    $1: $2" >&2; }
+
+# sample_metrics SECONDS: times scrapes and reads the largest clock skew, which on one host is the age of a heartbeat.
+sample_metrics() {
+  local end; end=$(($(date +%s) + $1))
+  : >"$work/scrapes"; : >"$work/skews"
+  while [ "$(date +%s)" -lt "$end" ]; do
+    curl -sS --max-time 10 -o "$work/scrape" -w '%{time_total}\n' "$metrics_url" | awk '{ print $1 * 1000 }' >>"$work/scrapes"
+    awk '$1 == "railgauge_node_clock_skew_seconds" { print $2 * 1000 }' "$work/scrape" >>"$work/skews"
+    sleep 0.5
+  done
+}
+
+measure_size() {
+  local nodes=$1
+  echo "$nodes agents on the unix socket" >&2
+  begin "$nodes" unix
+  : >"$work/column"
+  row "all agents attached, s" "$attach_seconds"
+  sleep 5
+  row "controller at rest, cores" "$(cores_over controller "$idle")"
+  row "fleet at rest, cores" "$(cores_over fleet 5)"
+  sample_metrics 10
+  row "scrape at rest, median, ms" "$(tail_of 0.5 <"$work/scrapes")"
+  row "oldest heartbeat when it is read, at rest, 99th percentile, ms" "$(tail_of 0.99 <"$work/skews")"
+  row "controller's memory at rest, MiB" "$(mib_of controller VmRSS)"
+  # One round of 500 pairs, three times.
+  : >"$work/bursts"
+  for _ in 1 2 3; do
+    cli run halves --nodes "sim[0001-$kRoundNodes]" >"$work/run.txt" 2>&1 || true
+    sleep 2.5
+    sed -n 's/.* last 1000 ranks prepared within \([0-9]*\) ms.*/\1/p' "$work/fleet.log" | tail -n 1 >>"$work/bursts"
+  done
+  row "a round of 500 pairs reaches the last agent, worst of 3, ms" "$(tail_of 1 <"$work/bursts")"
+  # Points through the full path, calls and scrapes beside them.
+  local before after start run_id
+  before=$(metric railgauge_points_stored_total || true)
+  start=$(seconds_now)
+  run_id=$(cli run ingest --nodes "sim[0001-$kRoundNodes]" --detach | tail -n 1)
+  row "start of a run of $(cli runs show "$run_id" -o json | jq '.run.tasks_total') tasks, s" "$(since "$start")"
+  "$bin/rpc_latency_bench" "unix:$socket" 25 "$run_id" >"$work/calls-$nodes" 2>&1 &
+  local calls=$!
+  sample_metrics 20
+  wait $calls || true
+  cli runs wait "$run_id" >/dev/null 2>&1 || true
+  after=$(since "$start")
+  row "its end, s" "$after"
+  row "points stored a second" "$(cli sql "SELECT count(*) / $after AS n FROM point" -o json | jq '.rows[0][0] | round' || echo -)"
+  row "scrape during the run, 99th percentile, ms" "$(tail_of 0.99 <"$work/scrapes")"
+  row "oldest heartbeat during the run, 99th percentile, ms" "$(tail_of 0.99 <"$work/skews")"
+  start=$(seconds_now)
+  cli runs suspects "$run_id" >/dev/null 2>&1 || true
+  row "railgauge runs suspects, s" "$(since "$start")"
+  row "controller's largest memory, MiB" "$(mib_of controller VmHWM)"
+  sleep 3
+  row "controller's memory after the runs, MiB" "$(mib_of controller VmRSS)"
+  row "fleet's memory, MiB" "$(mib_of fleet VmRSS)"
+  mv "$work/column" "$work/column-$nodes"
+  end
+}
+
+measure_tls() {
+  local nodes=$1
+  echo "$nodes agents by TLS" >&2
+  if [ ! -d "$work/pki" ]; then
+    cli pki init "$work/pki" >/dev/null
+    cli pki issue "$work/pki" controller ctl --san 127.0.0.1 >/dev/null
+  fi
+  local start; start=$(seconds_now)
+  cli pki issue "$work/pki" agent "sim[0001-$(printf '%04d' "$nodes")]" >/dev/null
+  : >"$work/column"
+  row "certificates made by railgauge pki, s" "$(since "$start")"
+  begin "$nodes" tls
+  row "all agents attached by TLS, s" "$attach_seconds"
+  sleep 5
+  row "controller at rest, cores" "$(cores_over controller "$idle")"
+  row "controller's memory at rest, MiB" "$(mib_of controller VmRSS)"
+  row "its descriptors" "$(find "/proc/$(pid_of controller)/fd" -mindepth 1 | wc -l)"
+  mv "$work/column" "$work/tls-$nodes"
+  end
+}
+
+# table FILE-PREFIX SIZE...: the columns side by side.
+table() {
+  local prefix=$1; shift
+  printf '| figure |'; printf ' %s agents |' "$@"; printf '\n| --- |'; printf ' ---: |%.0s' "$@"; printf '\n'
+  awk -F '\t' -v files="$(printf "$work/$prefix-%s " "$@")" '
+    BEGIN { n = split(files, file, " ")
+      for (i = 1; i <= n; i++) while ((getline line < file[i]) > 0) {
+        split(line, part, "\t"); title = part[1]
+        if (!(title in seen)) { order[++titles] = title; seen[title] = 1 }
+        cell[title, i] = part[2] }
+      for (t = 1; t <= titles; t++) { printf "| %s |", order[t]
+        for (i = 1; i <= n; i++) printf " %s |", (order[t], i) in cell ? cell[order[t], i] : "-"
+        printf "\n" } }'
+}
+
+write_inputs
+for size in $sizes; do measure_size "$size"; done
+for size in $tls; do measure_tls "$size"; done
+# shellcheck disable=SC2086  # lists of numbers
+[ -z "$sizes" ] || table column $sizes
+# shellcheck disable=SC2086
+[ -z "$tls" ] || { echo; table tls $tls; }
+for size in $sizes; do
+  printf '\nCalls while a run of %s agents goes on:\n\n| call | calls | median, ms | 99th percentile, ms | longest, ms |\n| --- | ---: | ---: | ---: | ---: |\n' "$size"
+  cat "$work/calls-$size"
+done
