@@ -1,5 +1,7 @@
 #include "controller/memory_guard.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -116,5 +118,7 @@ Status MemoryGuard::check(double more_bytes) {
                   use_->used / 1e6, use_->limit / 1e6,
                   more_bytes > 0 ? fmt::format(" and this wants {:.0f}", more_bytes / 1e6) : ""));
 }
+
+void give_back_free_memory() { ::malloc_trim(0); }
 
 }  // namespace railgauge

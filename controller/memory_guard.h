@@ -20,6 +20,11 @@ struct MemoryUse {
 // memory.high) or 1; absent: none has a limit. `root` is put before /proc and /sys.
 std::optional<MemoryUse> read_memory_use(const std::string& root = "");
 
+// Gives the heap's free pages back to the kernel, which the allocator keeps else: hellos of
+// thousands of agents and the tables of a large run leave hundreds of MB. Takes some ms for each
+// GB, in which allocations of other threads wait. Thread safe.
+void give_back_free_memory();
+
 // Thread safe.
 class MemoryGuard {
  public:

@@ -306,6 +306,8 @@ void Server::on_tick() {
   const bool may_prune = director_.idle() || now >= next_prune_ + kPruneGraceSeconds;
   if (has_host_clock && may_prune && is_due(next_prune_, kPruneSeconds))
     static_cast<void>(upkeep_->submit([this] { prune_store(); }));
+  if (is_due(next_give_back_, kGiveBackSeconds))
+    static_cast<void>(feeder_->submit([] { give_back_free_memory(); }));
   const std::string trouble = store_->trouble();
   series.set("railgauge_store_read_only", {}, trouble.empty() ? 0 : 1);
   series.set("railgauge_memory_short", {}, memory_.check() ? 0 : 1);

@@ -54,6 +54,8 @@ class Server {
   static constexpr double kExpiringSeconds = 14 * 24 * 3600;
   // Seconds between two looks for room on a full disk.
   static constexpr double kSpaceSeconds = 1;
+  // Seconds between two times at which free memory of the heap goes back to the kernel.
+  static constexpr double kGiveBackSeconds = 30;
   // Seconds between two reads of the store for the metrics.
   static constexpr double kStatsSeconds = 5;
   // Seconds between two prunings; a pruning waits until no run is active.
@@ -176,7 +178,8 @@ class Server {
   std::vector<std::string> left_open_{};  // runs for judge_left_open(), on the loop
   // With a simulated clock it is the fast forward's, in calendar_seconds().
   double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;
-  double next_space_ = 0;                   // likewise
+  double next_space_ = 0;  // likewise
+  double next_give_back_ = fleet::monotonic_seconds() + kGiveBackSeconds;
   bool is_port_well_ = true;                // on the loop, as grpc.health has it
   bool is_ending_ = false;                  // on the loop: the pools may be gone
   std::atomic<bool> is_port_open_ = false;  // the loop may use tcp_ and grpc_

@@ -49,6 +49,8 @@ metrics() { curl -sS --max-time 10 "$metrics_url"; }
 metric() { metrics | awk -v name="$1" '$1 == name { printf "%.0f", $2 }'; }
 is_attached() { [ "$(metric 'railgauge_nodes{state="attached"}')" = "$1" ]; }
 
+has_ended() { [ "$(metric railgauge_run_active)" = 0 ]; }
+
 # tail_of SHARE: the value below which that share of the numbers on stdin are.
 tail_of() { sort -g | awk -v share="$1" '{ v[NR] = $1 } END { if (NR) { at = int(share * (NR - 1)) + 1; print v[at] } else print "-" }'; }
 
@@ -145,26 +147,25 @@ measure_size() {
   done
   row "a round of 500 pairs reaches the last agent, worst of 3, ms" "$(tail_of 1 <"$work/bursts")"
   # Points through the full path, calls and scrapes beside them.
-  local before after start run_id
-  before=$(metric railgauge_points_stored_total || true)
+  local after start run_id
   start=$(seconds_now)
   run_id=$(cli run ingest --nodes "sim[0001-$kRoundNodes]" --detach | tail -n 1)
-  row "start of a run of $(cli runs show "$run_id" -o json | jq '.run.tasks_total') tasks, s" "$(since "$start")"
+  row "start of a run of $((kRoundNodes / 2 * nics * 4)) tasks, s" "$(since "$start")"
   "$bin/rpc_latency_bench" "unix:$socket" 25 "$run_id" >"$work/calls-$nodes" 2>&1 &
   local calls=$!
   sample_metrics 20
   wait $calls || true
-  cli runs wait "$run_id" >/dev/null 2>&1 || true
+  wait_for "the run ends" 120 has_ended || true
   after=$(since "$start")
-  row "its end, s" "$after"
-  row "points stored a second" "$(cli sql "SELECT count(*) / $after AS n FROM point" -o json | jq '.rows[0][0] | round' || echo -)"
+  row "its end after, s" "$after"
+  row "points stored a second" "$(cli sql "SELECT count(*) / $after AS n FROM point" -o json | jq '.rows[0].n | round' || echo -)"
   row "scrape during the run, 99th percentile, ms" "$(tail_of 0.99 <"$work/scrapes")"
   row "oldest heartbeat during the run, 99th percentile, ms" "$(tail_of 0.99 <"$work/skews")"
+  row "controller's largest memory, MiB" "$(mib_of controller VmHWM)"
   start=$(seconds_now)
   cli runs suspects "$run_id" >/dev/null 2>&1 || true
   row "railgauge runs suspects, s" "$(since "$start")"
-  row "controller's largest memory, MiB" "$(mib_of controller VmHWM)"
-  sleep 3
+  sleep 35  # free memory goes back every 30 s
   row "controller's memory after the runs, MiB" "$(mib_of controller VmRSS)"
   row "fleet's memory, MiB" "$(mib_of fleet VmRSS)"
   mv "$work/column" "$work/column-$nodes"

@@ -92,7 +92,8 @@ class Fleet {
   // Dials for agents that wait, within the bound.
   void dial();
   void dial_one(std::uint32_t node);
-  // What the node dials with. kInvalidArgument, kPermissionDenied: its certificate cannot be used.
+  // The credentials of the node. kInvalidArgument, kPermissionDenied: its certificate cannot be
+  // used.
   [[nodiscard]] Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(
       std::uint32_t node) const;
   void end_dial(Node& node);

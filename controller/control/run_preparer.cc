@@ -1,6 +1,7 @@
 #include "controller/control/run_preparer.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +13,7 @@
 #include "controller/plan/policy/preflight_gate.h"
 #include "controller/plan/topology/node_set.h"
 #include "controller/run/yield_window.h"
+#include "controller/store/queries/node_heads.h"
 
 namespace railgauge {
 namespace {
@@ -91,8 +93,11 @@ Result<NodeStates> FleetView::all() const {
 }
 
 Result<std::vector<std::string>> FleetView::select(const std::string& node_set) const {
-  const NodeStates nodes = RG_TRY(all());
-  return plan::select_nodes(node_set, names_of(nodes));
+  std::set<std::string> names;
+  for (store::NodeHeadRow& head : RG_TRY(store_.read(store::read_node_heads)))
+    names.insert(std::move(head.name));
+  for (std::string& name : names_of(live())) names.insert(std::move(name));
+  return plan::select_nodes(node_set, std::vector<std::string>(names.begin(), names.end()));
 }
 
 std::uint64_t RunPreparer::today() { return day_of(fleet::unix_seconds()); }

@@ -113,7 +113,7 @@ TEST(FollowUp, IsOnTheRailThatIsWanted) {
 
 TEST(FollowUp, IsNotOfATaskThatMeasuresBothWaysAtOnce) {
   Plan plan = pairs_of(4);
-  for (PlannedTask& task : plan.tasks) task.parameters["direction"] = "both";
+  for (PlannedTask& task : plan.tasks) task.parameters.set("direction", "both");
   EXPECT_FALSE(follow_up_of(plan, wanted("n1", "n3"), 1));
 }
 
@@ -141,8 +141,8 @@ PlanNode gpu_node(const std::string& name) {
 TEST(FollowUp, OfAnotherGpuHasTheNearestActiveOneThatTheTaskDidNotUseAndThePartnerItsOwn) {
   Plan plan = pairs_of(4);
   for (PlannedTask& task : plan.tasks) {
-    task.parameters["gpu"] = "0";
-    task.parameters["memory"] = "cuda";
+    task.parameters.set("gpu", "0");
+    task.parameters.set("memory", "cuda");
   }
   WantedPair pair = wanted("n1", "n2");
   pair.memory = "gpu";
@@ -151,11 +151,11 @@ TEST(FollowUp, OfAnotherGpuHasTheNearestActiveOneThatTheTaskDidNotUseAndThePartn
   ASSERT_TRUE(task);
   EXPECT_EQ(task->ranks[1].gpu, "gpu3");
   EXPECT_EQ(task->ranks[0].gpu, "");
-  for (PlannedTask& one : plan.tasks) one.parameters["gpu"] = "gpu3";
+  for (PlannedTask& one : plan.tasks) one.parameters.set("gpu", "gpu3");
   EXPECT_EQ(follow_up_of(plan, pair, 1, gpu_node)->ranks[1].gpu, "gpu0");
-  for (PlannedTask& one : plan.tasks) one.parameters["gpu"] = "GPU-1f";
+  for (PlannedTask& one : plan.tasks) one.parameters.set("gpu", "GPU-1f");
   EXPECT_FALSE(follow_up_of(plan, pair, 1, gpu_node)) << "which one that is is not known here";
-  for (PlannedTask& one : plan.tasks) one.parameters.erase("gpu");
+  for (PlannedTask& one : plan.tasks) one.parameters = SharedTexts();
   EXPECT_FALSE(follow_up_of(plan, pair, 1, gpu_node)) << "a kernel that uses no GPU";
 }
 

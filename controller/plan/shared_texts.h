@@ -31,6 +31,10 @@ class SharedTexts {
     texts_ = std::make_shared<const Map>(std::move(changed));
   }
 
+  bool operator==(const SharedTexts& other) const {
+    return texts_ == other.texts_ || *texts_ == *other.texts_;
+  }
+
  private:
   static const std::shared_ptr<const Map>& none() {
     static const auto empty = std::make_shared<const Map>();

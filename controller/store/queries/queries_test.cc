@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/store/queries/node_heads.h"
 #include "controller/store/queries/queries.h"
 #include "controller/store/queries/upgrades.h"
 #include "controller/store/sqlite/sqlite.h"
@@ -353,6 +354,22 @@ TEST_F(Queries, AStackPartSelectsThePointsOfItsTime) {
             0u);
   EXPECT_EQ(store_->results({.run_id = "all", .stack = "linux_kernel"}).error().code,
             Code::kInvalidArgument);
+}
+
+TEST_F(Queries, ANodesHeadNamesItsPresentStackAndNodesOfOneStackHaveOne) {
+  NodeRow changed = node_row(1);
+  changed.facts["linux_kernel"] = "6.9.0";
+  for (const NodeRow& node : {changed, node_row(2), node_row(3)})
+    ASSERT_TRUE(store_->put_node(node));
+  ASSERT_TRUE(store_->flush());
+  const auto heads = store_->read(read_node_heads);
+  ASSERT_TRUE(heads) << heads.error().message;
+  ASSERT_EQ(heads->size(), 3u);
+  EXPECT_EQ(heads->at(0).name, "n1");
+  EXPECT_EQ(heads->at(1).stack, heads->at(2).stack);
+  const auto stack = store_->read(read_stack, heads->at(0).stack);
+  ASSERT_TRUE(stack) << stack.error().message;
+  EXPECT_EQ(stack->versions, changed.facts);
 }
 
 TEST_F(Queries, AStackPartMayAlsoBeASetting) {
