@@ -52,7 +52,7 @@ is_attached() { [ "$(metric 'railgauge_nodes{state="attached"}')" = "$1" ]; }
 has_ended() { [ "$(metric railgauge_run_active)" = 0 ]; }
 
 # tail_of SHARE: the value below which that share of the numbers on stdin are.
-tail_of() { sort -g | awk -v share="$1" '{ v[NR] = $1 } END { if (NR) { at = int(share * (NR - 1)) + 1; print v[at] } else print "-" }'; }
+tail_of() { sort -g | awk -v share="$1" '{ v[NR] = $1 } END { if (NR) { at = int(share * (NR - 1)) + 1; printf "%.1f\n", v[at] } else print "-" }'; }
 
 write_inputs() {
   mkdir -p "$work/suites"
