@@ -30,7 +30,7 @@ export LC_ALL=C RAILGAUGE_BUILD_DIR=${build:-$here/../build/ci}
 [ -x "$RAILGAUGE_BUILD_DIR/bin/railgauge-fleet" ] || { echo "fleet_scale.sh: no railgauge-fleet in $RAILGAUGE_BUILD_DIR/bin; build it, or name a build with --build" >&2; exit 2; }
 # shellcheck source=e2e/lib.sh
 . "$here/e2e/lib.sh"
-readonly kAttachSeconds=170 kRoundNodes=1000
+readonly kAttachSeconds=170 kMostRoundNodes=1000
 ulimit -n "$(ulimit -Hn)"
 
 seconds_now() { date +%s.%N; }
@@ -48,6 +48,13 @@ cores_over() {
 metrics() { curl -sS --max-time 10 "$metrics_url"; }
 metric() { metrics | awk -v name="$1" '$1 == name { printf "%.0f", $2 }'; }
 is_attached() { [ "$(metric 'railgauge_nodes{state="attached"}')" = "$1" ]; }
+
+# nodes_to LAST NODES: the names of the first nodes of a fabric; a number has as many digits as the last one, at least 4.
+nodes_to() {
+  local digits=${#2}
+  [ "$digits" -ge 4 ] || digits=4
+  printf 'sim[%0*d-%0*d]' "$digits" 1 "$digits" "$1"
+}
 
 has_ended() { [ "$(metric railgauge_run_active)" = 0 ]; }
 
@@ -138,19 +145,21 @@ measure_size() {
   row "scrape at rest, median, ms" "$(tail_of 0.5 <"$work/scrapes")"
   row "oldest heartbeat when it is read, at rest, 99th percentile, ms" "$(tail_of 0.99 <"$work/skews")"
   row "controller's memory at rest, MiB" "$(mib_of controller VmRSS)"
-  # One round of 500 pairs, three times.
+  # One round of pairs, three times.
+  local round=$((nodes < kMostRoundNodes ? nodes / 2 * 2 : kMostRoundNodes))
+  local names; names=$(nodes_to "$round" "$nodes")
   : >"$work/bursts"
   for _ in 1 2 3; do
-    cli run halves --nodes "sim[0001-$kRoundNodes]" >"$work/run.txt" 2>&1 || true
+    cli run halves --nodes "$names" >"$work/run.txt" 2>&1 || true
     sleep 2.5
-    sed -n 's/.* last 1000 ranks prepared within \([0-9]*\) ms.*/\1/p' "$work/fleet.log" | tail -n 1 >>"$work/bursts"
+    sed -n "s/.* last $round ranks prepared within \\([0-9]*\\) ms.*/\\1/p" "$work/fleet.log" | tail -n 1 >>"$work/bursts"
   done
-  row "a round of 500 pairs reaches the last agent, worst of 3, ms" "$(tail_of 1 <"$work/bursts")"
+  row "a round of $((round / 2)) pairs reaches the last agent, worst of 3, ms" "$(tail_of 1 <"$work/bursts")"
   # Points through the full path, calls and scrapes beside them.
   local after start run_id
   start=$(seconds_now)
-  run_id=$(cli run ingest --nodes "sim[0001-$kRoundNodes]" --detach | tail -n 1)
-  row "start of a run of $((kRoundNodes / 2 * nics * 4)) tasks, s" "$(since "$start")"
+  run_id=$(cli run ingest --nodes "$names" --detach | tail -n 1)
+  row "start of a run of $((round / 2 * nics * 4)) tasks, s" "$(since "$start")"
   "$bin/rpc_latency_bench" "unix:$socket" 25 "$run_id" >"$work/calls-$nodes" 2>&1 &
   local calls=$!
   sample_metrics 20
@@ -180,7 +189,7 @@ measure_tls() {
     cli pki issue "$work/pki" controller ctl --san 127.0.0.1 >/dev/null
   fi
   local start; start=$(seconds_now)
-  cli pki issue "$work/pki" agent "sim[0001-$(printf '%04d' "$nodes")]" >/dev/null
+  cli pki issue "$work/pki" agent "$(nodes_to "$nodes" "$nodes")" >/dev/null
   : >"$work/column"
   row "certificates made by railgauge pki, s" "$(since "$start")"
   begin "$nodes" tls

@@ -136,15 +136,16 @@ void Fleet::take_message(Node& node, api::ControllerMessage message) {
   if (node.stream) node.stream->read_next();
 }
 
+// By the host's clock: a simulated one has no time for what a round takes.
 void Fleet::note_prepare() {
-  const Nanoseconds time = now();
-  if (counts_.burst_ranks == 0 || time - burst_last_ns_ > kSecond) {
-    burst_begin_ns_ = time;
+  const steady_clock::time_point time = steady_clock::now();
+  if (counts_.burst_ranks == 0 || time - burst_last_ > std::chrono::seconds(1)) {
+    burst_begin_ = time;
     counts_.burst_ranks = 0;
   }
-  burst_last_ns_ = time;
+  burst_last_ = time;
   ++counts_.burst_ranks;
-  counts_.burst_ms = static_cast<double>(time - burst_begin_ns_) / 1e6;
+  counts_.burst_ms = std::chrono::duration<double, std::milli>(time - burst_begin_).count();
 }
 
 void Fleet::tick_due() {

@@ -38,8 +38,7 @@ struct FleetCounts {
   std::uint32_t dialling = 0;
   std::uint64_t tasks = 0;
   // Ranks that were prepared without a pause of a second between them, and the time from the first
-  // one's order to the last one's: with one round a run, how long a round takes to reach all
-  // agents.
+  // order to the last one: with one round a run, how long a round takes to reach all agents.
   std::uint32_t burst_ranks = 0;
   double burst_ms = 0;
   bool operator==(const FleetCounts&) const = default;
@@ -115,8 +114,8 @@ class Fleet {
   // Jumps of the simulated clock; none yet.
   std::uint64_t noticed_jump_ = kNoJump;
   std::uint64_t followed_jump_ = kNoJump;
-  Nanoseconds burst_begin_ns_ = 0;
-  Nanoseconds burst_last_ns_ = 0;
+  std::chrono::steady_clock::time_point burst_begin_;
+  std::chrono::steady_clock::time_point burst_last_;
   std::chrono::steady_clock::time_point started_;
 };
 
