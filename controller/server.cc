@@ -58,13 +58,6 @@ Status begin_simulated_clock(store::Store& store, const Config& config) {
   return {};
 }
 
-// A topology of labels without a file is made of facts of the nodes.
-fleet::FleetOptions with_labels(fleet::FleetOptions options, const plan::TopologySource& topology) {
-  if (topology.source == "labels" && topology.file.empty())
-    options.kept_facts = {topology.leaf_label, topology.pod_label};
-  return options;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::start(const Config& config,
@@ -72,6 +65,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   WatchPolicy upgrades = RG_TRY(watch_policy_of(config.upgrade_policy, config.upgrade_window));
   plan::Site site;
   if (!config.site_profile.empty()) site = RG_TRY(plan::read_site_file(config.site_profile));
+  fleet_options.kept_facts = facts_of_leaves(site.topology);
   store::StoreOptions store_options;
   store_options.path = config.database;
   std::unique_ptr<store::Store> store = RG_TRY(store::Store::open(std::move(store_options)));
@@ -102,7 +96,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       leaves_([site](const auto& nodes) { return leaves_of(site, nodes); }),
       matrices_(*store_, leaves_),
       run_judge_(*store_, leaves_),
-      fleet_(loop_, *store_, with_labels(std::move(fleet_options), site.topology)),
+      fleet_(loop_, *store_, fleet_options),
       preflights_(loop_, fleet_, *store_, preflight_site(site)),
       director_(loop_, fleet_, *store_, metrics_),
       control_(loop_, fleet_, director_, *store_, preflights_, SuiteFolder(suites_folder(config)),

@@ -178,8 +178,8 @@ class Server {
   std::vector<std::string> left_open_{};  // runs for judge_left_open(), on the loop
   // With a simulated clock it is the fast forward's, in calendar_seconds().
   double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;
-  double next_space_ = 0;  // likewise
-  double next_give_back_ = fleet::monotonic_seconds() + kGiveBackSeconds;
+  double next_space_ = 0;                                                  // likewise
+  double next_give_back_ = fleet::monotonic_seconds() + kGiveBackSeconds;  // likewise
   bool is_port_well_ = true;                // on the loop, as grpc.health has it
   bool is_ending_ = false;                  // on the loop: the pools may be gone
   std::atomic<bool> is_port_open_ = false;  // the loop may use tcp_ and grpc_

@@ -4,7 +4,6 @@
 #include <array>
 #include <ctime>
 #include <random>
-#include <ranges>
 #include <utility>
 
 #include <fmt/chrono.h>
@@ -18,7 +17,7 @@
 #include "controller/fleet/kernels.h"
 #include "controller/plan/topology/node_set.h"
 #include "controller/run/yield_window.h"
-#include "controller/store/queries/node_heads.h"
+#include "controller/store/queries/queries.h"
 #include "kernels/core/stack_hash.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
@@ -78,8 +77,8 @@ Result<std::optional<api::NodeList>> list_live(const store::Store& store, const 
   for (const store::NodeHeadRow& head : RG_TRY(store.read(store::read_node_heads)))
     stacks.emplace(head.name, head.stack);
   for (const auto& [name, node] : live) stacks.emplace(name, 0);
-  const auto all = std::views::keys(stacks);
-  std::vector<std::string> names(all.begin(), all.end());
+  std::vector<std::string> names;
+  for (const auto& [name, stack] : stacks) names.push_back(name);
   if (!node_set.empty()) names = RG_TRY(plan::select_nodes(node_set, names));
   std::map<std::int64_t, std::string> hashes{{0, ""}};
   api::NodeList list;

@@ -13,7 +13,7 @@
 #include "controller/plan/policy/preflight_gate.h"
 #include "controller/plan/topology/node_set.h"
 #include "controller/run/yield_window.h"
-#include "controller/store/queries/node_heads.h"
+#include "controller/store/queries/queries.h"
 
 namespace railgauge {
 namespace {

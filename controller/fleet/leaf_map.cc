@@ -32,4 +32,9 @@ LeafMap leaves_of(const plan::Site& site, const std::vector<store::NodeRow>& nod
   return leaves;
 }
 
+std::vector<std::string> facts_of_leaves(const plan::TopologySource& topology) {
+  if (topology.source != "labels" || !topology.file.empty()) return {};
+  return {topology.leaf_label, topology.pod_label};
+}
+
 }  // namespace railgauge

@@ -16,8 +16,10 @@ using LeafMap = std::map<std::string, std::string>;
 using LeafSource = std::function<LeafMap(const std::vector<store::NodeRow>&)>;
 
 // Reads the profile's topology file each time, since the fabric may be recabled while the
-// controller runs. Empty if the profile names no file, or, with a warning, if the file cannot be
+// controller runs. Empty if the profile names no source, or, with a warning, if its file cannot be
 // read: figures without leaves are better than none.
 LeafMap leaves_of(const plan::Site& site, const std::vector<store::NodeRow>& nodes);
+// The names of nodes' facts that the topology is made of: of labels without a file, else none.
+std::vector<std::string> facts_of_leaves(const plan::TopologySource& topology);
 
 }  // namespace railgauge

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "controller/store/rows/rows.h"
+#include "controller/store/rows/stack_parts.h"
 #include "kernels/core/base/record.pb.h"
 #include "kernels/core/base/result.h"
 
@@ -86,6 +87,15 @@ Result<Histogram> read_histogram(Connection& connection, const PointKey& key);
 Result<std::vector<double>> read_samples(Connection& connection, const PointKey& key);
 Result<std::vector<std::string>> read_node_names(Connection& connection);  // also former ones
 Result<std::vector<NodeRow>> read_nodes(Connection& connection);
+// A node without its facts and endpoints, which take seconds for thousands of nodes.
+struct NodeHeadRow {
+  std::string name{};
+  std::int64_t stack = 0;  // present; 0: it has reported none
+};
+// By name; of several nodes that had a name, the one seen last.
+Result<std::vector<NodeHeadRow>> read_node_heads(Connection& connection);
+// Without parts where there is no such stack.
+Result<StackParts> read_stack(Connection& connection, std::int64_t stack);
 // All node ids ever seen, those of one name in the order in which they were seen last.
 Result<std::vector<NodeBond>> read_bonds(Connection& connection);
 Result<std::vector<EventRow>> read_events(Connection& connection, std::uint32_t limit);

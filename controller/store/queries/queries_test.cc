@@ -7,7 +7,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/store/queries/node_heads.h"
 #include "controller/store/queries/queries.h"
 #include "controller/store/queries/upgrades.h"
 #include "controller/store/sqlite/sqlite.h"

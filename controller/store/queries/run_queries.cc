@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -281,9 +282,8 @@ Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
       "SELECT node.id, node_id, name, version, address, first_seen_at, last_seen_at, "
       "fact_set, spool_through, versions, settings FROM node LEFT JOIN epoch ON "
       "epoch.node=node.id AND valid_to IS NULL LEFT JOIN stack ON stack.id=epoch.stack WHERE NOT "
-      "EXISTS (SELECT 1 FROM "
-      "node other WHERE other.name=node.name AND (other.last_seen_at, other.id) > "
-      "(node.last_seen_at, node.id)) ORDER BY name"));
+      "EXISTS (SELECT 1 FROM node other WHERE other.name=node.name AND "
+      "(other.last_seen_at, other.id) > (node.last_seen_at, node.id)) ORDER BY name"));
   TextSets sets(connection);  // thousands of nodes have one stack
   while (RG_TRY(rows.next())) {
     NodeRow& node = nodes.emplace_back();
@@ -299,6 +299,25 @@ Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
     node.endpoints = RG_TRY(read_endpoints(connection, id));
   }
   return nodes;
+}
+
+Result<std::vector<NodeHeadRow>> read_node_heads(Connection& connection) {
+  constexpr Columns kColumns{&NodeHeadRow::name, &NodeHeadRow::stack};
+  return connection.list(
+      kColumns,
+      "SELECT name, stack FROM node LEFT JOIN epoch ON epoch.node=node.id AND valid_to IS NULL "
+      "WHERE NOT EXISTS (SELECT 1 FROM node other WHERE other.name=node.name AND "
+      "(other.last_seen_at, other.id) > (node.last_seen_at, node.id)) ORDER BY name");
+}
+
+Result<StackParts> read_stack(Connection& connection, std::int64_t stack) {
+  StackBodies bodies;
+  RG_TRY_OK(connection.row(
+      std::tie(bodies.versions, bodies.settings),
+      "SELECT old.body, was.body FROM stack JOIN fact_set AS old ON old.id=versions JOIN fact_set "
+      "AS was ON was.id=settings WHERE stack.id=?1",
+      stack));
+  return read_parts(connection, bodies);
 }
 
 Result<std::vector<NodeBond>> read_bonds(Connection& connection) {
