@@ -55,11 +55,13 @@ std::map<std::string, std::string> busy_among(const NodeStates& live,
   return busy;
 }
 
-// The rows of the plan's tasks, made on the thread that stores them.
-store::TaskRows task_rows(const std::shared_ptr<const plan::Plan>& plan,
+// The rows of the run's tasks, made on the thread that stores them. They own the run, since a wait
+// for the store may be given up while it still reads.
+store::TaskRows task_rows(const std::shared_ptr<const run::RunDriver>& run,
                           std::map<std::string, std::string> node_ids) {
-  return {.count = plan->tasks.size(), .row = [plan, ids = std::move(node_ids)](std::size_t i) {
-            return task_row(*plan, plan->tasks[i], ids);
+  return {.count = run->plan().tasks.size(),
+          .row = [run, ids = std::move(node_ids)](std::size_t i) {
+            return task_row(run->plan(), run->plan().tasks[i], ids);
           }};
 }
 
@@ -280,8 +282,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   RunPreparer::PlannedRun planned =
       RG_TRY(preparer_.plan_run(request, claim ? claim->number : RunPreparer::today()));
   const RunPreparer::Prepared& prepared = planned.prepared;
-  const auto whole = std::make_shared<plan::Plan>(std::move(planned.plan));
-  plan::Plan& plan = *whole;
+  plan::Plan& plan = planned.plan;
   RG_TRY_OK(
       admit_busy(request, prepared.made_for.is_resumed ? std::vector<std::string>{} : plan.nodes));
   if (request.exclusive()) plan.policy.kindness.exclusive = true;
@@ -292,26 +293,25 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   row.created_at = fleet::unix_seconds();
   row.run_id = new_run_id(row.created_at);
   row.suite = plan.suite;
-  row.suite_text = prepared.suite_text;
   row.trigger = trigger;
   row.requested_by = requested_by;
   row.nodes = plan.nodes;
   row.parent_run_id = planned.resumed_run_id;
   if (!planned.resumed_run_id.empty()) row.reason = run::resumed_text(planned.resumed_run_id);
   if (claim) row.reason += claim->note;
-  RG_TRY_OK(
-      store_.create_planned_run(row, task_rows(whole, std::move(node_ids)), std::move(claim)));
-  if (request.force()) record_force(request, row);
-  record_left_out(prepared.left_out, row);
-  row.suite_text.clear();  // stored above; the run needs it no more
-  auto run =
+  // Made before it is stored: once the store shows the run, it can be cancelled.
+  const std::shared_ptr<run::RunDriver> run =
       director_.make({.row = row,
                       .plan = std::move(plan),
                       .uplinks = prepared.uplinks,
                       .force_reason = request.force() ? valid_utf8(request.force_reason()) : ""},
                      view_.live());
+  row.suite_text = prepared.suite_text;  // for the store alone
+  RG_TRY_OK(store_.create_planned_run(row, task_rows(run, std::move(node_ids)), std::move(claim)));
+  if (request.force()) record_force(request, row);
+  record_left_out(prepared.left_out, row);
   return loop_.call([&] {
-    director_.submit(std::move(run));
+    director_.submit(run);
     return Result<api::RunSummary>(*director_.summary(row.run_id));
   });
 }

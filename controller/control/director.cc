@@ -24,7 +24,7 @@ Status Director::admits() const {
                           kMaxWaitingRuns));
 }
 
-std::unique_ptr<RunDriver> Director::make(RunOrder order,
+std::shared_ptr<RunDriver> Director::make(RunOrder order,
                                           const std::map<std::string, fleet::NodeState>& nodes) {
   const std::string id = order.row.run_id;
   RunDriver::Callbacks callbacks;
@@ -43,12 +43,12 @@ std::unique_ptr<RunDriver> Director::make(RunOrder order,
       if (RunDriver* run = find(id); run != nullptr) run->attempt_stored(index, attempt, stored);
     });
   };
-  return std::make_unique<RunDriver>(std::move(order), nodes,
+  return std::make_shared<RunDriver>(std::move(order), nodes,
                                      RunDriver::Edges{fleet_, store_, writes_, metrics_},
                                      std::move(callbacks));
 }
 
-void Director::submit(std::unique_ptr<RunDriver> run) {
+void Director::submit(std::shared_ptr<RunDriver> run) {
   const std::string id = run->summary().run_id();
   spdlog::info("run {}: {} tasks, requested by {}", id, run->summary().tasks_total(),
                run->summary().requested_by());

@@ -32,10 +32,10 @@ class Director final : public fleet::FleetListener {
   [[nodiscard]] Status admits() const;
   // Makes the state machines of a run, for submit(). On any thread, since 200,000 tasks take
   // seconds. `nodes` are those of the fleet.
-  std::unique_ptr<RunDriver> make(RunOrder order,
+  std::shared_ptr<RunDriver> make(RunOrder order,
                                   const std::map<std::string, fleet::NodeState>& nodes);
   // Takes a run that is stored as planned. It begins when the runs before it have ended.
-  void submit(std::unique_ptr<RunDriver> run);
+  void submit(std::shared_ptr<RunDriver> run);
   // `cancelled_by`: who wanted it; "" for the controller itself. kNotFound: not under way.
   // Cancelling twice is one cancel.
   Result<api::RunSummary> cancel(const std::string& run_id, const std::string& reason,
@@ -99,7 +99,7 @@ class Director final : public fleet::FleetListener {
   store::Store& store_;
   Metrics& metrics_;
   PendingWrites writes_;
-  std::map<std::string, std::unique_ptr<RunDriver>> runs_;  // whose end is not stored yet
+  std::map<std::string, std::shared_ptr<RunDriver>> runs_;  // whose end is not stored yet
   std::deque<std::string> waiting_;                         // planned ones, in order
   std::string active_;                                      // "" when none is under way
   BusyNodes busy_nodes_;

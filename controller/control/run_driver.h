@@ -49,7 +49,8 @@ struct RunOrder {
 void cancel_attempt(fleet::Fleet& fleet, const std::string& node, const api::TaskRef& ref,
                     std::string outcome, std::string reason);
 
-// One run under way or waiting. Every function is called on the event loop and does not block.
+// One run under way or waiting. Every function but the constructor is called on the event loop and
+// does not block; until the run is submitted, its plan may be read on any thread.
 class RunDriver {
  public:
   static constexpr std::size_t kMaxWatchers = 64;
@@ -73,13 +74,14 @@ class RunDriver {
         attempt_stored{};
   };
 
-  // `nodes`: of the fleet, at present. The only function that any thread may call.
+  // `nodes`: of the fleet, at present. Any thread may call it.
   RunDriver(RunOrder order, const std::map<std::string, fleet::NodeState>& nodes, Edges edges,
             Callbacks callbacks);
   RunDriver(const RunDriver&) = delete;
   RunDriver& operator=(const RunDriver&) = delete;
 
   [[nodiscard]] const api::RunSummary& summary() const { return summary_; }
+  [[nodiscard]] const plan::Plan& plan() const { return order_.plan; }
   // Reports whether the run's end is on its way into the store. Nothing changes the run from then
   // on.
   [[nodiscard]] bool ended() const { return ended_; }
