@@ -27,6 +27,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::SizeIs;
 using testing_agent::Script;
 using testing_agent::ScriptedAgent;
@@ -90,6 +91,27 @@ class ServerTest : public testing::Test {
     api::RunSummary summary;
     EXPECT_TRUE(bench_.stub_->CancelRun(&context, ref, &summary).ok());
     return summary;
+  }
+
+  // A line for each listed node, without the time at which it was last seen.
+  std::vector<std::string> nodes(bool with_facts) {
+    grpc::ClientContext context;
+    set_deadline(context);
+    api::ListNodesRequest request;
+    request.set_with_facts(with_facts);
+    api::NodeList list;
+    const grpc::Status status = bench_.stub_->ListNodes(&context, request, &list);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    std::vector<std::string> lines;
+    for (api::NodeInfo& node : *list.mutable_nodes()) {
+      EXPECT_TRUE(with_facts || node.stack_versions().empty());
+      node.clear_last_seen_at();
+      node.clear_facts();
+      node.clear_stack_versions();
+      node.clear_stack_settings();
+      lines.push_back(node.ShortDebugString());
+    }
+    return lines;
   }
 
   // The page that a scrape gets now.
@@ -185,6 +207,61 @@ TEST_F(ServerTest, AllPairsOfThreeNodesRunInRoundsAndTheRunsFollowEachOther) {
   const auto events = watch(first->run_id());  // ended before: the final state alone
   EXPECT_THAT(events, SizeIs(1));
   EXPECT_EQ(events.back().run().outcomes().at("passed"), 3U);
+}
+
+TEST_F(ServerTest, OnlyTheFirstEventAndTheLastOneNameTheNodesOfARun) {
+  ScriptedAgent& n1 = add("n1", Script::kHang);
+  add("n2", Script::kHang);
+  const auto run = start_run("pairs");
+  ASSERT_TRUE(run);
+  ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.count(Kind::kGo) == 1; }));
+  grpc::ClientContext context;
+  set_deadline(context);
+  api::RunRef ref;
+  ref.set_run_id(run->run_id());
+  const auto stream = bench_.stub_->WatchRun(&context, ref);
+  std::vector<api::RunEvent> events(1);
+  ASSERT_TRUE(stream->Read(&events.front()));
+  cancel(run->run_id());
+  for (api::RunEvent event; stream->Read(&event);) events.push_back(event);
+  ASSERT_GT(events.size(), 2U);
+  EXPECT_THAT(events.front().run().nodes(), ElementsAre("n1", "n2"));
+  EXPECT_THAT(events.back().run().nodes(), ElementsAre("n1", "n2"));
+  EXPECT_EQ(events.back().run().outcome(), "cancelled");
+  for (std::size_t i = 1; i + 1 < events.size(); ++i)
+    EXPECT_THAT(events[i].run().nodes(), IsEmpty()) << events[i].text();
+}
+
+// Without facts the store is asked for heads and stacks alone, unless only it knows a node.
+TEST_F(ServerTest, NodesAreListedAlikeWithAndWithoutTheirFacts) {
+  const auto attach = [&](const std::string& name) {
+    auto options = bench_.agent(name);
+    options.change_hello = [](api::Hello& hello) {
+      (*hello.mutable_stack_versions())["linux_kernel"] = "6.8.0";
+    };
+    agents_.push_back(std::make_unique<ScriptedAgent>(options));
+    ASSERT_TRUE(welcome(*agents_.back()));
+  };
+  const auto has_stacks = [this] {
+    const std::vector<std::string> lines = nodes(true);
+    return std::ranges::all_of(
+        lines, [](const std::string& line) { return line.find("stack_hash") != line.npos; });
+  };
+  attach("n1");
+  attach("n2");
+  for (int i = 0; i < 250 && !has_stacks(); ++i)  // until both are stored
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ASSERT_TRUE(has_stacks());
+  EXPECT_THAT(nodes(false), SizeIs(2));
+  EXPECT_EQ(nodes(false), nodes(true));
+  agents_.clear();
+  bench_.stop();
+  bench_.start();
+  attach("n1");
+  const std::vector<std::string> lines = nodes(false);
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_THAT(lines[1], HasSubstr("lost"));
+  EXPECT_EQ(lines, nodes(true));
 }
 
 TEST_F(ServerTest, ARankThatIsWaivedWaivesTheTaskAndFreesTheOthers) {

@@ -33,7 +33,7 @@ LeafMap leaves_of(const plan::Site& site, const std::vector<store::NodeRow>& nod
 }
 
 std::vector<std::string> facts_of_leaves(const plan::TopologySource& topology) {
-  if (topology.source != "labels" || !topology.file.empty()) return {};
+  if (topology.source != "labels") return {};
   return {topology.leaf_label, topology.pod_label};
 }
 

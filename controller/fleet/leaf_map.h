@@ -19,7 +19,7 @@ using LeafSource = std::function<LeafMap(const std::vector<store::NodeRow>&)>;
 // controller runs. Empty if the profile names no source, or, with a warning, if its file cannot be
 // read: figures without leaves are better than none.
 LeafMap leaves_of(const plan::Site& site, const std::vector<store::NodeRow>& nodes);
-// The names of nodes' facts that the topology is made of: of labels without a file, else none.
+// The names of nodes' facts that a topology of labels may be made of; of another source none.
 std::vector<std::string> facts_of_leaves(const plan::TopologySource& topology);
 
 }  // namespace railgauge

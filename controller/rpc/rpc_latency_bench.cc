@@ -47,7 +47,7 @@ Kind kind_of(std::string name, Stub& stub, const Request& request,
 }
 
 void call_until(Kind& kind, Clock::time_point end) {
-  while (Clock::now() < end) {
+  do {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(kDeadlineSeconds));
     const Clock::time_point begin = Clock::now();
@@ -59,7 +59,7 @@ void call_until(Kind& kind, Clock::time_point end) {
       kind.error = status.error_message();
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMilliseconds));
-  }
+  } while (Clock::now() < end);
 }
 
 // The tail is the worst one where calls are few.
