@@ -21,6 +21,8 @@ once_ends_after_the_verdict() {
   nothing_is_left
 }
 
+findings_are_shown() { curl -fsS --noproxy '*' "$1" | grep railgauge_findings; }
+
 commands_work_as_printed() {
   "$bin/railgauge" demo --nodes 16 >"$work/demo.txt" 2>"$work/demo.err" &
   echo $! >"$work/demo.pid"
@@ -33,7 +35,8 @@ commands_work_as_printed() {
     bash -c "$command" >"$work/answer.txt" </dev/null
     [ -s "$work/answer.txt" ]
   done <"$work/commands.txt"
-  curl -fsS "$(sed -n 's/^metrics  //p' "$work/demo.txt")" | grep railgauge_findings
+  # Metrics of what is stored are read anew every few seconds.
+  wait_for "findings are in the metrics" 30 findings_are_shown "$(sed -n 's/^metrics  //p' "$work/demo.txt")"
 }
 
 ctrl_c_ends_it() {
