@@ -44,7 +44,7 @@ if [ -z "$build" ]; then
   cmake --preset release >&2
   targets=("${programs[@]}")
   [ $with_tests = 0 ] || mapfile -t -O ${#targets[@]} targets < <(gpu_tests)
-  for program in "${mpi_programs[@]}"; do
+  for program in "${mpi_programs[@]}" railgauge-console; do
     ! cmake --build $build --target help | grep "^$program:" >/dev/null || targets+=("$program")
   done
   cmake --build $build --target "${targets[@]}" >&2
@@ -116,6 +116,7 @@ fi
 cp deploy/compare_gpu.sh deploy/compare_nccl.sh deploy/compare_topology.sh "$root/"
 cp README.md LICENSE "$root/share/doc/"
 cp -r suites "$root/share/railgauge/"
+[ ! -d "$build/share/railgauge/console" ] || cp -r "$build/share/railgauge/console" "$root/share/railgauge/"
 
 strip --strip-all "$root"/bin/*
 strip --strip-unneeded "$root"/lib/*
