@@ -9,6 +9,7 @@
 #include "controller/cli/render/compared_figures.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/report/judged_text.h"
+#include "controller/cli/report/plan_report.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/fold.h"
@@ -146,9 +147,10 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
     output.out << render_short_table("FINDING|COUNT>|STATE|KIND|WORSE BY>|OPENED|SUSPECT|WHAT",
                                      rows, output.colour, {.remedy = "-o csv has all"});
   const auto count = static_cast<std::size_t>(list.findings_size());
-  // The legend is printed only where rows or findings share an event.
+  // The legend is printed only where rows share an event.
   if (events < count)
-    output.out << fmt::format("\n{} findings, {} events; +: same event as above\n", count, events);
+    output.out << fmt::format("\n{}, {}{}\n", counted(count, "finding"), counted(events, "event"),
+                              rows.size() > events ? "; +: same event as above" : "");
   // Drill-downs repeat some unchanged pairs: the share that differs estimates the false alarms.
   if (list.measured_twice() > 0)
     output.out << fmt::format("\nfalse-alarm check: {} of {} repeats ({:.1f} %)\n",
