@@ -371,7 +371,7 @@ TEST_F(AgentProgramTest, ASettingsFileThatIsNamedMustBeThere) {
 
 // It ends at once with a line, and the agent that is started next answers for the task.
 TEST_F(AgentProgramTest, WithoutMemoryItEndsAtOnceWithOneLine) {
-#if defined(__SANITIZE_ADDRESS__) || defined(RAILGAUGE_THREAD_SANITIZER)
+#if defined(RAILGAUGE_ADDRESS_SANITIZER) || defined(RAILGAUGE_THREAD_SANITIZER)
   GTEST_SKIP() << "a sanitizer's allocator has limits of its own";
 #endif
   Subprocess agent = spawn_agent();

@@ -34,7 +34,7 @@ constexpr double kPatienceSeconds = 90;
 class ExhaustedTest : public testing::Test {
  protected:
   void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__) || defined(RAILGAUGE_THREAD_SANITIZER)
+#if defined(RAILGAUGE_ADDRESS_SANITIZER) || defined(RAILGAUGE_THREAD_SANITIZER)
     GTEST_SKIP() << "a sanitizer's allocator has limits of its own";
 #endif
   }

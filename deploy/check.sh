@@ -201,7 +201,7 @@ chaos() {
   seed=$(awk -F '\t' 'NR > 1 { split($3, seeds, "-"); last = seeds[2] } END { print last + 1 }' "$table")
   RAILGAUGE_BUILD_DIR=$PWD/build/ci RAILGAUGE_CHAOS_TABLE=$PWD/$table deploy/e2e/chaos.sh 300 "$seed" 10 && leftovers
 }
-# e2e [SUFFIX]: label e2e_guests marks tests that run for minutes on guests; the short check leaves them out.
+# e2e [SUFFIX]: label e2e_guests marks tests that run for minutes, most on guests; the short check leaves them out.
 e2e() { tests ci 1 1 -L "^e2e${1:-}\$"; }
 
 # Noise that forbids a statement is neither a failure of the programs nor a pass: exit code 77, counted as skipped.

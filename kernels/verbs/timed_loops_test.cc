@@ -24,7 +24,7 @@
 #include "kernels/verbs/stream/stream.h"
 #include "kernels/verbs/stream/time_slots.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(RAILGAUGE_THREAD_SANITIZER)
+#if defined(RAILGAUGE_ADDRESS_SANITIZER) || defined(RAILGAUGE_THREAD_SANITIZER)
 constexpr bool kSanitized = true;  // a sanitizer allocates and calls the system by itself
 #else
 constexpr bool kSanitized = false;

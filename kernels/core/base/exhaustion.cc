@@ -13,7 +13,7 @@
 #include <cstring>
 #include <new>
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef RAILGAUGE_ADDRESS_SANITIZER
 #include <sanitizer/lsan_interface.h>
 #endif
 
@@ -94,7 +94,7 @@ void end_exhausted(std::string_view cause) {
 
 void end_program(int code) {
   std::fflush(nullptr);
-#ifdef __SANITIZE_ADDRESS__
+#ifdef RAILGAUGE_ADDRESS_SANITIZER
   __lsan_do_leak_check();
 #endif
   std::_Exit(code);

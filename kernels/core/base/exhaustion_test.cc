@@ -14,7 +14,7 @@
 namespace railgauge {
 namespace {
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(RAILGAUGE_THREAD_SANITIZER)
+#if !defined(RAILGAUGE_ADDRESS_SANITIZER) && !defined(RAILGAUGE_THREAD_SANITIZER)
 
 constexpr std::size_t kMegabyte = 1U << 20U;
 
