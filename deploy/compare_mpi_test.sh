@@ -84,30 +84,54 @@ row() { tr -s ' ' <"$work/out" | grep -q "^$1" || fails "no line: $1"; }
 
 compare --rounds 6 --only osu_latency:8,osu_bw:65536,osu_mbw_mr:8,osu_barrier:0,osu_allreduce:8 --ranks 4 --transports tcp,self --markdown "$work/table.md"
 [ $code = 0 ] || fails "equal within 5 % exits with $code"
-row 'osu_latency 8 B, us 6 10.1 10 1.010 1.010 to 1.010 equal passed; within 5 %'
-row 'osu_bw 65536 B, us a MB 6 10101 10000 1.010 '
-row 'osu_mbw_mr 8 B, us a message 6 0.5 0.5 1.000 '
-row 'osu_barrier, us 6 10.1 10.1 1.000 '
-row 'osu_latency 8 B: with 20 % added 6 12 10 1.200 '
-row 'osu_bw 65536 B: against itself 6 10000 10000 1.000 '
+row 'MPICH; 2; osu_latency 8 B, us 6 10.1 10 1.010 1.010 to 1.010 equal passed; within 5 %'
+row 'MPICH; 2; osu_bw 65536 B, us a MB 6 10101 10000 1.010 '
+row 'MPICH; 4; osu_mbw_mr 8 B, us a message 6 0.5 0.5 1.000 '
+row 'MPICH; 4; osu_barrier, us 6 10.1 10.1 1.000 '
+row 'MPICH; 2; osu_latency 8 B: with 20 % added 6 12 10 1.200 '
+row 'MPICH; 2; osu_bw 65536 B: against itself 6 10000 10000 1.000 '
 grep -q 'osu_bw -W 64 -i 2000 -x 200 -m 65536:65536 --set proof_time=200ms --format json UCX_TLS=tcp,self' "$work/ours" || fails "ours was told otherwise"
 grep -q 'osu_bw -W 64 -i 2000 -x 200 -m 65536:65536$' "$work/theirs" || fails "OSU's was told otherwise"
 grep -q 'osu_allreduce .*-m 8:8 -T mpi_float$' "$work/theirs" || fails "OSU's sum is of other numbers than ours"
 [ "$(sort -u "$work/ranks" | paste -sd ' ')" = '2 4' ] || fails "programs of pairs run with all ranks, or others with two"
 [ "$(grep -c FLOAT_PRECISION=6 "$work/flags")" = 3 ] || fails "OSU's programs were built with few digits, or again"
-grep -q '^| osu_latency 8 B, us | 6 | 10.1 | 10 | 1.010 | 1.010 to 1.010 | 1.000 | 1.200 | within 5 % |$' "$work/table.md" || fails "the Markdown table: $(cat "$work/table.md")"
-grep -q "^mpich, $(date -u +%F). Machine: " "$work/table.md" || fails "no date and machine: $(cat "$work/table.md")"
+grep -q '^| MPICH | 2 | osu_latency 8 B, us | 6 | 10.1 | 10 | 1.010 | 1.010 to 1.010 | 1.000 | 1.200 | within 5 % |$' "$work/table.md" || fails "the Markdown table: $(cat "$work/table.md")"
+grep -q "^$(date -u +%F). Machine: " "$work/table.md" || fails "no date and machine: $(cat "$work/table.md")"
 OURS=12000 compare --rounds 6 --only osu_latency:8 --calls 300
 grep -q 'osu_latency -i 300 -x 30 -m 8:8 --set proof_time=200ms --format json' "$work/ours" && grep -q 'osu_latency -i 300 -x 30 -m 8:8$' "$work/theirs" || fails "--calls is not both sides' count"
 [ $code = 1 ] || fails "20 % slower exits with $code"
-row 'osu_latency 8 B, us 6 12 10 1.200 1.200 to 1.200 equal FAILED; interval 1.200 to 1.200'
+row 'MPICH; 2; osu_latency 8 B, us 6 12 10 1.200 1.200 to 1.200 equal FAILED; interval 1.200 to 1.200'
 FAIL_ONCE=1 compare --rounds 7 --only osu_latency:8
 [ $code = 0 ] && grep -q '^3 launches left out; 21 launches' "$work/out" && grep -q 'it went wrong' "$work/err" || fails "a failed launch: exit $code"
 
 NOISY=4 compare --rounds 6 --only osu_latency:8,osu_barrier:0 --markdown "$work/noisy.md"
 [ $code = 4 ] || fails "a control that fails exits with $code"
-grep -q '^| osu_latency 8 B, us | 6 .* | invalid: a control failed |$' "$work/noisy.md" || fails "its row: $(cat "$work/noisy.md")"
-grep -q '^| osu_barrier, us | 6 .* | within 5 % |$' "$work/noisy.md" || fails "another's failed control: $(cat "$work/noisy.md")"
+grep -q '^| MPICH | 2 | osu_latency 8 B, us | 6 .* | invalid: a control failed |$' "$work/noisy.md" || fails "its row: $(cat "$work/noisy.md")"
+grep -q '^| MPICH | 2 | osu_barrier, us | 6 .* | within 5 % |$' "$work/noisy.md" || fails "another's failed control: $(cat "$work/noisy.md")"
+
+# One run has both MPIs and several numbers of ranks; a program of two ranks runs once. Its kept file gives its table.
+cp "$work/bin/railgauge-runner-mpich" "$work/bin/railgauge-runner-openmpi"
+printf '#!/bin/bash\nwhile [ "$1" != -n ]; do shift; done; shift 2; while [ "$1" = -x ]; do shift 2; done; exec "$@"\n' >"$work/path/mpirun.openmpi"
+chmod +x "$work/bin/railgauge-runner-openmpi" "$work/path/mpirun.openmpi"
+compare --mpi openmpi,mpich --ranks 2,4 --rounds 6 --only osu_latency:8,osu_allreduce:8 --keep "$work/kept" --markdown "$work/both.md"
+[ $code = 0 ] || fails "both MPIs exit with $code"
+[ "$(grep -o '^| [OM][^|]*| [24] | osu_[a-z]*' "$work/both.md" | paste -sd ';')" = '| Open MPI | 2 | osu_latency;| Open MPI | 2 | osu_allreduce;| Open MPI | 4 | osu_allreduce;| MPICH | 2 | osu_latency;| MPICH | 2 | osu_allreduce;| MPICH | 4 | osu_allreduce' ] || fails "its rows: $(cat "$work/both.md")"
+table_of() { rm -f "$work/from.md"; code=0; deploy/compare_mpi.sh --from "$1" --bin "$work/bin" --markdown "$work/from.md" >"$work/out" 2>"$work/err" || code=$?; }
+table_of "$work/kept"
+[ $code = 0 ] && cmp "$work/from.md" "$work/both.md" || fails "the table of the kept launches is another: $code"
+# A run that was stopped: the last round counts where it is whole, and a measure with fewer than six has no row.
+head -n -1 "$work/kept" >"$work/cut"
+table_of "$work/cut"
+[ $code = 3 ] && grep -q '^- No row: MPICH, 4 ranks, osu_allreduce 8 B: 5 whole rounds, 6 are wanted$' "$work/from.md" && [ "$(grep -c 'within 5 %' "$work/from.md")" = 5 ] || fails "a run that was stopped: exit $code, $(cat "$work/from.md")"
+echo "mpich osu_latency:8	ours	1" >"$work/old"
+table_of "$work/old"
+[ $code = 2 ] && grep -q 'line 1:.*: wanted MPI RANKS PROGRAM:BYTES' "$work/err" || fails "a line of another kind: exit $code"
+rm "$work/bin/railgauge-runner-openmpi"
+compare --mpi openmpi,mpich --rounds 6 --only osu_latency:8
+[ $code = 0 ] && grep -q 'left out: no railgauge-runner-openmpi' "$work/err" || fails "one MPI of two: exit $code"
+# The page of the results is what the script makes of the launches beside it.
+table_of deploy/docs/results/kept/mpi-osu.tsv
+[ $code = 4 ] && diff <(grep '^|' "$work/from.md") <(grep '^|' deploy/docs/results/mpi-osu.md) || fails "deploy/docs/results/mpi-osu.md is another table than that of its launches: $code"
 
 RAILGAUGE_VFABRIC=$work/path/vfabric compare --fabric --rounds 6 --only osu_latency:8
 [ $code = 0 ] || fails "on the fabric exits with $code"

@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runner=$(realpath "${RAILGAUGE_BUILD_DIR:-build/dev}")/bin/railgauge-runner-testing
+judge=$(realpath "${RAILGAUGE_BUILD_DIR:-build/dev}")/bin/compare_launches
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/peer" "$work/bad"
@@ -84,6 +85,42 @@ by_mpi --mean 1.02 --ceiling 1.05
 [ $code = 0 ] || fails "a mean at its ceiling exits with $code"
 by_mpi --mean 1.01
 [ $code = 1 ] && grep -q 'geometric mean of the times: ratio 1.020 is above 1.01' "$work/out" || fails "above the mean is no failure: $code"
+
+# From six rounds on theirs runs twice in a round, and a row has its paired ratio and its controls.
+by_mpi --rounds 6 --judge "$judge" --keep "$work/kept6" --markdown "$work/page.md"
+[ $code = 0 ] || fails "six rounds exit with $code"
+paired() { grep -qF "| $2 |" "$1" || fails "no row in $1: $2"; }
+paired "$work/page.md" 'all_reduce | time us | 2 KiB | 6 | 5.1 | 5 | 1.020 | 1.020 | 1.020 to 1.020 | 1.000 | 1.200 | '
+paired "$work/page.md" 'all_reduce | geometric mean of the times, us | 2 KiB to 512 KiB | 6 |  |  | 1.020 | 1.020 | 1.020 to 1.020 | 1.000 | 1.200 | '
+paired "$work/page.md" 'all_reduce | busbw GB/s | 512 MiB | 6 | 150 | 120 | 1.250 | 1.250 | 1.250 to 1.250 | 1.000 | 1.200 | '
+grep -q "^$(date -u +%F)T.* nccl-tests 2.17.6" "$work/page.md" || fails "no date and versions in the page"
+[ "$(grep -c '^again' "$work/kept6")" = "$(grep -c '^ours' "$work/kept6")" ] || fails "theirs does not run twice in a round"
+# tables FILE: the page's table of a kept file, without a launch.
+tables() { rm -f "$work/from.md"; code=0; deploy/compare_nccl.sh --from "$1" --mpi 1 --judge "$judge" --markdown "$work/from.md" >"$work/out" 2>"$work/err" || code=$?; }
+tables "$work/kept6"
+[ $code = 0 ] && cmp "$work/from.md" "$work/page.md" || fails "the table of the kept launches is another: $code"
+# A round that the end of the run cut off is no round.
+head -n -3 "$work/kept6" >"$work/cut"
+tables "$work/cut"
+[ $code = 2 ] && grep -q '6 rounds or more' "$work/err" || fails "--markdown of five rounds exits with $code"
+# Kept without the second launch of theirs, the controls are of the round before; six rounds have too few for that.
+grep -v '^again' "$work/kept6" >"$work/kept_once"
+tables "$work/kept_once"
+paired "$work/from.md" 'all_reduce | time us | 2 KiB | 6 | 5.1 | 5 | 1.020 | 1.020 | 1.020 to 1.020 | - | - | no control'
+awk -F '\t' '!/^#/ && !n[$1, $2, $3]++' "$work/kept_once" >"$work/seventh"
+cat "$work/seventh" >>"$work/kept_once"
+tables "$work/kept_once"
+paired "$work/from.md" 'all_reduce | time us | 2 KiB | 7 | 5.1 | 5 | 1.020 | 1.020 | 1.020 to 1.020 | 1.000 | 1.200 | '
+# A program that is no longer itself makes its row invalid, and the mean that holds it, and no other.
+awk -F '\t' -v OFS='\t' '$1 == "again" && $3 == 8192 { $4 *= 1.1 } { print }' "$work/kept6" >"$work/moved"
+tables "$work/moved"
+paired "$work/from.md" 'all_reduce | time us | 8 KiB | 6 | 5.1 | 5 | 1.020 | 1.020 | 1.020 to 1.020 | 1.100 | 1.320 | invalid: a control failed'
+[ "$(grep invalid "$work/from.md" | cut -d "|" -f 3,4 | paste -sd ";")" = " time us | 8 KiB ; geometric mean of the times, us | 2 KiB to 512 KiB " ] || fails "other rows are invalid: $(cat "$work/from.md")"
+# The page of the results is what the script makes of the launches beside it.
+tables deploy/docs/results/kept/nccl-mpirun.tsv
+[ $code = 0 ] && diff <(grep '^|' "$work/from.md") <(grep '^|' deploy/docs/results/nccl-mpirun.md) || fails "deploy/docs/results/nccl-mpirun.md is another table than that of its launches"
+tables "$work/none"
+[ $code = 2 ] || fails "a kept file that is not there: $code"
 
 # --sockets 1 sets the environment of both sides.
 printf '#!/bin/sh\n[ "$NCCL_P2P_DISABLE$NCCL_SHM_DISABLE$NCCL_IB_DISABLE" = 111 ] || exit 9\nexec %s\n' "$work/peer/alltoall_perf" >"$work/bad/alltoall_perf"
