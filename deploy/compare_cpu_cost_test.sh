@@ -22,10 +22,12 @@ stand_in "$work/bin/railgauge-runner" <<'P'
 #!/bin/bash
 case "$*" in
   *--version*) echo "railgauge-runner 0"; exit 0 ;;
-  *--listen*) echo "$*" >>"$WORK/listened"; exec sleep 60 ;;
+  *--listen*) echo "$*" >>"$WORK/listened"; [ -z "${DEAD:-}" ] || exit 1; echo $$ >>"$WORK/listeners"; exec sleep 60 ;;
   *memory=cuda* | *memory=staged*) echo "waived: no GPU here" >&2; exit 5 ;;
 esac
+[ -z "${WAIVED:-}" ] || { echo "waived: no RDMA port here" >&2; exit 5; }
 echo "$*" >>"$WORK/launched"
+[ -z "${EMPTY:-}" ] || { echo '{"outcome":"passed"}'; exit 0; }
 [ "${FAIL:-}" != "$1" ] || { echo "it went wrong" >&2; exit 4; }
 rate=2000000000
 [ "$1" = verbs.write_bw ] || rate=1000000000
@@ -55,3 +57,28 @@ FAIL=net.tcp_bw run
 expect "| TCP | the socket's | failed |"
 run --rounds 0
 [ "$code" = 2 ] || { echo "no rounds: exit $code"; exit 1; }
+WAIVED=1 run
+[ "$code" = 5 ] || { echo "nothing can run: exit $code"; cat "$work/out" "$work/err"; exit 1; }
+expect "| TCP | the socket's | waived: no RDMA port here |"
+expect "waived: no way can run here"
+EMPTY=1 run
+[ "$code" = 1 ] || { echo "a document without a figure: exit $code"; exit 1; }
+expect "| TCP | the socket's | failed |"
+
+# Another host: words of ssh, the RDMA port of both ends, and TCP's own interface at each.
+rm "$work/listened" "$work/launched"
+run --peer 127.0.0.1 --on-peer "sh -c" --device mlx5_0:1 --netdev eth0,eth1 --markdown "$work/one.md"
+[ "$code" = 0 ] || { echo "a peer: exit $code"; cat "$work/out" "$work/err"; exit 1; }
+sort "$work/listened" | diff - <(printf '%s\n' 'net.tcp_bw --set netdev=eth1 --listen 0.0.0.0:7482 --keep' 'verbs.write_bw -d mlx5_0:1 --listen 0.0.0.0:7481 --keep')
+grep -q '^net.tcp_bw --set netdev=eth0 --deadline' "$work/launched" && grep -q '^verbs.write_bw -d mlx5_0:1 ' "$work/launched"
+paste -sd ' ' "$work/one.md" | grep -q 'both ends on ONE host' || { echo "one host is not told: $(cat "$work/one.md")"; exit 1; }
+# A process that has ended may be there until somebody asks for its exit code.
+lives() { grep -qs '^State:[[:space:]]*[^ZX]' "/proc/$1/status"; }
+while read -r one; do
+  for ((i = 0; i < 50; ++i)); do if lives "$one"; then sleep 0.1; else break; fi; done
+  ! lives "$one" || { echo "listener $one is left"; exit 1; }
+done <"$work/listeners"
+DEAD=1 RAILGAUGE_COMPARE_WAIT_SECONDS=1 run --peer 127.0.0.1 --on-peer "sh -c"
+[ "$code" = 1 ] && grep -q 'a listener on the other end has ended' "$work/err" || { echo "no listener: exit $code"; cat "$work/err"; exit 1; }
+run --peer 127.0.0.1 --on-peer true
+[ "$code" = 2 ] || { echo "a command that runs nothing: exit $code"; exit 1; }
