@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # One side of the comparison, inside a guest: launches perftest's programs and ours in turn.
-#   series.sh server|client RUNNER PEER ROUNDS TURN MEASURE...  MEASURE: write_lat_8, atomic_bw_8; with "+" it carries the controls
+#   series.sh server|client RUNNER PEER ROUNDS TURN MEASURE...  MEASURE: write_lat_8, atomic_bw_8; with "+" it carries the
+# controls, with "=" both programs also run with their data unchecked or checked in the timed loop. RAILGAUGE_PERFTEST is
+# a folder with perftest's programs in place of the installed ones, RAILGAUGE_SERIES_CALLS another number of messages.
 # Both sides launch in the same order. The server writes the number of the last launch whose server listens into the
 # file TURN, which the client reads: a perftest client that connects too early loses a second. The client prints
 # "measure<TAB>program<TAB>figure" for each launch: latency in us, bandwidth in MiB/s, bandwidth of messages below 1 KiB
@@ -11,6 +13,11 @@ side=$1 peer=$3 rounds=$4 turn=$5
 # perftest's programs are read from the guest's cache, so ours are too: a shared folder would slow each start.
 cp "$2" /run/railgauge-runner
 runner=/run/railgauge-runner
+if [ -n "${RAILGAUGE_PERFTEST:-}" ]; then
+  mkdir -p /run/railgauge-perftest
+  cp "$RAILGAUGE_PERFTEST"/ib_* /run/railgauge-perftest/
+  PATH=/run/railgauge-perftest:$PATH
+fi
 shift 5
 measures=("$@")
 # `slow` has 20 % added cost. For bandwidth it completes group by group, so `base` does the same at next to no cost:
@@ -32,6 +39,7 @@ describe() {
   local measure=$1 verb kind size count depth
   IFS=_ read -r verb kind size <<<"$measure"
   if [ "$kind" = lat ]; then count=400; else count=$((size > 65536 ? 192 : size > 4096 ? 1280 : 16000)); fi
+  count=${RAILGAUGE_SERIES_CALLS:-$count}
   depth=$((size > 65536 ? 16 : 128))  # twice as many messages at least, so that the queue is refilled
   program[$measure]=ib_${verb}_$kind bytes[$measure]=$size iterations[$measure]=$count
   column[$measure]=4
@@ -42,9 +50,9 @@ describe() {
   # -Q gives perftest the completions of ours: one every 8 MiB at least.
   [ "$kind" = lat ] || options[$measure]+=" -t $depth -Q $((8388608 / size < 100 ? 8388608 / size : 100))"
 }
-for given in "${measures[@]}"; do describe "${given%+}"; done
+for given in "${measures[@]}"; do describe "${given%[+=]}"; done
 
-is_theirs() { [ "$1" = theirs ] || [ "$1" = again ]; }
+is_theirs() { [ "$1" = theirs ] || [ "$1" = again ] || [ "$1" = validated ]; }
 
 # start MEASURE PROGRAM [PEER]: runs this side's program, with its output in kOutput.
 start() {
@@ -52,12 +60,14 @@ start() {
   read -ra words <<<"${options[$1]}"
   if is_theirs "$2"; then
     command=("${program[$1]}" "${words[@]}" -x "$gid_index")
+    [ "$2" != validated ] || command+=(--data_validation)
   elif [ "$side" = server ]; then
     command=("$runner" "${program[$1]}" -d rxe0 -p "$kOurPort")
   else
     command=("$runner" "${program[$1]}" "${words[@]}" -p "$kOurPort")
     case $2 in
       slow) command+=(--set "added_cost_fraction=$kCost") ;;
+      unproved) command+=(--set verify=false) ;;
       base) command+=(--set "added_cost_fraction=$kNoCost") ;;
     esac
   fi
@@ -113,6 +123,14 @@ is_listening() {
   return 1
 }
 
+# said_of_data: prints what perftest said of the data of the last launch.
+said_of_data() {
+  local line lines said="VALIDATION: said nothing"
+  mapfile -t lines <$kOutput
+  for line in "${lines[@]}"; do [[ $line != *VALIDATION:* ]] || said=$line; done
+  printf '%s\n' "$said"
+}
+
 number=0
 serve() {
   local server
@@ -124,6 +142,8 @@ serve() {
     echo "$number" >"$turn"
   fi
   wait "$server" || echo "series.sh: launch $number, $1 $2: the server ended with an error" >&2
+  # The receiver says what it found; of reads that is the other end.
+  [ "$2" != validated ] || said_of_data
 }
 ask() {
   local said=0
@@ -157,10 +177,11 @@ shuffled() {
 
 for ((round = 0; round < rounds; round++)); do
   for given in "${measures[@]}"; do
-    measure=${given%+}
+    measure=${given%[+=]}
     programs=(theirs ours)
-    [ "$measure" = "$given" ] || programs+=(again slow)
-    [ "$measure" = "$given" ] || [[ $measure == *_lat_* ]] || programs+=(base)
+    [[ $given != *= ]] || programs+=(again validated unproved)
+    [[ $given != *+ ]] || programs+=(again slow)
+    [[ $given != *+ ]] || [[ $measure == *_lat_* ]] || programs+=(base)
     shuffled "${programs[@]}"  # the order must live in this shell: a subshell would draw the same numbers again
     for each in "${order[@]}"; do launch "$measure" "$each"; done
   done
