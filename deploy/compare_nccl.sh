@@ -27,7 +27,7 @@
 # --from        launches nothing: the tables of a kept FILE (with the --mpi of that run)
 # --markdown    appends the table of the paired ratios, below date and machine
 # --judge       compare_launches, which estimates the paired ratios (default: beside the runner, else build/ci/bin, else
-#               the PATH); without it and without --markdown the medians are printed alone
+#               the PATH); without it the medians are printed alone, as in the bundle
 # NCCL_... variables of the caller's environment apply to both programs and are written into the document.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -68,14 +68,20 @@ find_judge() {
     [ ! -x "$one" ] || { judge=$one; return 0; }
   done
 }
+# check_markdown: ends the script, before a launch, where the Markdown table could not be made.
+check_markdown() {
+  [ -n "$markdown" ] || return 0
+  [ -n "$judge" ] && [ -e "$here/compare/nccl_rows.awk" ] || die 2 "--markdown needs compare_launches and deploy/compare; name the program with --judge"
+  [ "$rounds" -ge 6 ] || die 2 "--markdown needs 6 rounds or more, or there is no 95 % interval"
+}
 # paired ABOUT: prints the table of the paired ratios, and appends it with ABOUT to the Markdown file.
 paired() {
   local code=0
   if [ -z "$judge" ] || [ ! -e "$here/compare/nccl_rows.awk" ]; then
-    [ -z "$markdown" ] || die 2 "--markdown needs compare_launches and deploy/compare; name the program with --judge"
+    [ "$rounds" -lt 6 ] || echo "no paired ratios: compare_launches or deploy/compare is not here; --keep the launches, and take them with --from where both are"
     return 0
   fi
-  [ "$rounds" -ge 6 ] || { [ -z "$markdown" ] || die 2 "--markdown needs 6 rounds or more, or there is no 95 % interval"; return 0; }
+  [ "$rounds" -ge 6 ] || return 0
   # Its exit code judges rows within 5 % of 1, which is not this comparison's bound; 2 and above 4 are none of a table's.
   awk -v rounds="$rounds" -v mpi="$mpi" -f "$here/compare/nccl_rows.awk" "$work/figures" | "$judge" >"$work/judged" 2>"$work/err" || code=$?
   case $code in 0 | 1 | 3 | 4) ;; *) die 4 "$judge: exit $code: $(tail -n 1 "$work/err")" ;; esac
@@ -202,11 +208,14 @@ read_kept() {
 gpu="" driver="" nccl="" transports="" tests_version="" library="" environment="" date=""
 if [ -n "$from" ]; then
   read_kept
+  find_judge
+  check_markdown
 else
   prepare
+  find_judge
+  check_markdown
   measure
 fi
-find_judge
 own=$(awk -F . '{ if (NF >= 3) print $1 * 10000 + $2 * 100 + $3 }' <<<"$nccl")
 echo "$about"
 [ -z "$transports" ] || echo "ours by $transports"

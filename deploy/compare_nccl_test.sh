@@ -103,6 +103,12 @@ tables "$work/kept6"
 head -n -3 "$work/kept6" >"$work/cut"
 tables "$work/cut"
 [ $code = 2 ] && grep -q '6 rounds or more' "$work/err" || fails "--markdown of five rounds exits with $code"
+# Alone, as in the bundle, it has the medians and says where the rest is made.
+mkdir "$work/alone"
+cp deploy/compare_nccl.sh "$work/alone/"
+code=0
+"$work/alone/compare_nccl.sh" --from "$work/kept6" --mpi 1 --judge "$judge" >"$work/out" 2>"$work/err" || code=$?
+[ $code = 0 ] && grep -q '^no paired ratios: .*--from' "$work/out" && ! grep -q '^|' "$work/out" || fails "the script alone: exit $code"
 # Kept without the second launch of theirs, the controls are of the round before; six rounds have too few for that.
 grep -v '^again' "$work/kept6" >"$work/kept_once"
 tables "$work/kept_once"
@@ -168,4 +174,5 @@ compare --peer "$work/none" --tests all_reduce_perf
 ended 2 '--rounds none: 1 to 9999' --rounds none
 ended 2 'unknown option --frob; .*' --frob 1
 ended 2 '--json needs a value' --json
+runner=$(dirname "$judge")/railgauge-runner-testing ended 2 '--markdown needs 6 rounds or more, .*' --markdown "$work/none.md" --judge "$judge" --peer "$work/peer" --tests all_reduce_perf
 echo "compare_nccl_test: ok"
