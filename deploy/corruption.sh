@@ -3,21 +3,23 @@
 # deploy/docs/results/corruption.md. The lines come from the test programs *corruption_test and verbs_proof_test, which
 # run on fakes. A test whose time ended on a busy machine runs a second time, after all others, and the page names
 # it; a fault that was missed does not. Exit 1 where a program fails, or none is there; the page then stays as it was.
-#   deploy/corruption.sh --bin DIR [--keep FOLDER] [--page FILE]
+#   deploy/corruption.sh --bin DIR [--only PROGRAM,...] [--keep FOLDER] [--page FILE]
 # --bin   a folder with the built programs (build/ci/bin)
+# --only  these programs alone; the page names those that were left out
 # --keep  the programs' logs; a program whose whole log is there is not run again
 # --page  another page than that of the results
 set -euo pipefail
 fail() { printf 'corruption.sh: %s\n' "$*" >&2; exit 1; }
-bin='' keep='' page=deploy/docs/results/corruption.md
+bin='' keep='' only='' page=deploy/docs/results/corruption.md
 cd "$(dirname "$0")/.."
 while (($# > 0)); do
   case $1 in
     --bin) bin=$(realpath "${2:?--bin: names a folder}") ;;
     --keep) mkdir -p "${2:?--keep: names a folder}" && keep=$(realpath "$2") ;;
+    --only) only=${2:?--only: names programs} ;;
     --page) page=$(realpath -m "${2:?--page: names a file}") ;;
     *)
-      printf 'corruption.sh: %s: is no option; --bin DIR names the built programs, --keep FOLDER their logs, --page FILE the page\n' "$1" >&2
+      printf 'corruption.sh: %s: is no option; --bin DIR names the built programs, --only some of them, --keep FOLDER their logs, --page FILE the page\n' "$1" >&2
       exit 2
       ;;
   esac
@@ -31,9 +33,13 @@ logs=${keep:-$work}
 RAILGAUGE_BUILD_DIR=$(dirname "$bin")
 export RAILGAUGE_BUILD_DIR RAILGAUGE_CHECK_FULL=1
 shopt -s nullglob
-programs=()
+programs=() left_out=()
 # Those of MPI last: their ranks want the machine for themselves.
-for program in "$bin"/verbs_proof_test "$bin"/[!m]*corruption_test "$bin"/m*corruption_test; do [[ -x $program ]] && programs+=("$program"); done
+for program in "$bin"/verbs_proof_test "$bin"/[!m]*corruption_test "$bin"/m*corruption_test; do
+  [[ -x $program ]] || continue
+  if [[ -z $only || ,$only, == *",$(basename "$program"),"* ]]; then programs+=("$program"); else left_out+=("$(basename "$program")"); fi
+done
+for name in ${only//,/ }; do [[ -x $bin/$name ]] || fail "--only $name: is not in $bin"; done
 ((${#programs[@]} > 0)) || fail "$bin: has no corruption test; build them first"
 
 # rows LOG: the table's lines of the tests that passed, and "missed" or "time<TAB>TEST" of those that did not. Time is no
@@ -99,6 +105,7 @@ commit=$("$bin/railgauge-runner" --version 2>/dev/null | sed -n 's/.*commit \([^
   printf '| kernel | fault | one message in | outcome | proved messages |\n| --- | --- | ---: | --- | ---: |\n'
   awk -F'\t' '{ printf "| %s | %s | %s | %s | %s |\n", $2, $3, $4 == 0 ? "" : $4, $5, $5 == "passed" ? $6 : "" }' "$work/lines"
   printf '\n%s rows, %s without a fault.\n' "$(wc -l <"$work/lines")" "$(awk -F'\t' '$3 == "none"' "$work/lines" | wc -l)"
+  [[ ${#left_out[@]} == 0 ]] || printf '\nNot run, so without rows here: %s.\n' "$(printf '`%s`, ' "${left_out[@]}" | sed 's/, $//')"
   if [[ -s $work/again ]]; then
     printf '\nThe time of these ended on a busy machine, and they ran a second time:\n\n'
     sed 's/^/- /' "$work/again"

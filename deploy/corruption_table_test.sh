@@ -61,6 +61,13 @@ table found --keep "$work/logs"
 [ $code = 0 ] && [ "$(cat "$work/launches")" = --gtest_filter=A/One.Is/dropped ] || fails "later: exit $code, $(cat "$work/launches")"
 table found --keep "$work/logs"
 [ $code = 0 ] && [ ! -s "$work/launches" ] && grep -q 'one_corruption_test, dropped' "$work/page" || fails "later still: exit $code"
+# Some of the programs: the page says which are not in it.
+cp "$work/bin/one_corruption_test" "$work/bin/two_corruption_test"
+table found --only one_corruption_test
+[ $code = 0 ] && [ "$(grep -c '^| net.a' "$work/page")" = 3 ] && grep -qxF 'Not run, so without rows here: `two_corruption_test`.' "$work/page" || fails "one of two: exit $code"
+table found --only three_corruption_test
+[ $code = 1 ] && grep -q 'three_corruption_test: is not in' "$work/err" || fails "a program that is not there: exit $code"
+rm "$work/bin/two_corruption_test"
 rm -rf "$work/logs"
 table slow
 [ $code = 1 ] && [ "$(cat "$work/page")" = before ] && grep -q 'failed twice' "$work/err" || fails "no time twice: exit $code"
