@@ -72,6 +72,11 @@ for service in agent controller; do
   expect "$service: every unset setting of its file is a known one" \
     sh -c "sed -n 's/^# \([a-z_]*\) = .*/\1/p' '$work/root/etc/railgauge/$service.conf' | while read -r key; do
       '$work/root/usr/bin/railgauge-$service' --help | grep -q -- \"--\$(echo \$key | tr _ -) \" || { echo \"unknown: \$key\"; exit 1; }; done"
+  for script in prerm postinst; do
+    units=$(grep -o 'railgauge-[a-z-]*\.\(service\|socket\)' "$work/$service/$script" | sort -u)
+    expect "$service: rpm's $script stops or restarts the units that Debian's does" \
+      test "$(grep -o 'railgauge-[a-z-]*\.\(service\|socket\)' "deploy/packages/rpm/$service.$script" | sort -u)" = "$units"
+  done
   expect "$service: its unit reads its environment file" grep -qx "EnvironmentFile=-/etc/railgauge/$service.env" "$work/root/usr/lib/systemd/system/railgauge-$service.service"
 done
 expect "an MPI's runner needs the agent of its own version" sh -c "! [ -x '$build/bin/railgauge-runner-openmpi' ] || dpkg-deb -f '$(deb railgauge-runner-openmpi)' Depends | grep -qF 'railgauge-agent (= $version)'"
