@@ -187,24 +187,25 @@ value_of() { scontrol show node "$1" | sed -n "s/^ *$2=//p"; }
 comment_is() { [ "$(value_of "$(hostname -s)" Comment)" = "$1" ]; }
 state_is() { value_of "$(hostname -s)" State | grep -qE "^$1 "; }
 drain() { RAILGAUGE_SLURM_SETTINGS=$slurm/settings RAILGAUGE_SLURM_DRAIN_STATE=$slurm/drained "$top/deploy/slurm/drain.sh"; }
-verdict() { RAILGAUGE_METRICS=$metrics RAILGAUGE_VERDICT_HOURS=${1:-26} "$top/deploy/slurm/verdict.sh"; }
-# preflight_of_a: one more, at another second than the last.
-preflight_of_a() { sleep 1.1; cli preflight a >/dev/null || true; }
+verdict() { RAILGAUGE_AGENT_STATE=$work/state-a RAILGAUGE_VERDICT_HOURS=${1:-26} "$top/deploy/slurm/verdict.sh"; }
+# preflight_of_a: one more, at another second than the last. The agent writes its verdict within a second.
+preflight_of_a() { sleep 1.1; cli preflight a >/dev/null || true; sleep 1.2; }
 takes_less_than_a_second() {
   local began; began=$(date +%s%N)
   verdict >"$work/verdict"
   echo "a verdict took $((($(date +%s%N) - began) / 1000000)) ms" | tee "$work/verdict_took"
   [ $((($(date +%s%N) - began) / 1000000)) -lt 1000 ]
 }
+fails_by_device_nodes() { verdict | grep -E '^fail [0-9]+ rdma_device_nodes$'; }
 
 the_verdict_is_that_of_the_last_preflight() {
   verdict | grep -x "unknown no preflight was made"
   preflight_of_a
+  wait_for "the agent has written it" 20 fails_by_device_nodes
   at_most_tries 3 takes_less_than_a_second
   grep -E '^fail [0-9]+ rdma_device_nodes$' "$work/verdict"
-  sleep 1.1
   verdict 0 | grep -x 'unknown the last preflight is 0 h old'
-  metrics=127.0.0.1:1 verdict | grep -x 'unknown no agent answers at 127.0.0.1:1'
+  RAILGAUGE_AGENT_STATE=$work/none "$top/deploy/slurm/verdict.sh" | grep '^unknown no folder '
 }
 
 nothing_is_drained_by_default() {
@@ -214,27 +215,44 @@ nothing_is_drained_by_default() {
   state_is IDLE
 }
 
+wants_drain() { value_of "$(hostname -s)" Comment | grep -xE 'railgauge: wants drain: rdma_device_nodes at [0-9]+'; }
+accused_was_not_made() { verdict | grep '^pass ' && ! verdict | grep -w rdma_device_nodes; }
+accused_passes() { verdict | grep '^passed .*rdma_device_nodes'; }
 two_failures_drain_and_a_pass_undrains() {
-  printf 'RAILGAUGE_METRICS=%s\nRAILGAUGE_SLURM_DRAIN=yes\n' "$metrics" >"$slurm/settings"
+  local root=$work/sys-a/class file=""
+  printf 'RAILGAUGE_AGENT_STATE=%s\nRAILGAUGE_SLURM_DRAIN=yes\n' "$work/state-a" >"$slurm/settings"
   preflight_of_a
-  wait_for "the node asks for a drain" 30 comment_is "railgauge: wants drain: rdma_device_nodes"
+  wait_for "the node asks for a drain" 30 wants_drain
   drain
   state_is 'IDLE\+DRAIN'
   value_of "$(hostname -s)" Reason | grep '^railgauge: rdma_device_nodes'
-  # Without RDMA devices there is nothing that a program could fail to open.
-  mv "$work/sys-a/class/infiniband/fake0" "$work/fake0"
+  # Without the adapter nothing fails, and the check is not made.
+  mv "$root/infiniband/fake0" "$work/fake0"
   preflight_of_a
+  wait_for "no check fails" 20 accused_was_not_made
+  sleep 3
+  wants_drain
+  drain
+  state_is 'IDLE\+DRAIN'
+  # A reboot forgets what the node had said.
+  rm -r "$slurm/health"
+  mv "$work/fake0" "$root/infiniband/fake0"
+  [ -e /dev/infiniband ] || { mkdir /dev/infiniband; file=/dev/infiniband/uverbs0; touch $file; }
+  mkdir -p "$root/infiniband_verbs/uverbs0"; echo fake0 >"$root/infiniband_verbs/uverbs0/ibdev"
+  preflight_of_a
+  wait_for "the accused check passes" 20 accused_passes || true
+  [ -z "$file" ] || rm -r /dev/infiniband
   wait_for "the node says that it passes" 30 comment_is "railgauge: passes"
   drain
   wait_for "the node is idle again" 20 state_is IDLE
-  mv "$work/fake0" "$work/sys-a/class/infiniband/fake0"
+  rm -r "$root/infiniband_verbs"
 }
 
 at_most_2_percent_are_drained() {
   local node
   rm -rf "$slurm/drained"
   scontrol update NodeName=away001 State=DRAIN Reason="the site's own"
-  for node in away001 away002 away003 away004 away005; do scontrol update NodeName=$node Comment="railgauge: wants drain: acs"; done
+  for node in away001 away002 away003 away004 away005; do scontrol update NodeName=$node Comment="railgauge: wants drain: acs at $(date +%s)"; done
   drain
   drain
   scontrol show node --oneliner | grep -o 'NodeName=[^ ]*\|Reason=railgauge: acs' | grep -B 1 Reason | grep -c NodeName | grep -x 2
@@ -256,11 +274,10 @@ check "an allocation without a step is seen by the prolog" an_allocation_without
 check "a step of srun is seen" a_step_of_srun_is_seen
 check "a run gives way to a job within 2 s and comes again after it" a_run_gives_way_and_comes_again
 [ ! -e "$work/took" ] || cat "$work/took"
-metrics=127.0.0.1:$(sed -n 's/.*metrics on .*, port \([0-9]*\).*/\1/p' "$work/agent-a.log" | tail -n 1)
-echo "RAILGAUGE_METRICS=$metrics" >"$slurm/settings"
-check "the verdict is that of the last preflight, within a second; no agent, none and an old one are unknown" the_verdict_is_that_of_the_last_preflight
+echo "RAILGAUGE_AGENT_STATE=$work/state-a" >"$slurm/settings"
+check "the verdict is that of the last preflight, within a second; no file, none and an old one are unknown" the_verdict_is_that_of_the_last_preflight
 check "nothing is drained by default" nothing_is_drained_by_default
-check "two preflights that fail drain the node, and one that passes undrains it" two_failures_drain_and_a_pass_undrains
+check "two preflights that fail drain the node, and only a pass of the accused check undrains it" two_failures_drain_and_a_pass_undrains
 check "at most 2 % of the nodes are drained an hour, and no other reason is touched" at_most_2_percent_are_drained
 [ ! -e "$work/verdict_took" ] || cat "$work/verdict_took"
 summary

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Tests Slurm's scripts without Slurm: a page of an agent's metrics from a file, and a scontrol that keeps nodes in files.
-# deploy/e2e/slurm.sh has the real ones. Exit 77 without python3 or flock.
+# Tests Slurm's scripts without Slurm: an agent's state folder, and a scontrol that keeps nodes in files.
+# deploy/e2e/slurm.sh has the real ones. Exit 77 without flock.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 4
-for tool in python3 flock; do command -v $tool >/dev/null || { echo "waived: no $tool here"; exit 77; }; done
-work=$(mktemp -d)
-server=""
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+command -v flock >/dev/null || { echo "waived: no flock here"; exit 77; }
+work=$(cd "$(mktemp -d)" && pwd -P)
+trap 'rm -rf "$work"' EXIT
 failures=0 cases=0
 expect() { # TITLE COMMAND...
   local title=$1; shift
@@ -17,54 +16,56 @@ says() { [ "$("${@:2}")" = "$1" ] || { "${@:2}"; return 1; }; }
 matches() { [[ $("${@:2}") =~ ^$1$ ]] || { "${@:2}"; return 1; }; }
 
 # ---- an agent ------------------------------------------------------------------------------------
-# Serves $work/page at every path. "silent" in place of the file: accepts and never answers.
-python3 - "$work" <<'P' &
-import os, socket, sys
-work = sys.argv[1]
-listener = socket.create_server(('127.0.0.1', 0))
-with open(work + '/port.draft', 'w') as file:
-    file.write(str(listener.getsockname()[1]))
-os.rename(work + '/port.draft', work + '/port')
-kept = []
-while True:
-    connection, _ = listener.accept()
-    if os.path.exists(work + '/silent'):
-        kept.append(connection)
-        continue
-    asked = b''
-    while b'\r\n\r\n' not in asked and (part := connection.recv(4096)):
-        asked += part
-    with open(work + '/page', 'rb') as page:
-        connection.sendall(b'HTTP/1.0 200 OK\r\n\r\n' + page.read())
-    connection.close()
-P
-server=$!
-for _ in $(seq 100); do [ -e "$work/port" ] && break; sleep 0.05; done
-RAILGAUGE_METRICS=127.0.0.1:$(cat "$work/port")
-export RAILGAUGE_METRICS RAILGAUGE_VERDICT_SECONDS=30  # this machine may be busy
-# preflight TIME CHECK...: the page after a preflight in which these failed.
+mkdir -m 700 "$work/agent"
+export RAILGAUGE_AGENT_STATE=$work/agent RAILGAUGE_VERDICT_SECONDS=30  # this machine may be busy
+# preflight TIME CHECK[:STATE]...: the agent's file after a preflight in which these failed or had the state; gid passed.
 preflight() {
-  local time=$1 check; shift
-  { echo '# TYPE railgauge_preflight_results gauge'
+  local time=$1 word; shift
+  { echo 'railgauge_link_bandwidth_bytes_per_second{device="fail"} 1'
     echo 'railgauge_preflight_results{check="gid",state="pass"} 2'
-    echo 'railgauge_preflight_results{check="mtu",state="fail"} 0'
-    for check in "$@"; do echo "railgauge_preflight_results{check=\"$check\",state=\"fail\"} 1"; done
-    echo "railgauge_preflight_timestamp_seconds $time"; } >"$work/page"
+    echo 'railgauge_preflight_results{check="link",state="fail"} 0'
+    for word in "$@"; do
+      case $word in *:*) ;; *) word+=:fail ;; esac
+      echo "railgauge_preflight_results{check=\"${word%:*}\",state=\"${word#*:}\"} 1"
+    done
+    echo "railgauge_preflight_timestamp_seconds{} $time"; } >"$work/agent/agent-shown"
 }
 now=$(date +%s)
-echo 'railgauge_agent_info{version="1"} 1' >"$work/page"
-expect "an agent without a preflight has no verdict" says "unknown no preflight was made" ./verdict.sh
+expect "an agent without a file has no verdict" says "unknown no preflight was made" ./verdict.sh
+echo 'railgauge_agent_info{version="1"} 1' >"$work/agent/agent-shown"
+expect "nor has one without a preflight" says "unknown no preflight was made" ./verdict.sh
 preflight "$now"
-expect "no failed check is a pass" says "pass $now" ./verdict.sh
-preflight "$now.5e0" acs port_state
-expect "failed checks are named" says "fail $now acs,port_state" ./verdict.sh
+expect "no failed check is a pass" says "pass $now
+passed gid" ./verdict.sh
+preflight "$now.5e0" acs port_state mtu:pass mtu:warn gid:unknown
+expect "failed checks are named, and those that passed" says "fail $now acs,port_state
+passed mtu" ./verdict.sh
+preflight "$now" mtu:error acs:pass acs:error
+expect "a check in error is no pass" says "unknown not made for an error: mtu,acs" ./verdict.sh
 preflight $((now - 30 * 3600)) acs
 expect "an old preflight is no verdict" says "unknown the last preflight is 30 h old" ./verdict.sh
-expect "unless it may be older" says "fail $((now - 30 * 3600)) acs" env RAILGAUGE_VERDICT_HOURS=31 ./verdict.sh
-expect "an agent that is away has none" says "unknown no agent answers at 127.0.0.1:1" env RAILGAUGE_METRICS=127.0.0.1:1 ./verdict.sh
-touch "$work/silent"
-expect "nor has a silent one, and it is not waited for" says "unknown no agent answers at $RAILGAUGE_METRICS" env RAILGAUGE_VERDICT_SECONDS=0.8 timeout 5 ./verdict.sh
-rm "$work/silent"
+expect "unless it may be older" says "fail $((now - 30 * 3600)) acs
+passed gid" env RAILGAUGE_VERDICT_HOURS=31 ./verdict.sh
+expect "an agent that is not here has none" matches "unknown no folder .*" env RAILGAUGE_AGENT_STATE="$work/none" ./verdict.sh
+preflight "$now" acs
+chmod 777 "$work/agent"
+expect "a folder that others may write is not believed" says "unknown others may write $work/agent" ./verdict.sh
+chmod 700 "$work/agent"
+ln -s agent "$work/link"
+expect "nor is a path with links" matches "unknown the path .* has links" env RAILGAUGE_AGENT_STATE="$work/link" ./verdict.sh
+mv "$work/agent/agent-shown" "$work/elsewhere"; ln -s "$work/elsewhere" "$work/agent/agent-shown"
+expect "nor a link in it" matches "unknown .*agent-shown is no file of the agent" ./verdict.sh
+rm "$work/agent/agent-shown"; mkfifo "$work/agent/agent-shown"
+expect "nor a pipe, for which nobody waits" matches "unknown .*agent-shown is no file of the agent" timeout 5 ./verdict.sh
+rm "$work/agent/agent-shown"
+if [ "$(id -u)" = 0 ]; then
+  preflight "$now" acs
+  chown 65534 "$work/agent/agent-shown"
+  expect "nor a file of another user" matches "unknown .*agent-shown is no file of the agent" ./verdict.sh
+  chown 65534 "$work/agent"
+  expect "nor a folder of one" matches "unknown .* belongs to neither root nor railgauge-agent" ./verdict.sh
+  chown 0 "$work/agent"; rm "$work/agent/agent-shown"
+fi
 
 # ---- a node's health check ---------------------------------------------------------------------------
 # Nodes are files with the lines of `scontrol show node`; calls are counted.
@@ -73,6 +74,7 @@ cat >"$work/bin/scontrol" <<'S'
 #!/bin/bash
 echo "$*" >>"$SCONTROL/calls"
 cd "$SCONTROL/nodes" || exit 1
+[ ! -e "$SCONTROL/refuses $1" ] || exit 1
 case "$1 $2 ${3:-}" in
   "show node --oneliner") for node in *; do tr '\n' ' ' <"$node"; echo; done ;;
   "show node "*) sed 's/^/   /' "$3" ;;
@@ -107,18 +109,45 @@ preflight $((now + 60)) mtu
 expect "two failures of different checks are not two of one" lacks n1 Comment
 preflight $((now + 120)) gid mtu
 ./healthcheck.sh
-expect "two preflights that failed in one check ask for a drain" has n1 "Comment=railgauge: wants drain: mtu"
+expect "two preflights that failed in one check ask for a drain" has n1 "Comment=railgauge: wants drain: mtu at $((now + 120))"
 : >"$work/calls"
 ./healthcheck.sh
 expect "and ask once" test ! -s "$work/calls"
-expect "exit code 0 with no agent" env RAILGAUGE_METRICS=127.0.0.1:1 ./healthcheck.sh
-expect "which changes nothing" has n1 "Comment=railgauge: wants drain: mtu"
+expect "exit code 0 with no agent" env RAILGAUGE_AGENT_STATE="$work/none" ./healthcheck.sh
+expect "which changes nothing" has n1 "Comment=railgauge: wants drain: mtu at $((now + 120))"
+preflight $((now + 130)) mtu; ./healthcheck.sh
+expect "a later failure asks anew" has n1 "Comment=railgauge: wants drain: mtu at $((now + 130))"
+for state in waived unknown error warn; do
+  preflight $((now + 140)) "mtu:$state"; ./healthcheck.sh
+  expect "an accused check that is $state has not passed" has n1 "Comment=railgauge: wants drain: mtu at $((now + 130))"
+done
+preflight $((now + 150)) acs mtu:unknown; ./healthcheck.sh
+preflight $((now + 160)) acs mtu:unknown; ./healthcheck.sh
+expect "nor is it forgotten for another" has n1 "Comment=railgauge: wants drain: acs,mtu at $((now + 160))"
 node n2
 echo "Comment=the site's own" >>"$work/nodes/n2"
 export SLURMD_NODENAME=n2 RAILGAUGE_SLURM_STATE=$work/run2
 preflight "$now" mtu; ./healthcheck.sh
+touch "$work/refuses show"
 preflight $((now + 60)) mtu; ./healthcheck.sh
+expect "without an answer of Slurm no Comment is written" has n2 "Comment=the site's own"
+rm "$work/refuses show"
+./healthcheck.sh
 expect "a foreign Comment stays" has n2 "Comment=the site's own"
+# A reboot empties /run.
+node n4 IDLE+DRAIN
+printf 'Reason=%s\nComment=%s\n' "railgauge: mtu" "railgauge: wants drain: mtu at $now" >>"$work/nodes/n4"
+export SLURMD_NODENAME=n4 RAILGAUGE_SLURM_STATE=$work/run4
+preflight $((now + 60)) mtu:waived; ./healthcheck.sh
+expect "after a reboot the accused check is still known" has n4 "Comment=railgauge: wants drain: mtu at $now"
+preflight $((now + 120)) mtu:pass; ./healthcheck.sh
+expect "and a pass is said" has n4 "Comment=railgauge: passes"
+rm "$work/nodes/n4"
+node n5
+export SLURMD_NODENAME=n5 RAILGAUGE_SLURM_STATE=$work/run5
+./healthcheck.sh
+expect "a node that never asked says nothing" lacks n5 Comment
+rm "$work/nodes/n5"
 export SLURMD_NODENAME=n1 RAILGAUGE_SLURM_STATE=$work/run
 
 # ---- the drain -------------------------------------------------------------------------------------
@@ -126,20 +155,50 @@ expect "it is off by default" matches "drain.sh: off; .*" env RAILGAUGE_SLURM_SE
 expect "a dry run changes nothing" ./drain.sh --dry-run
 expect "and it says so" lacks n1 Reason
 expect "a node that asks is drained" ./drain.sh
-expect "with our prefix" has n1 "Reason=railgauge: mtu"
+expect "with our prefix" has n1 "Reason=railgauge: acs,mtu"
 expect "as a drain" has n1 "State=DRAIN"
-preflight $((now + 180)); ./healthcheck.sh
+sed -i 's/^State=.*/State=IDLE/; /^Reason=/d' "$work/nodes/n1"
+rm "$work/lib/lock"; sed -i "s/^[0-9]*/$((now - 3601))/" "$work/lib/drained"
+expect "a node that an administrator resumes" ./drain.sh
+expect "is not drained for the same preflight" lacks n1 Reason
+preflight $((now + 170)) acs mtu; ./healthcheck.sh
+expect "but for a later one" ./drain.sh
+expect "which failed too" has n1 "Reason=railgauge: acs,mtu"
+preflight $((now + 180)) acs:pass mtu:pass; ./healthcheck.sh
 expect "a node that passes again says so" has n1 "Comment=railgauge: passes"
 expect "it is undrained" ./drain.sh
 expect "and has no reason" lacks n1 Reason
-node n3 IDLE+DRAIN
-printf 'Reason=%s\nComment=%s\n' "disk is full [root@now]" "railgauge: passes" >>"$work/nodes/n3"
+for reason in "disk is full" "see railgauge: acs"; do
+  node n3 IDLE+DRAIN
+  printf 'Reason=%s\nComment=%s\n' "$reason [root@now]" "railgauge: passes" >>"$work/nodes/n3"
+  ./drain.sh >/dev/null
+  expect "another's drain is never undone: $reason" has n3 "Reason=$reason .*"
+done
+rm "$work/nodes/n3"
+rm -r "${work:?}/lib"
+node n3
+echo "Comment=railgauge: wants drain: acs at $((now - 27 * 3600))" >>"$work/nodes/n3"
 ./drain.sh >/dev/null
-expect "another's drain is never undone" has n3 "Reason=disk is full .*"
+expect "an old wish is ignored" lacks n3 Reason
+wants() { echo "Comment=railgauge: wants drain: acs at $now" >>"$work/nodes/$1"; }
+node n3; wants n3
+touch "$work/refuses update"
+./drain.sh >/dev/null
+expect "a drain that Slurm refuses has counted" grep -qx "[0-9]* n3 $now begun" "$work/lib/drained"
+rm "$work/refuses update"
+./drain.sh >/dev/null
+expect "and is tried again, in the same place" has n3 "Reason=railgauge: acs"
+node n3; wants n3
+rm -r "${work:?}/lib"; mkdir "$work/lib"
+printf '#!/bin/sh\nexit 1\n' >"$work/bin/sync"; chmod +x "$work/bin/sync"
+expect "a drain that cannot be written down ends with 4" sh -c './drain.sh; test $? = 4'
+expect "and is not made" lacks n3 Reason
+rm "$work/bin/sync"
+node n3
 # 2 % of 150 nodes is 3 an hour.
 rm -r "${work:?}/lib"
 for i in $(seq -w 101 247); do node "m$i"; done
-for i in 101 102 103 104 105; do echo "Comment=railgauge: wants drain: acs" >>"$work/nodes/m$i"; done
+for i in 101 102 103 104 105; do wants "m$i"; done
 drained() { [ "$(grep -l '^Reason=railgauge: acs' "$work"/nodes/m* | wc -l)" = "$1" ]; }
 ./drain.sh >"$work/first"
 expect "no more than 2 % of all nodes are drained" drained 3
@@ -149,7 +208,7 @@ expect "nor by a second call within the hour" drained 3
 sed -i "s/^[0-9]*/$((now - 3601))/" "$work/lib/drained"
 ./drain.sh >/dev/null
 expect "the next hour has places again" drained 5
-for i in 106 107 108 109; do echo "Comment=railgauge: wants drain: acs" >>"$work/nodes/m$i"; done
+for i in 106 107 108 109; do wants "m$i"; done
 sed -i "s/^[0-9]*/$((now - 3601))/" "$work/lib/drained"
 together=()
 for _ in 1 2 3 4; do ./drain.sh >/dev/null & together+=($!); done
