@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/http/local_host.h"
 #include "controller/http/web_config.h"
 #include "controller/listen/host_port.h"
 #include "controller/server.h"
@@ -55,11 +56,6 @@ void set_channel_arguments(grpc::ServerBuilder& builder) {
   grpc::ResourceQuota quota("railgauge");
   quota.SetMaxThreads(kMostSyncThreads);
   builder.SetResourceQuota(quota);
-}
-
-// Whether only programs of this host reach the address.
-bool is_loopback(const std::string& host) {
-  return host.starts_with("127.") || host == "localhost" || host == "::1";
 }
 
 // The port as a browser names it: the host's name where every address listens.
@@ -203,7 +199,7 @@ Result<console::Visitor> Server::console_visitor(const http::Request& request) c
 Status Server::start_console(const Config& config) {
   if (config.console_listen.empty()) return {};
   const HostPort address = RG_TRY(parse_host_port("console-listen", config.console_listen));
-  const bool is_local = is_loopback(address.host);
+  const bool is_local = http::is_loopback(address.host);
   if (!is_local && config.console_web_config.empty())
     return fail(Code::kInvalidArgument,
                 fmt::format("--console-listen {}: beyond loopback it needs "

@@ -12,6 +12,7 @@
 #include "controller/api/contract.h"
 #include "controller/console/open_api.h"
 #include "controller/console/query.h"
+#include "controller/http/local_host.h"
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
@@ -119,12 +120,13 @@ std::string cookie_of(const http::Request& request) {
   return "";
 }
 
-// The host of "127.0.0.1:7480" and "[::1]:7480".
-std::string_view host_of(std::string_view host) {
+// The host of "127.0.0.1:7480" and "[::1]:7480", without the brackets.
+std::string host_of(std::string_view host) {
   if (const std::size_t colon = host.rfind(':');
       colon != std::string_view::npos && !host.ends_with(']'))
     host = host.substr(0, colon);
-  return host;
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return std::string(host);
 }
 
 }  // namespace
@@ -149,8 +151,7 @@ Result<api::ConsoleTicket> Console::ticket_for(Visitor visitor, const std::strin
 // before anything is looked up.
 Status Console::check_origin(const http::Request& request) const {
   const std::string host = header_of(request, "host");
-  const std::string_view name = host_of(host);
-  if (options_.is_local && name != "localhost" && name != "[::1]" && !name.starts_with("127."))
+  if (options_.is_local && !http::is_loopback(host_of(host)))
     return fail(
         Code::kPermissionDenied,
         fmt::format("host {}: this port is for the names of the local host", in_quotes(host)));
@@ -280,11 +281,15 @@ Result<std::string> Console::read(const http::Request& request) {
   const std::unique_ptr<google::protobuf::Message> answer(route->answer().New());
   RG_TRY_OK(fill_request(query, *wanted));
   RG_TRY_OK(route->read(reader_, *wanted, *answer));
+  const auto too_much = [](std::size_t bytes) {
+    return fail(Code::kInvalidArgument, fmt::format("the answer has {} bytes, more than {}: ask "
+                                                    "for less",
+                                                    bytes, kMostAnswerText));
+  };
+  // The text is several times as long as the message, so most of those too long are never made.
+  if (answer->ByteSizeLong() > kMostAnswerText) return too_much(answer->ByteSizeLong());
   std::string text = to_json(*answer, JsonLayout::kCompact);
-  if (text.size() > kMostAnswerText)
-    return fail(Code::kInvalidArgument,
-                fmt::format("the answer has {} bytes, more than {}: ask for less", text.size(),
-                            kMostAnswerText));
+  if (text.size() > kMostAnswerText) return too_much(text.size());
   return text;
 }
 

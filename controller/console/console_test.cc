@@ -160,6 +160,10 @@ TEST_F(ConsoleServer, OnlyReadsAndOnlyFromItsOwnPages) {
   EXPECT_EQ(client_->Get("/api/v1/nodes", with("Sec-Fetch-Site", "same-origin"))->status, 200);
   EXPECT_EQ(client_->Get("/api/v1/nodes", with("Host", "rebound.example:7480"))->status, 403)
       << "another site's name that leads here";
+  EXPECT_EQ(client_->Get("/api/v1/nodes", with("Host", "127.rebound.example:7480"))->status, 403)
+      << "nor one that begins as an address does";
+  for (const char* own : {"127.0.0.1:7480", "localhost", "[::1]:7480"})
+    EXPECT_EQ(client_->Get("/api/v1/nodes", with("Host", own))->status, 200) << own;
 }
 
 TEST_F(ConsoleServer, EveryAnswerHasTheHeadersOfAPageThatTrustsNobody) {

@@ -71,19 +71,21 @@ Status read_changes(Reader& reader, const Message& request, Message& answer) {
 
 }  // namespace
 
-Status Reader::call(const Send& send) {
+Status Reader::call(const Send& send, double seconds) {
   grpc::ClientContext context;
+  const double end_ns = monotonic_now_ns() + seconds * 1e9;
   {
     std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, std::chrono::duration<double>(kTurnSeconds),
+    if (!changed_.wait_for(lock, std::chrono::duration<double>(std::min(kTurnSeconds, seconds)),
                            [this] { return calls_.size() < kMostCalls || is_stopping_; }))
       return fail(Code::kResourceExhausted,
                   fmt::format("the console has {} calls under way; try again", kMostCalls));
     if (is_stopping_) return fail(Code::kUnavailable, "the controller is stopping");
     calls_.insert(&context);
   }
+  const double left = std::clamp((end_ns - monotonic_now_ns()) / 1e9, 0.0, kCallSeconds);
   context.set_deadline(std::chrono::system_clock::now() +
-                       std::chrono::milliseconds(static_cast<int>(kCallSeconds * 1e3)));
+                       std::chrono::milliseconds(static_cast<int>(left * 1e3)));
   const std::shared_ptr<grpc::Channel> channel = connect_();
   const Stubs stubs{.control = api::Control::NewStub(channel),
                     .archive = api::Archive::NewStub(channel),
@@ -115,10 +117,13 @@ Result<std::shared_ptr<const PairGrid>> Reader::read_grid(const api::MatrixReque
   if (request.has_rail()) pairs.set_rail(request.rail());
   pairs.set_memory(request.memory());
   pairs.set_node_set(request.node_set());
+  const double end_ns = monotonic_now_ns() + kGridReadSeconds * 1e9;
   const auto read = [&](api::PairMatrix& matrix) {
-    return call([&](const Stubs& stubs, grpc::ClientContext& context) {
-      return stubs.archive->GetMatrix(&context, pairs, &matrix);
-    });
+    return call(
+        [&](const Stubs& stubs, grpc::ClientContext& context) {
+          return stubs.archive->GetMatrix(&context, pairs, &matrix);
+        },
+        (end_ns - monotonic_now_ns()) / 1e9);
   };
   api::PairMatrix matrix;
   RG_TRY_OK(read(matrix));
@@ -140,7 +145,8 @@ Result<std::shared_ptr<const PairGrid>> Reader::read_grid(const api::MatrixReque
 
 Result<std::shared_ptr<const PairGrid>> Reader::grid(const api::MatrixRequest& request) {
   const std::string key = to_json(request, JsonLayout::kCompact);
-  const std::lock_guard lock(grids_mutex_);
+  const std::unique_lock lock(grids_mutex_, std::chrono::duration<double>(kGridTurnSeconds));
+  if (!lock) return fail(Code::kResourceExhausted, "another matrix is being read; try again");
   const double now = monotonic_now_ns() / 1e9;
   std::erase_if(grids_,
                 [now](const ReadGrid& kept) { return now - kept.read_seconds > kGridSeconds; });

@@ -36,6 +36,10 @@ class Reader {
   static constexpr std::size_t kMostCalls = 6;
   static constexpr double kTurnSeconds = 5;   // to wait for one of these places
   static constexpr double kCallSeconds = 20;  // of a call
+  // To wait for others' matrices, and to read one with the one that it is compared with. Together
+  // they are below what the server grants an answer.
+  static constexpr double kGridTurnSeconds = 5;
+  static constexpr double kGridReadSeconds = 22;
   static constexpr double kGridSeconds = 30;  // a matrix is read again after this time
   static constexpr std::size_t kMostGrids = 8;
 
@@ -46,14 +50,14 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // Makes one call. Errors: the service's; kResourceExhausted: kMostCalls are under way;
-  // kDeadlineExceeded.
+  // Makes one call that ends, with its turn, within `seconds`. Errors: the service's;
+  // kResourceExhausted: kMostCalls are under way; kDeadlineExceeded.
   using Send = std::function<grpc::Status(const Stubs& stubs, grpc::ClientContext& context)>;
-  Status call(const Send& send);
+  Status call(const Send& send, double seconds = kTurnSeconds + kCallSeconds);
   // Ends the calls under way, and refuses those that come later.
   void stop();
   // The arranged matrix, from memory where it was asked for a moment ago. Errors: call()'s and
-  // PairGrid's.
+  // PairGrid's; kResourceExhausted: other matrices are being read.
   Result<std::shared_ptr<const PairGrid>> grid(const api::MatrixRequest& request);
 
  private:
@@ -69,8 +73,8 @@ class Reader {
   std::condition_variable changed_;
   std::set<grpc::ClientContext*> calls_;  // under way
   bool is_stopping_ = false;
-  std::mutex grids_mutex_;     // held while a matrix is read, so that tiles read it once
-  std::list<ReadGrid> grids_;  // the newest first
+  std::timed_mutex grids_mutex_;  // held while a matrix is read, so that tiles read it once
+  std::list<ReadGrid> grids_;     // the newest first
 };
 
 // One path of the interface. `path` may have a part in braces: the field of the request that this

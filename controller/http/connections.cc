@@ -38,6 +38,7 @@ Connections::Connection* Connections::longest(bool is_answering, double least_ns
   for (Connection& one : all_) {
     if (one.is_ended || one.is_answering != is_answering || one.since_ns > before_ns) continue;
     if (has_page && !one.has_page) continue;
+    if (one.has_page && !one.is_made) continue;
     if (chosen == nullptr || weight(one) > weight(*chosen)) chosen = &one;
   }
   return chosen;
@@ -90,7 +91,14 @@ bool Connections::take_page(Connection* connection) {
     changed_.wait_for(lock, kLook);
   }
   connection->has_page = true;
+  connection->is_made = false;
   return true;
+}
+
+void Connections::page_made(Connection* connection) {
+  const std::lock_guard lock(mutex_);
+  connection->is_made = true;
+  connection->since_ns = monotonic_now_ns();
 }
 
 void Connections::end_all() {

@@ -25,19 +25,24 @@ class Connections {
     double since_ns;            // of the present phase
     bool is_answering = false;  // its request is complete
     bool has_page = false;
+    bool is_made = false;   // its page is complete; what takes time from then on is the peer
     bool is_ended = false;  // its socket was shut, its thread is about to leave
   };
 
   // Takes an accepted socket. When the table is full, the source with the most connections loses
   // the one that has waited longest for its peer; complete requests are only ended when they take
-  // kSlowAnswerSeconds. nullptr: nobody has to go; the caller closes the socket.
+  // kSlowAnswerSeconds, and none whose page is being made. nullptr: nobody has to go; the caller
+  // closes the socket.
   Connection* admit(int fd, std::string source);
   // Closes the socket and forgets the connection.
   void release(Connection* connection);
   // The connection enters the phase of answering, or of waiting, which gives a page's place back.
   void set_answering(Connection* connection, bool is_answering);
-  // Waits for a place for a page; false: none got free in time.
+  // Waits for a place for a page; false: none got free in time. A peer that is slow to read its
+  // page loses the place; one whose page is being made keeps it.
   bool take_page(Connection* connection);
+  // The page is complete and goes to the peer.
+  void page_made(Connection* connection);
   // Shuts every socket and waits until all are released.
   void end_all();
 

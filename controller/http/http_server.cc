@@ -191,6 +191,7 @@ class Protocol final : public httplib::Server {
       }
       response.status = 200;
       response.set_content(pages_.metrics(), "text/plain; version=0.0.4; charset=utf-8");
+      connections_.page_made(serving.connection);
     } else if (request.path == "/healthz") {
       const std::string trouble = !pages_.healthy() ? "stopping"
                                   : pages_.trouble  ? pages_.trouble()
@@ -218,6 +219,7 @@ class Protocol final : public httplib::Server {
     if (serving.config != nullptr && serving.config->auth.has_users())
       request.user = serving.config->auth.user_of(from.get_header_value("Authorization"));
     Answer answer = pages_.other(request);
+    connections_.page_made(serving.connection);
     response.status = answer.status;
     for (const auto& [name, value] : answer.headers) response.set_header(name, value);
     response.set_content(std::move(answer.body), answer.type);

@@ -103,7 +103,7 @@ class ArchiveService final : public api::Archive::CallbackService {
                   ask(context, &Archive::prune, *request))
   RAILGAUGE_UNARY(ListEvents, queries_, api::EventsRequest, api::EventList,
                   ask(context, &Archive::list_events, *request))
-  RAILGAUGE_UNARY(GetTaskGroups, sql_, api::TaskGroupsRequest, api::TaskGroups,
+  RAILGAUGE_UNARY(GetTaskGroups, queries_, api::TaskGroupsRequest, api::TaskGroups,
                   ask(context, &Archive::get_task_groups, *request))
   RAILGAUGE_UNARY(ListAudit, queries_, api::AuditRequest, api::AuditList, list_audit(*request))
   RAILGAUGE_UNARY(GetMatrix, queries_, api::PairsRequest, api::PairMatrix,

@@ -1,4 +1,5 @@
 // events
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -90,7 +91,7 @@ class EventFollower {
     // The newest ones first, in the order of time; then what comes.
     const EventList begin = RG_TRY(call(session_, rpc::kListEvents, request_));
     for (int i = begin.events_size(); i-- > 0;) print(begin.events(i));
-    request_.set_after_event_id(begin.newest_event_id());
+    move_on(begin, begin.events().empty() ? 0 : begin.events(0).event_id());
     request_.set_limit(kFollowedAtOnce);
     while (true) {
       session_.output.out.flush();
@@ -115,11 +116,20 @@ class EventFollower {
     }
     if (is_away_) print_notice(session_.output, "the controller answers again");
     is_away_ = false;
-    for (const Event& event : more->events()) {
-      print(event);
-      request_.set_after_event_id(event.event_id());
-    }
+    for (const Event& event : more->events()) print(event);
+    const double last = more->events().empty() ? 0 : more->events().rbegin()->event_id();
+    if (more->events_size() < static_cast<int>(kFollowedAtOnce))
+      move_on(*more, last);
+    else
+      request_.set_after_event_id(last);  // there may be more of them
     return {};
+  }
+
+  // The next look begins behind all that was seen: what was stored before the answer's newest
+  // event is not looked through again, and what came while it was made is not printed again.
+  void move_on(const EventList& answer, double last_printed) {
+    request_.set_after_event_id(
+        std::max({request_.after_event_id(), answer.newest_event_id(), last_printed}));
   }
 
   void print(const Event& event) {

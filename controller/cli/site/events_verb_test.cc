@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 namespace railgauge::cli {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -75,6 +77,25 @@ TEST_F(Events, FollowedTheyComeInTheOrderOfTimeUntilCtrlC) {
   EXPECT_THAT(out_, HasSubstr("the later one"));
   EXPECT_EQ(std::ranges::count(out_, '\n'), archive_.events.events_size() + 1);
   EXPECT_EQ(archive_.last_events().after_event_id(), 15);
+}
+
+// The newest id is read before the events, so one of them may be newer.
+TEST_F(Events, FollowedNoneIsPrintedAgainAndNoneIsLookedThroughAgain) {
+  archive_.events.set_newest_event_id(13);
+  archive_.later_events.set_newest_event_id(40);
+  std::vector<double> asked;
+  std::thread press([this, &asked] {
+    for (int i = 0; i < 1'000 && archive_.last_events().after_event_id() != 40; ++i) {
+      const double after = archive_.last_events().after_event_id();
+      if (after > 0 && (asked.empty() || asked.back() != after)) asked.push_back(after);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    interrupts_.press();
+  });
+  EXPECT_EQ(run({"events", "--follow"}, Format::kNdjson), kExitInterrupted);
+  press.join();
+  EXPECT_THAT(asked, ElementsAre(14));
+  EXPECT_EQ(archive_.last_events().after_event_id(), 40);
 }
 
 TEST_F(Events, FollowedAsJsonTheyAreOneDocument) {

@@ -1,13 +1,18 @@
 // config
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "controller/cli/input/inputs.h"
 #include "controller/cli/input/session.h"
+#include "controller/cli/input/unit_environment.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/base/spawn.h"
@@ -15,26 +20,39 @@
 namespace railgauge::cli {
 namespace {
 
+// Where systemd runs services, a program has the environment of its unit, which is not that of the
+// shell in which this one runs. Elsewhere, as in a container, both have the same: absent.
+Result<std::optional<std::vector<std::string>>> environment_of(const std::string& file) {
+  std::error_code error;
+  if (!std::filesystem::is_directory("/run/systemd/system", error)) return std::nullopt;
+  std::vector<std::string> own;
+  for (char** entry = environ; *entry != nullptr; ++entry) own.emplace_back(*entry);
+  const bool is_there = std::filesystem::exists(file, error);
+  return unit_environment(own, is_there ? RG_TRY(read_file(file)) : std::string());
+}
+
 // Runs the program with --check-config; its lines go to this program's streams. Returns its exit
 // code, or kExitInvalid when a signal ended it.
-Result<int> check_settings_of(const std::filesystem::path& program) {
-  const pid_t child = RG_TRY(start_program({.argv = {program.string(), "--check-config"}}));
+Result<int> check_settings_of(const std::filesystem::path& program, const std::string& file) {
+  const pid_t child = RG_TRY(start_program(
+      {.argv = {program.string(), "--check-config"}, .environment = RG_TRY(environment_of(file))}));
   const int status = wait_for_end(child).value_or(0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : kExitInvalid;
 }
 
 }  // namespace
 
-// The programs read their settings themselves, as at a start, so that there is one reader.
+// The programs read their settings themselves, as at a start, so that there is one reader. The
+// files of their units' environments are systemd's to read.
 Result<int> check_config(Session& session, const Arguments&) {
   std::error_code error;
   const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   std::vector<int> codes;
-  for (const char* name : {"railgauge-controller", "railgauge-agent"}) {
-    const auto program = folder / name;
+  for (const std::string name : {"controller", "agent"}) {
+    const auto program = folder / ("railgauge-" + name);
     if (!std::filesystem::exists(program, error)) continue;
-    session.output.out << "# " << name << '\n' << std::flush;
-    codes.push_back(RG_TRY(check_settings_of(program)));
+    session.output.out << "# railgauge-" << name << '\n' << std::flush;
+    codes.push_back(RG_TRY(check_settings_of(program, fmt::format("/etc/railgauge/{}.env", name))));
   }
   if (codes.empty())
     return fail(Code::kNotFound, fmt::format("{}: has neither railgauge-controller nor "

@@ -18,14 +18,19 @@ constexpr const char* kEvents =
     "WHERE instr('_' || event.kind || '_', '_' || wanted.value || '_')>0)) AND (?3='[]' OR "
     "event.node_id IN (SELECT node.node_id FROM json_each(?3) AS wanted JOIN node_name ON "
     "node_name.name=wanted.value JOIN node ON node.id=node_name.node)) AND (?4='' OR "
-    "event.run_id=?4) AND (?5 IS NULL OR event.id>?5) ORDER BY ";
+    "event.run_id=?4)";
 
 }  // namespace
 
+// A condition that may be absent would keep SQLite from reading along the ids.
+std::string sql_of_events(const EventFilter& filter) {
+  return std::string(kEvents) + (filter.after ? " AND event.id>?5 ORDER BY event.id LIMIT ?6"
+                                              : " ORDER BY event.id DESC LIMIT ?6");
+}
+
 Result<std::vector<StoredEvent>> find_events(Connection& connection, const EventFilter& filter) {
-  const std::string order = filter.after ? "event.id LIMIT ?6" : "event.id DESC LIMIT ?6";
   Rows rows =
-      RG_TRY(connection.query(kEvents + order, filter.since, json_of(filter.kinds),
+      RG_TRY(connection.query(sql_of_events(filter), filter.since, json_of(filter.kinds),
                               json_of(filter.nodes), filter.run_id, filter.after, filter.limit));
   std::vector<StoredEvent> events;
   while (RG_TRY(rows.next())) {

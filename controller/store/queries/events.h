@@ -28,6 +28,8 @@ struct StoredEvent {
   std::string node{};  // present name; "" where it concerns none, or a stranger
   EventRow event{};
 };
+// The statement of find_events(), for tests of its plan.
+std::string sql_of_events(const EventFilter& filter);
 Result<std::vector<StoredEvent>> find_events(Connection& connection, const EventFilter& filter);
 // Returns the kinds that are stored, in order.
 Result<std::vector<std::string>> read_event_kinds(Connection& connection);

@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/store/sqlite/sqlite.h"
 #include "controller/store/testing/store_testing.h"
 
 namespace railgauge::store {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 class EventQueries : public testing::Test {
@@ -70,6 +72,16 @@ TEST_F(EventQueries, AfterOneComeTheLaterOnesOldestFirst) {
   const auto all = store_->read(find_events, EventFilter{.limit = 100}).value();
   EXPECT_THAT(texts({.after = all.back().id}), ElementsAre("b", "c"));
   EXPECT_THAT(texts({.after = all.front().id}), IsEmpty());
+}
+
+TEST_F(EventQueries, AfterOneReadsNoneBeforeIt) {
+  auto connection = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 1);
+  ASSERT_TRUE(connection);
+  auto rows = connection->query("EXPLAIN QUERY PLAN " + sql_of_events({.after = 1}), std::nullopt,
+                                "[]", "[]", "", 1, 1);
+  ASSERT_TRUE(rows) << rows.error().message;
+  ASSERT_TRUE(rows->next().value_or(false));
+  EXPECT_THAT(rows->text(3), HasSubstr("SEARCH event USING INTEGER PRIMARY KEY (rowid>?)"));
 }
 
 TEST_F(EventQueries, OfTasksThatEndedPassedOnesAreCounted) {
