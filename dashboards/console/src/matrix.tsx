@@ -172,7 +172,10 @@ function Picture({ frame, values, mode, marks, route, onPin }: {
   now.current.onPin = onPin;
   useEffect(() => {
     // Of this run also when another one has ended meanwhile.
-    const tiles = new Tiles({ ...values, run_id: frame.run_id }, frame, mode, (text) => (text ? setError(text) : view.current?.redraw()));
+    const tiles = new Tiles({ ...values, run_id: frame.run_id }, frame, mode, (text) => {
+      if (text !== undefined) setError(text || undefined);
+      if (!text) view.current?.redraw();
+    });
     now.current.tiles = tiles;
     const number = (name: string) => Number(route.query.get(name) ?? NaN);
     const place: Place | undefined = Number.isFinite(number('x') + number('y') + number('zoom'))

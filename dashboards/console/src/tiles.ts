@@ -8,6 +8,7 @@ export type Mode = 'share' | 'value' | 'coverage';
 export const kSide = 256; // cells
 const kMostTiles = 160;
 const kMostReads = 4;
+const kAgainMilliseconds = 3000; // after which a tile that was not read is asked for again
 
 export interface Drawn {
   tile: MatrixTile;
@@ -39,16 +40,24 @@ export class Tiles {
   private readonly asked = new Set<string>();
   private waiting: { key: string; step: number; row: number; column: number }[] = [];
   private reads = 0;
-  private range: [number, number] = [0, 1];
+  private range: [number, number] = [Infinity, -Infinity];
   private isOver = false;
 
   constructor(
     private readonly selection: Values,
     private readonly frame: MatrixFrame,
     private readonly mode: Mode,
+    // With '' after a tile was read, with its cause after one was not, and with nothing to draw again.
     private readonly changed: (error?: string) => void,
     private readonly read = (values: Values) => get<MatrixTile>('matrix/tile', values),
-  ) {}
+  ) {
+    // Its figures span the colours of all others.
+    if (mode === 'value') this.at(this.coarsest, 0, 0);
+  }
+
+  private get coarsest(): number {
+    return this.frame.steps[this.frame.steps.length - 1];
+  }
 
   // The tile that holds this cell; undefined until it was read.
   at(step: number, tileRow: number, tileColumn: number): Drawn | undefined {
@@ -83,7 +92,7 @@ export class Tiles {
       ++this.reads;
       this.read({ ...this.selection, step: one.step, row: one.row, column: one.column, rows: kSide, columns: kSide })
         .then((tile) => this.keep(one.key, tile))
-        .catch((cause) => !this.isOver && this.changed(String(cause.message ?? cause)))
+        .catch((cause) => this.fail(one.key, String(cause.message ?? cause)))
         .finally(() => {
           --this.reads;
           if (!this.isOver) this.next();
@@ -91,20 +100,34 @@ export class Tiles {
     }
   }
 
+  // The next picture asks for the tile again, if it still has it.
+  private fail(key: string, cause: string): void {
+    this.asked.delete(key);
+    if (this.isOver) return;
+    this.changed(cause);
+    setTimeout(() => !this.isOver && this.changed(), kAgainMilliseconds);
+  }
+
+  // Widens the span of the colours to the figures of a tile. Whether it has become wider.
+  private widen(tile: MatrixTile): boolean {
+    const [least, most] = this.range;
+    for (const value of tile.values)
+      if (value !== null) this.range = [Math.min(this.range[0], value), Math.max(this.range[1], value)];
+    return this.range[0] !== least || this.range[1] !== most;
+  }
+
   private keep(key: string, tile: MatrixTile): void {
     if (this.isOver) return;
-    const coarsest = this.frame.steps[this.frame.steps.length - 1];
-    if (tile.step === coarsest) {
-      const values = tile.values.filter((value): value is number => value !== null);
-      this.range = [Math.min(...values), Math.max(...values)];
-    }
+    // Finer tiles may have been painted before.
+    if (tile.step === this.coarsest && this.widen(tile) && this.mode === 'value')
+      for (const one of this.kept.values()) one.picture = this.paint(one.tile);
     this.kept.set(key, { tile, picture: this.paint(tile) });
     for (const old of this.kept.keys()) {
       if (this.kept.size <= kMostTiles) break;
       this.kept.delete(old);
       this.asked.delete(old);
     }
-    this.changed();
+    this.changed('');
   }
 
   private paint(tile: MatrixTile): HTMLCanvasElement {

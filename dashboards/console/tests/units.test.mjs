@@ -40,6 +40,56 @@ test('a pixel has its colour in the order of ImageData, opaque', () => {
   assert.deepEqual([...new Uint8Array(new Uint32Array([pixel('#123456')]).buffer)], [0x12, 0x34, 0x56, 0xff]);
 });
 
+// Tiles of 2 x 2 cells, whose canvases keep the pixels; answers are promises by step, which the test settles.
+const { Tiles } = await load('tiles');
+const tilesOf = (mode, read, changed = () => {}) => {
+  globalThis.document = {
+    createElement: () => {
+      const canvas = {};
+      canvas.getContext = () => ({
+        createImageData: (width, height) => ({ data: new Uint8ClampedArray(width * height * 4) }),
+        putImageData: (image) => (canvas.pixels = [...new Uint32Array(image.data.buffer)]),
+      });
+      return canvas;
+    },
+  };
+  return new Tiles({}, { steps: [1, 4], nodes: [], larger_is_better: true }, mode, changed, read);
+};
+const tile = (step, values) => ({ step, row: 0, column: 0, rows: 2, columns: 2, values, of_expected: [1, 1, 1, 1], untested: [0, 0, 0, 0] });
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test('colours of figures span those of the whole matrix, whichever tile comes first', async () => {
+  const answers = {};
+  const tiles = tilesOf('value', (values) => new Promise((resolve) => (answers[values.step] = resolve)));
+  assert.ok(answers[4], 'the coarsest is asked for by itself');
+  assert.equal(tiles.at(1, 0, 0), undefined);
+  answers[1](tile(1, [10, 12, 14, 20]));
+  await settled();
+  answers[4](tile(4, [10, null, null, 20]));
+  await settled();
+  const { pixels } = tiles.at(1, 0, 0).picture;
+  assert.equal(new Set(pixels).size, 4);
+  assert.equal(pixels[0], tiles.at(4, 0, 0).picture.pixels[0]);
+});
+
+test('a tile that was not read is asked for again, and its error goes', async (context) => {
+  context.mock?.timers.enable({ apis: ['setTimeout'] });
+  const said = [];
+  let reads = 0;
+  const tiles = tilesOf('share', () => (++reads === 1 ? Promise.reject(new Error('too busy')) : Promise.resolve(tile(1, [1, 1, 1, 1]))), (text) => said.push(text));
+  assert.equal(tiles.at(1, 0, 0), undefined);
+  await settled();
+  assert.deepEqual(said, ['too busy']);
+  if (context.mock?.timers) context.mock.timers.tick(3000);
+  else await new Promise((resolve) => setTimeout(resolve, 3100));
+  assert.deepEqual(said, ['too busy', undefined], 'a picture is drawn again');
+  assert.equal(tiles.at(1, 0, 0), undefined);
+  await settled();
+  assert.ok(tiles.at(1, 0, 0));
+  assert.deepEqual(said, ['too busy', undefined, '']);
+  tiles.end();
+});
+
 test('figures are printed as the tables have them', () => {
   assert.equal(figure(48.6e9, 'bytes_per_second'), '48.6 GB/s');
   assert.equal(figure(1500, 'ns'), '1.50 µs');
