@@ -94,8 +94,8 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
     : store_(std::move(store)),
       audit_(std::move(audit)),
       leaves_([site](const auto& nodes) { return leaves_of(site, nodes); }),
-      matrices_(*store_, leaves_),
       run_judge_(*store_, leaves_),
+      matrices_(*store_, leaves_),
       fleet_(loop_, *store_, fleet_options),
       preflights_(loop_, fleet_, *store_, preflight_site(site)),
       director_(loop_, fleet_, *store_, metrics_),
@@ -141,10 +141,9 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
   fleet_.set_audit(audit_.get());
   run_judge_.on_new(
       [this](const std::vector<store::SeriesRow>& series) { start_confirming(series); });
-  director_.on_figures([this](const std::string& run_id) {
-    matrices_.want(run_id);
-    run_judge_.want(run_id);
-  });
+  // Parts are judged by the matrices.
+  matrices_.on_done([this](const std::string& run_id) { run_judge_.want(run_id); });
+  director_.on_figures([this](const std::string& run_id) { matrices_.want(run_id); });
   director_.on_follow_ups([this](const std::string& run_id, auto answer) {
     const auto work = [this, run_id, answer] {
       auto pairs = wanted_pairs(*store_, run_id, leaves_);
@@ -325,6 +324,7 @@ void Server::start_fast_forward() {
 bool Server::is_idle_for_clock() {
   if (!loop_.call([this] { return director_.idle(); })) return false;
   const auto stats = store_->stats();
+  // Matrices first: they hand their run to the judge before they are idle.
   return stats && stats->queued_records == 0 && matrices_.is_idle() && run_judge_.is_idle() &&
          queries_->is_idle() && starter_->is_idle() && upkeep_->is_idle();
 }
@@ -342,7 +342,7 @@ void Server::do_due(double now) {
 
 void Server::judge_left_open() {
   loop_.call([this] {
-    for (const std::string& run_id : std::exchange(left_open_, {})) run_judge_.want(run_id);
+    for (const std::string& run_id : std::exchange(left_open_, {})) matrices_.want(run_id);
   });
 }
 

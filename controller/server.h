@@ -131,8 +131,8 @@ class Server {
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<audit::AuditLog> audit_;
   const LeafSource leaves_;
+  RunJudge run_judge_;     // outlives the matrices, which are judged, and the loop, which calls it
   MatrixKeeper matrices_;  // outlives the loop, which calls it
-  RunJudge run_judge_;     // outlives the loop, which calls it
   MemoryGuard memory_;
   Metrics metrics_;
   auth::PeerBook peers_;

@@ -27,6 +27,31 @@ TEST_F(Commands, RunEndsWithItsOutcomesExitCode) {
   }
 }
 
+TEST_F(Commands, ARunThatConfirmedAFindingEndsWith1AndShowsItApartFromItsOutcome) {
+  control_.confirmed = 1;
+  api::Finding& finding = *judge_.findings_of_run.add_findings();
+  finding.set_finding_id("part-n1-rail-0");
+  finding.set_state("confirmed");
+  finding.set_summary("n1 rail 0: 10.0 % worse than its peers");
+  EXPECT_EQ(run({"run", "quick"}), kExitFailed);
+  EXPECT_THAT(out_, HasSubstr("part-n1-rail-0"));
+  EXPECT_THAT(out_, HasSubstr("n1 rail 0: 10.0 % worse than its peers"));
+  EXPECT_THAT(out_, HasSubstr(std::string(kSampleRun) + " passed"));
+  EXPECT_EQ(run({"runs", "wait", kSampleRun}), kExitFailed);
+  control_.outcome = "crashed";
+  EXPECT_EQ(run({"runs", "wait", kSampleRun}), kExitFailed) << "1 comes before 4";
+  control_.outcome = "passed";
+  control_.confirmed = 0;
+  EXPECT_EQ(run({"runs", "wait", kSampleRun}), 0) << "listed and not confirmed by this run";
+}
+
+TEST_F(Commands, RunWaitsUntilItsFiguresAreJudged) {
+  judge_.answers_before_judged = 2;
+  EXPECT_EQ(run({"run", "quick"}), 0);
+  EXPECT_EQ(judge_.answers_before_judged, 0);
+  EXPECT_THAT(err_, Not(HasSubstr("not judged yet")));
+}
+
 TEST_F(Commands, RunTellsThePlanAndItsProgressOnStandardError) {
   EXPECT_EQ(run({"run", "quick", "n[1-2]"}), 0);
   EXPECT_THAT(err_, StartsWith("railgauge: suite quick: 2 tasks in 2 rounds on 2 nodes (n1 n2), "

@@ -11,10 +11,12 @@
 #include <fmt/ranges.h>
 
 #include "controller/findings/finding_causes.h"
+#include "controller/findings/part_cases.h"
 #include "controller/findings/run_places.h"
 #include "controller/findings/series_runs.h"
 #include "controller/upgrades/upgrade_data.h"
 #include "controller/verdict/causes.h"
+#include "kernels/core/text/rfc3339.h"
 
 namespace railgauge {
 namespace {
@@ -116,6 +118,20 @@ Status place_upgrade(const store::Store& store, Placed& out) {
   return {};
 }
 
+// Places a finding about a part between its last good night and its first bad one.
+void place_part(Placed& out) {
+  const PartEvidence evidence = part_evidence_of(out.row);
+  const auto since = parse_calendar(evidence.since());
+  const auto good = parse_calendar(evidence.good_at());
+  out.place.until = since.value_or(out.row.opened_at);
+  out.place.from = good.value_or(out.place.until - kUnplacedSeconds);
+  for (const std::string& mark : evidence.marks()) {
+    constexpr std::string_view kNodeMark = "node ";
+    if (mark.starts_with(kNodeMark)) out.nodes.insert(mark.substr(kNodeMark.size()));
+    out.place.marks.insert(mark);
+  }
+}
+
 // Reads the finding whole and places it in time and in the fabric. kNotFound: its run or one of its
 // series was pruned.
 Result<Placed> placed(const store::Store& store, const RunPlaces& places,
@@ -127,6 +143,8 @@ Result<Placed> placed(const store::Store& store, const RunPlaces& places,
   if (out.row.upgrade_id.empty()) out.nodes = nodes_in_common(out.series);
   if (!out.row.upgrade_id.empty())
     RG_TRY_OK(place_upgrade(store, out));
+  else if (out.row.kind == kPartKind)
+    place_part(out);
   else if (!out.series.empty())
     RG_TRY_OK(place_night(store, out));
   else

@@ -12,6 +12,7 @@
 #include "controller/findings/finding_causes.h"
 #include "controller/findings/finding_events.h"
 #include "controller/findings/measured_twice.h"
+#include "controller/findings/part_cases.h"
 #include "controller/store/rows/stack_parts.h"
 #include "controller/upgrades/judge_report.h"
 #include "controller/upgrades/series_measure.h"
@@ -205,6 +206,27 @@ Status explain(const store::Store& store, const store::FindingRow& row,
   return {};
 }
 
+// Copies the evidence of a part into the answer.
+void put_part(const store::FindingRow& row, api::Finding& out) {
+  const PartEvidence evidence = part_evidence_of(row);
+  if (evidence.has_good_at()) out.set_good_at(evidence.good_at());
+  if (evidence.has_since()) out.set_since(evidence.since());
+  *out.mutable_before_levels() = evidence.before_levels();
+  *out.mutable_after_levels() = evidence.after_levels();
+  out.add_causes(fmt::format(
+      "{} of {} figures of the run that use it show half of the loss: {}", evidence.figures_for(),
+      evidence.figures_for() + evidence.figures_against(), evidence.series()));
+  for (const std::string& line : evidence.worst()) out.add_causes(line);
+  for (const std::string& series : evidence.also())
+    out.add_causes(fmt::format("seen by {} as well", series));
+  if (evidence.has_retest()) out.add_causes(evidence.retest());
+  *out.mutable_excluded() = evidence.ruled_out();
+  if (!row.run_id.empty())
+    out.add_next(fmt::format("railgauge runs matrix {}: the figures", row.run_id));
+  const bool is_of_node = evidence.part() == "port" || evidence.part() == "node";
+  if (is_of_node) out.add_next(fmt::format("railgauge preflight {}", evidence.first()));
+}
+
 // The others of its event, what they have in common, and what speaks for each cause.
 Status add_event(const store::Store& store, const LeafSource& leaves, api::Finding& out) {
   for (const OpenEvent& event : RG_TRY(open_events(store, leaves))) {
@@ -228,6 +250,11 @@ Status add_event(const store::Store& store, const LeafSource& leaves, api::Findi
 Result<api::FindingList> FindingService::list(const api::ListFindingsRequest& request, double now) {
   const std::uint32_t limit = request.limit() == 0 ? kFindingsShown : request.limit();
   auto list = new_document<api::FindingList>();
+  if (!request.run_id().empty()) {
+    const auto run = store_.run_summary(request.run_id());
+    if (!run) return tl::unexpected(as_wrong_use(run.error()));
+    if (run->run.judged_at > 0) list.set_judged_at(rfc3339(run->run.judged_at));
+  }
   std::map<std::string, std::string> events;
   for (const OpenEvent& event : RG_TRY(open_events(store_, leaves_)))
     for (const store::FindingRow& one : event.findings)
@@ -237,6 +264,7 @@ Result<api::FindingList> FindingService::list(const api::ListFindingsRequest& re
     api::Finding finding = to_api(row, now);
     const bool is_closed = api::is_closed(row.state);
     if (request.state().empty() ? is_closed : finding.state() != request.state()) continue;
+    if (!request.run_id().empty() && finding.run_id() != request.run_id()) continue;
     if (const auto event = events.find(finding.finding_id()); event != events.end())
       finding.set_event_id(event->second);
     *list.add_findings() = std::move(finding);
@@ -267,6 +295,7 @@ Result<api::Finding> FindingService::get(const std::string& finding_id, double n
   // An upgrade's own screen explains its findings.
   if (row->upgrade_id.empty() && !all.empty()) RG_TRY_OK(explain(store_, *row, all, out));
   if (!row->upgrade_id.empty()) add_upgrade_next(out);
+  if (row->kind == kPartKind) put_part(*row, out);
   RG_TRY_OK(add_event(store_, leaves_, out));
   return out;
 }

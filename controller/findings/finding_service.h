@@ -22,7 +22,7 @@ class FindingService {
 
   // The findings, newest first, with the event that each open one belongs to. `now`: unix seconds;
   // an acknowledgement that has ended by then counts as reopened. Without a state in the request
-  // closed findings are left out.
+  // closed findings are left out. kInvalidArgument: the request names a run that is not known.
   Result<api::FindingList> list(const api::ListFindingsRequest& request, double now);
   // One finding with its series, its causes, its event and the next steps.
   Result<api::Finding> get(const std::string& finding_id, double now);

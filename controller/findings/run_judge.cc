@@ -12,6 +12,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/findings/measured_twice.h"
+#include "controller/findings/part_judge.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/upgrades/series_measure.h"
 #include "kernels/core/base/lookup.h"
@@ -232,6 +233,7 @@ Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::
       fresh.push_back(first);
   }
   RG_TRY_OK(end_what_is_back(store, all, run_id, now));
+  if (run.requested_by != kRunJudgeWho) RG_TRY_OK(judge_parts_of_run(store, run, now, leaves));
   return fresh;
 }
 
@@ -289,6 +291,10 @@ void RunJudge::judge(const std::string& run_id) {
   }
   if (!judged && judged.error().code != Code::kNotFound)
     spdlog::warn("run {}: not judged against its series' past: {}", run_id, judged.error().message);
+  if (!judged) return;
+  const Status marked = store_.write(store::write_judged, run_id, fleet::unix_seconds());
+  if (!marked)
+    spdlog::warn("run {}: nobody sees that it was judged: {}", run_id, marked.error().message);
 }
 
 // --- findings that are over ---

@@ -35,7 +35,8 @@ void set_reference_levels(const store::FindingRow& known, const SeriesById& seri
 inline constexpr std::string_view kRunJudgeWho = "judge";
 
 // Judges the run: opens, confirms, reopens or ends findings. `now`: unix seconds. Runs of upgrades
-// are judged elsewhere, and series that a later run has measured are skipped. Returns the first
+// are judged elsewhere, and series that a later run has measured are skipped. Parts of the fabric
+// are judged with part_judge.h, by the pair matrices that are stored by then. Returns the first
 // series of each new finding where a schedule started the run, so that a confirming run can follow.
 // kNotFound: no such run.
 Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::string& run_id,

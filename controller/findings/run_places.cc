@@ -50,6 +50,14 @@ Result<RunPlaces> RunPlaces::of(const store::Store& store, const LeafSource& lea
     out.hardware_[node.name] = hardware_of(node);
     const auto nics = std::ranges::count(node.endpoints, "nic", &store::EndpointRow::kind);
     out.rails_ = std::max(out.rails_, static_cast<std::size_t>(nics));
+    out.rail_rates_.resize(out.rails_);
+    for (const store::EndpointRow& port : node.endpoints) {
+      const std::int32_t rail =
+          out.ports_.rail(node.name, fmt::format("{}:{}", port.device, port.port));
+      if (port.kind != "nic" || rail < 0) continue;
+      double& rate = out.rail_rates_[static_cast<std::size_t>(rail)];
+      rate = std::max(rate, port.rate_bits_per_second);
+    }
   }
   std::set<std::string> known;
   std::set<std::string> kinds;
@@ -71,6 +79,10 @@ void RunPlaces::add_places(const store::SeriesRow& series, Places& places) const
     places.rails.insert(ports_.rail(node, port));
   }
 }
+
+std::string RunPlaces::hardware(const std::string& node) const { return value_of(hardware_, node); }
+
+std::string RunPlaces::id(const std::string& node) const { return value_of(ids_, node); }
 
 // A mark is one that all ends have, that is known, and that the fabric has others of.
 std::set<std::string> RunPlaces::common_of(const std::vector<store::SeriesRow>& all) const {

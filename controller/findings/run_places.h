@@ -28,6 +28,14 @@ class RunPlaces {
   // full rate.
   [[nodiscard]] std::string class_of(const store::SeriesRow& series) const;
 
+  // The hardware of the node as a text that only compares equal; "": not known.
+  [[nodiscard]] std::string hardware(const std::string& node) const;
+  [[nodiscard]] std::string leaf(const std::string& node) const { return ports_.leaf(node); }
+  // The store's id of the node; "": not known.
+  [[nodiscard]] std::string id(const std::string& node) const;
+  // By rail: the largest present rate of its ports, in bits per second.
+  [[nodiscard]] const std::vector<double>& rail_rates() const { return rail_rates_; }
+
   // Marks that all of the series share and the whole fabric does not: "rail 3", "leaf l1",
   // "hardware 8 NICs ...".
   [[nodiscard]] std::set<std::string> common_of(const std::vector<store::SeriesRow>& all) const;
@@ -61,6 +69,7 @@ class RunPlaces {
   // The id and the hardware of each node, by name.
   std::map<std::string, std::string> ids_{};
   std::map<std::string, std::string> hardware_{};
+  std::vector<double> rail_rates_{};
   // Numbers of different leaves, kinds of hardware and rails of the fabric: a mark that the whole
   // fabric shares separates nothing.
   std::size_t leaves_ = 0;

@@ -255,6 +255,9 @@ api::RunSummary to_api(const store::RunSummaryRow& row) {
   summary.set_tasks_ended(row.tasks_ended);
   summary.mutable_outcomes()->insert(row.outcomes.begin(), row.outcomes.end());
   for (const std::string& node : row.run.nodes) summary.add_nodes(node);
+  if (row.run.judged_at > 0) summary.set_judged_at(rfc3339(row.run.judged_at));
+  summary.set_findings_new(row.run.findings_new);
+  summary.set_findings_confirmed(row.run.findings_confirmed);
   return summary;
 }
 

@@ -10,6 +10,7 @@
 #include "controller/fleet/convert.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/history/pair_figures.h"
+#include "controller/history/run_suspects.h"
 #include "controller/history/sql_process.h"
 #include "controller/history/sql_table.h"
 #include "controller/localise/localise_report.h"
@@ -502,36 +503,15 @@ api::Suspect to_api(const localise::PairData& data, const localise::Suspect& fou
   return suspect;
 }
 
-// Adds the retests of these suspects that the run measured beyond its plan. A retest outranks the
-// conclusion from the planned figures alone.
-Status add_retests(store::Store& store, const LeafSource& leaves, const PairFigures& figures,
-                   const localise::Localisation& found,
-                   const std::vector<localise::FollowUp>& wanted, api::SuspectList& list) {
-  if (wanted.empty()) return {};
-  const std::vector<FollowUpPoint> points = RG_TRY(read_follow_ups(store, figures, leaves));
-  if (points.empty()) return {};
-  const auto name = [&](std::int32_t node) {
-    return figures.data.nodes[static_cast<std::size_t>(node)];
-  };
-  std::vector<localise::FollowUpResult> results;
-  for (const localise::FollowUp& each : wanted) {
-    const bool other_gpu = each.purpose == localise::Purpose::kOtherGpu;
-    localise::FollowUpResult& result = results.emplace_back();
-    result.asked = each;
-    for (const FollowUpPoint& point : points)
-      if (point.from == name(each.from) && point.to == name(each.to) && point.rail == each.rail &&
-          point.memory == each.memory &&
-          other_gpu == (point.purpose == localise::purpose_word(localise::Purpose::kOtherGpu)))
-        result.value = point.value;
-  }
-  for (const localise::Retest& retest : localise::judge_follow_ups(figures.data, found, results)) {
+// Adds the retests of suspects. A retest outranks the conclusion from the planned figures alone.
+void add_retests(const std::vector<localise::Retest>& retests, api::SuspectList& list) {
+  for (const localise::Retest& retest : retests) {
     api::Suspect& suspect = *list.mutable_suspects(static_cast<int>(retest.suspect));
     suspect.set_retest(retest.sentence);
     suspect.set_retest_answer(std::string(localise::answer_word(retest.answer)));
     if (retest.answer == localise::Answer::kConfirmed) suspect.set_confirmed(true);
     if (retest.answer == localise::Answer::kCleared) suspect.set_confirmed(false);
   }
-  return {};
 }
 
 }  // namespace
@@ -570,9 +550,9 @@ Result<api::PairMatrix> Archive::get_matrix(const api::PairsRequest& request) {
 
 // Suspects without a retest list the tasks that would separate them.
 Result<api::SuspectList> Archive::get_suspects(const api::PairsRequest& request) {
-  const PairFigures figures = RG_TRY(as_wrong_use(read_pair_figures(store_, request, leaves_)));
+  const RunSuspects suspects = RG_TRY(as_wrong_use(read_suspects(store_, request, leaves_)));
+  const auto& [figures, found, wanted_tasks, retests] = suspects;
   const localise::PairData& data = figures.data;
-  const localise::Localisation found = RG_TRY(localise::find_suspects(data));
   api::SuspectList list;
   describe(figures, list);
   list.set_nodes(static_cast<std::uint32_t>(data.nodes.size()));
@@ -588,8 +568,7 @@ Result<api::SuspectList> Archive::get_suspects(const api::PairsRequest& request)
     *list.add_suspects() = to_api(data, suspect);
     list.mutable_suspects()->rbegin()->set_place(static_cast<std::uint32_t>(list.suspects_size()));
   }
-  const std::vector<localise::FollowUp> wanted_tasks = localise::follow_ups(data, found);
-  RG_TRY_OK(add_retests(store_, leaves_, figures, found, wanted_tasks, list));
+  add_retests(retests, list);
   for (const localise::FollowUp& wanted : wanted_tasks) {
     if (!list.suspects(static_cast<int>(wanted.suspect)).retest().empty()) continue;
     api::WantedTask& task = *list.mutable_suspects(static_cast<int>(wanted.suspect))->add_wanted();

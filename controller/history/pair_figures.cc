@@ -43,31 +43,12 @@ std::vector<PairSeries> by_choice(const std::map<PairSeries, double>& counts) {
   return order;
 }
 
-// The series of a stored matrix.
-PairSeries series_of(const store::PairMatrixRow& matrix) {
-  return {.kernel = matrix.kernel,
-          .metric = matrix.metric,
-          .meaning = matrix.meaning,
-          .unit = matrix.unit,
-          .message_bytes = matrix.message_bytes,
-          .larger_is_better = matrix.larger_is_better};
-}
-
-// The key by which the store finds the matrix again.
-store::PairMatrixKey key_of(const store::PairMatrixRow& matrix) {
-  return {.run_id = matrix.run_id,
-          .rail = matrix.rail,
-          .metric = matrix.metric,
-          .message_bytes = matrix.message_bytes,
-          .kernel = matrix.kernel,
-          .meaning = matrix.meaning};
-}
-
 // The number of its figures; the matrix is visited, not loaded.
 Result<double> figures_in(const store::Store& store, const store::PairMatrixRow& head) {
   double count = 0;
-  RG_TRY_OK(store.visit_pair_matrix(key_of(head), [&count](const store::PairMatrixRow&, std::size_t,
-                                                           std::size_t, float) { ++count; }));
+  RG_TRY_OK(store.visit_pair_matrix(
+      matrix_key(head),
+      [&count](const store::PairMatrixRow&, std::size_t, std::size_t, float) { ++count; }));
   return count;
 }
 
@@ -79,14 +60,15 @@ Status add_to(PairTable& table, const store::Store& store, const store::PairMatr
     std::size_t layer = 0;
   };
   std::vector<Row> rows;
-  return store.visit_pair_matrix(key_of(head), [&](const store::PairMatrixRow& matrix,
-                                                   std::size_t from, std::size_t to, float value) {
-    if (rows.empty())
-      for (const std::string& endpoint : matrix.endpoints)
-        rows.push_back({.node = table.number(split_endpoint(endpoint).first),
-                        .layer = table.layer(matrix.rail, memory_of_row(endpoint))});
-    table.add(rows[from].layer, rows[from].node, rows[to].node, value);
-  });
+  return store.visit_pair_matrix(
+      matrix_key(head),
+      [&](const store::PairMatrixRow& matrix, std::size_t from, std::size_t to, float value) {
+        if (rows.empty())
+          for (const std::string& endpoint : matrix.endpoints)
+            rows.push_back({.node = table.number(split_endpoint(endpoint).first),
+                            .layer = table.layer(matrix.rail, memory_of_row(endpoint))});
+        table.add(rows[from].layer, rows[from].node, rows[to].node, value);
+      });
 }
 
 // Reports whether the figures are synthetic: a matrix has no such flag, and any point of the series
@@ -108,7 +90,7 @@ Result<PairFigures> figures_of_matrices(store::Store& store, const std::string& 
                                         const PairChoice& choice) {
   std::map<PairSeries, std::vector<store::PairMatrixRow>> stored;
   for (store::PairMatrixRow& head : RG_TRY(store.pair_matrices(run_id)))
-    if (const PairSeries series = series_of(head); matches(series, request))
+    if (const PairSeries series = matrix_series(head); matches(series, request))
       stored[series].push_back(std::move(head));
   if (stored.empty())
     return fail(Code::kNotFound, fmt::format("run {}: no such pair matrix is stored", run_id));
@@ -138,6 +120,24 @@ Result<PairFigures> figures_of_matrices(store::Store& store, const std::string& 
 }
 
 }  // namespace
+
+PairSeries matrix_series(const store::PairMatrixRow& matrix) {
+  return {.kernel = matrix.kernel,
+          .metric = matrix.metric,
+          .meaning = matrix.meaning,
+          .unit = matrix.unit,
+          .message_bytes = matrix.message_bytes,
+          .larger_is_better = matrix.larger_is_better};
+}
+
+store::PairMatrixKey matrix_key(const store::PairMatrixRow& matrix) {
+  return {.run_id = matrix.run_id,
+          .rail = matrix.rail,
+          .metric = matrix.metric,
+          .message_bytes = matrix.message_bytes,
+          .kernel = matrix.kernel,
+          .meaning = matrix.meaning};
+}
 
 // Figures between two rails are counted and left out: a layer has one rail.
 Result<PairFigures> figures_of_points(std::string run_id, const std::vector<PairPoint>& points,

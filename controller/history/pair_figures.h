@@ -43,6 +43,10 @@ struct PairFigures {
   double across_rails = 0;
 };
 
+// The series of a stored matrix, and the key by which the store finds the matrix again.
+PairSeries matrix_series(const store::PairMatrixRow& matrix);
+store::PairMatrixKey matrix_key(const store::PairMatrixRow& matrix);
+
 // The fields of a point that make it the figure of a pair.
 struct PairPoint {
   PairSeries series{};

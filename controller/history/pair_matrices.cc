@@ -190,8 +190,9 @@ Status store_pair_matrices(store::Store& store, const std::string& run_id,
 
 // A full queue drops the run; its points stay and serve readers.
 void MatrixKeeper::want(const std::string& run_id) {
-  if (!queue_.want(run_id))
-    spdlog::warn("run {}: too many runs wait for their pair matrices; its points stay", run_id);
+  if (queue_.want(run_id)) return;
+  spdlog::warn("run {}: too many runs wait for their pair matrices; its points stay", run_id);
+  report_(run_id);
 }
 
 // A run that a restored backup lacks is no error.
@@ -203,6 +204,7 @@ void MatrixKeeper::keep(const std::string& run_id) {
   else if (kept.error().code != Code::kNotFound)  // figures of a run that a backup lacks
     spdlog::warn("run {}: its pair matrices are not stored, its points stay: {}", run_id,
                  kept.error().message);
+  report_(run_id);
 }
 
 }  // namespace railgauge

@@ -44,6 +44,12 @@ class MatrixKeeper {
   MatrixKeeper(const MatrixKeeper&) = delete;
   MatrixKeeper& operator=(const MatrixKeeper&) = delete;
 
+  // Sets the function that is called when a run's matrices are written, or will not be. It is
+  // called on the keeper's thread, or on that of want() where the queue is full. Set it before the
+  // first want(); what it uses outlives the keeper.
+  void on_done(std::function<void(const std::string& run_id)> report) {
+    report_ = std::move(report);
+  }
   // Queues a run that has ended, or that received figures later. Any thread. A queued run is done
   // once.
   void want(const std::string& run_id);
@@ -58,6 +64,7 @@ class MatrixKeeper {
 
   store::Store& store_;
   const LeafSource leaves_;
+  std::function<void(const std::string&)> report_ = [](const std::string&) {};
   std::atomic<bool> ending_ = false;
   std::atomic<std::uint64_t> done_ = 0;
   // The last member: its thread uses all members above.

@@ -292,6 +292,7 @@ class Search {
     judgement_.findings.push_back({.element = element,
                                    .confirmed = confirmed,
                                    .is_change = one.alarm.is_change,
+                                   .before = one.alarm.before,
                                    .loss = share_of_loss(loss),
                                    .low = share_of_loss(loss - error),
                                    .high = share_of_loss(loss + error),

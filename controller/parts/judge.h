@@ -24,6 +24,8 @@ struct PartFinding {
   bool confirmed = false;
   // True when the part was better before; false when it is merely worse than its peers.
   bool is_change = false;
+  // The part's own level before, a logarithm (see Level); 0 unless is_change.
+  double before = 0;
   // Share of the figure that is missing or added, with its 95 % interval.
   double loss = 0;
   double low = 0;
@@ -62,7 +64,18 @@ inline constexpr std::size_t kMostNightsJudged = 35;
 // and rails are matched by name. Empty without nights.
 Judgement judge_parts(std::span<const Levels* const> nights);
 
+// Names by number, of nodes and leaves.
+struct PartNames {
+  std::vector<std::string> nodes{};
+  std::vector<std::string> leaves{};
+};
+PartNames names_of(const Levels& levels);
 // The name of the part, for example "n12 rail 3" or "leaf l4 and leaf l7, all rails".
+std::string part_name(const PartNames& names, const localise::Element& element);
 std::string part_name(const Levels& levels, const localise::Element& element);
+// The name that the part keeps while its side, its way or its share of nights changes: that of both
+// sides, of a leaf for its links to the spines, of the two leaves or nodes in the order of their
+// names.
+std::string lasting_name(const PartNames& names, localise::Element element);
 
 }  // namespace railgauge::parts

@@ -1,6 +1,7 @@
 #include "controller/parts/part_words.h"
 
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -59,12 +60,22 @@ void rule_out(const Tables& tables, TableId id, std::size_t part, std::string_vi
 
 }  // namespace
 
+PartNames names_of(const Levels& levels) {
+  PartNames names{.leaves = levels.leaves};
+  for (const NightNode& node : levels.nodes) names.nodes.push_back(node.name);
+  return names;
+}
+
 std::string part_name(const Levels& levels, const Element& element) {
-  const auto node = [&](std::int32_t number) {
-    return levels.nodes[static_cast<std::size_t>(number)].name;
+  return part_name(names_of(levels), element);
+}
+
+std::string part_name(const PartNames& names, const Element& element) {
+  const auto node = [&](std::int32_t number) -> const std::string& {
+    return names.nodes[static_cast<std::size_t>(number)];
   };
   const auto leaf = [&](std::int32_t number) {
-    return fmt::format("leaf {}", levels.leaves[static_cast<std::size_t>(number)]);
+    return fmt::format("leaf {}", names.leaves[static_cast<std::size_t>(number)]);
   };
   const bool both = element.direction == Direction::kBoth;
   switch (element.kind) {
@@ -92,6 +103,17 @@ std::string part_name(const Levels& levels, const Element& element) {
                          node(element.second), rail_text(element.rail));
   }
   return "";
+}
+
+std::string lasting_name(const PartNames& names, Element element) {
+  element.direction = Direction::kBoth;
+  element.intermittent = false;
+  if (element.kind == Kind::kUplink) element.kind = Kind::kLeaf;
+  const auto& list = element.kind == Kind::kTrunk ? names.leaves : names.nodes;
+  if (element.second >= 0 && list[static_cast<std::size_t>(element.second)] <
+                                 list[static_cast<std::size_t>(element.first)])
+    std::swap(element.first, element.second);
+  return part_name(names, element);
 }
 
 void add_words(const Tables& tables, PartFinding& finding) {

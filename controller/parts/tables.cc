@@ -217,6 +217,55 @@ Element Tables::part_of(TableId id, std::size_t part) const {
   return element;
 }
 
+std::vector<Level> Tables::levels_over(const Element& element) const {
+  const bool all = element.rail < 0;
+  const auto first = static_cast<std::size_t>(std::max(element.first, 0));
+  const auto rail = static_cast<std::size_t>(std::max(element.rail, 0));
+  const auto side = static_cast<std::size_t>(element.direction == Direction::kSends      ? 1
+                                             : element.direction == Direction::kReceives ? 2
+                                                                                         : 0);
+  auto id = TableId::kRail;
+  std::size_t part = rail;
+  const auto choose = [&](TableId of_all, std::size_t whole, TableId of_rail) {
+    id = all ? of_all : of_rail;
+    part = all ? whole : whole * rails() + rail;
+  };
+  const auto beside = [](TableId table, std::size_t steps) {
+    return static_cast<TableId>(static_cast<std::size_t>(table) + steps);
+  };
+  switch (element.kind) {
+    case Kind::kRail:
+      break;
+    case Kind::kPort:
+    case Kind::kNode:
+      if (!element.memory.empty() && all) return {};
+      choose(beside(TableId::kNode, side), first,
+             beside(element.memory.empty() ? TableId::kPort : TableId::kGpu, side));
+      break;
+    case Kind::kLeaf:
+    case Kind::kUplink:
+      choose(TableId::kLeaf, first, TableId::kLeafRail);
+      break;
+    case Kind::kTrunk: {
+      const auto second = static_cast<std::size_t>(std::max(element.second, 0));
+      const std::array ends{std::min(first, second), std::max(first, second)};
+      const auto found = std::ranges::find(trunks_, ends);
+      if (found == trunks_.end()) return {};
+      choose(TableId::kTrunk, static_cast<std::size_t>(found - trunks_.begin()),
+             TableId::kTrunkRail);
+      break;
+    }
+    case Kind::kPair:
+    case Kind::kSpine:
+      return {};
+  }
+  std::vector<Level> levels;
+  if (part >= table(id).parts) return levels;
+  for (std::size_t night = 0; night < nights(); ++night)
+    levels.push_back(table(id).at(night, part));
+  return levels;
+}
+
 void Tables::fill(std::size_t night) {
   const Levels& levels = *nights_[night];
   for (std::size_t rail = 0; rail < tables_[0].parts; ++rail) {

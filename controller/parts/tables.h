@@ -62,6 +62,8 @@ class Tables {
   }
   // The part of that number of the table.
   [[nodiscard]] localise::Element part_of(TableId id, std::size_t part) const;
+  // The levels of the part, night by night; empty where no table has it (pairs, spines).
+  [[nodiscard]] std::vector<Level> levels_over(const localise::Element& element) const;
   // Nodes of each leaf.
   [[nodiscard]] const std::vector<std::vector<std::size_t>>& members() const { return members_; }
   // By number of a trunk: its two leaves.

@@ -12,6 +12,7 @@ stages:
     parameters: {sizes: 64KiB}
     placement: {pairs: quick, matchings: 6, directions: both, rails: same, rails_together: true}
 Y
+sed 's/name: pairs/name: drilled/; /^stages:/i rounds: {drill_down: true}' "$work/pairs.yaml" >"$work/drilled.yaml"
 # The nodes report their leaves.
 cat >"$work/site.yaml" <<Y
 version: 1
@@ -62,6 +63,17 @@ is_named() {
   grep -E "$text" "$work/confirmed.txt"
 }
 
+# The first run of its suite has no night to compare with: its own retests with known-good partners decide.
+retested_suspect_is_a_finding() {
+  play 32 'faults: [{kind: port, node: sim0020, nic: 0, takes: 0.15}]'
+  expect_exit 1 cli run "$work/drilled.yaml" --all >"$work/run.txt"
+  grep -E '^run .* passed' "$work/run.txt"
+  grep -E '^confirmed +part-sim0020-rail-0 ' "$work/run.txt"
+  cli findings show part-sim0020-rail-0 -o json >"$work/part.json"
+  jq -e '.kind == "part" and .state == "confirmed" and .suspect == "sim0020 rail 0"' "$work/part.json"
+  jq -e '[.causes[] | select(test("sim0020 rail 0: confirmed"))] | length > 0' "$work/part.json"
+}
+
 stack_change_is_seen() {
   play 32 'changes: [{nodes: sim0003, versions: {gpu_driver: "999.1"}}]'
   cli nodes show sim0003 | grep 999.1
@@ -94,6 +106,7 @@ check "a slow sending port is named" is_named 'sim0012 rail 1 sends' \
   'faults: [{kind: port, node: sim0012, nic: 1, direction: sends, takes: 0.15}]'
 check "a slow leaf is named" is_named 'leaf L2' 'faults: [{kind: leaf, leaf: 2, takes: 0.15}]'
 check "a slow rail is named" is_named 'rail 0' 'faults: [{kind: rail, rail: 0, takes: 0.15}]'
+check "a suspect that the drill-down confirmed is a finding, and its run ends with 1" retested_suspect_is_a_finding
 check "another stack is seen on its node" stack_change_is_seen
 check "lost agents are missing" lost_agents_are_missing
 check "a lost function fails its tasks with the reason" lost_function_fails_its_tasks

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Tests the simulated clock: real controller, database and gRPC, 16 agents of railgauge-fleet, nine nights by schedule,
 # a port that gets slow, an upgrade. Figures are synthetic. NIGHTS=90 plays a quarter of a year and prints how long it took.
+# Two sites of 24 nodes measure a seventh of all pairs a night: one has a slow port, its twin is healthy.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
@@ -28,24 +29,54 @@ stages:
     placement: {pairs: quick, matchings: 2, directions: both, rails: same, rails_together: true}
 Y
 
+cat >"$work/suites/slices.yaml" <<'Y'
+version: 1
+metadata: {name: slices, summary: "bandwidth of a seventh of all pairs on all rails, both ways"}
+stages:
+  - kernel: verbs.write_bw
+    parameters: {sizes: 64KiB}
+    placement: {pairs: all, slice: 7, directions: both, rails: same, rails_together: true}
+Y
+cat >"$work/site.yaml" <<'Y'
+version: 1
+metadata: {name: modelled}
+defaults: {}
+topology: {source: labels}
+Y
+cat >"$work/twin.yaml" <<'Y'
+version: 1
+metadata: {name: slices}
+seed: 7301
+begin: 2026-01-05
+fabric: {nodes: 24, rails: 2, leaves: 4, spines: 2}
+classes: [{name: small, gpus: 2, nics: 2}]
+noise: [{kind: gaussian, size: 0.01}]
+Y
+# From noon of the sixth day on, so that the night of the 11th is the first that shows it.
+{
+  cat "$work/twin.yaml"
+  echo 'faults: [{kind: port, node: sim0012, nic: 1, begin: 132h, takes: 0.1}]'
+} >"$work/slow.yaml"
+
 # In a folder of its own: database, socket, clock. Names of processes end in the folder's.
+# start_site SITE SCENARIO NODES FLAGS...
 start_site() {
-  local site=$work/$1
+  local site=$work/$1 scenario=$2 nodes=$3
   mkdir -p "$site"
   "$bin/railgauge-controller" --socket "$site/c.sock" --database "$site/railgauge.db" --suites "$work/suites" \
-    --metrics-listen none --upgrade-policy off --simulated-clock "$kBegin" >>"$work/controller-$1.log" 2>&1 &
+    --metrics-listen none --upgrade-policy off --simulated-clock "$kBegin" "${@:4}" >>"$work/controller-$1.log" 2>&1 &
   echo $! >"$work/controller-$1.pid"
   export RAILGAUGE_CONTROLLER=unix:$site/c.sock
   wait_for "the controller answers" 20 cli version
-  "$bin/railgauge-fleet" --controller "$RAILGAUGE_CONTROLLER" --scenario "$work/scenario.yaml" \
+  "$bin/railgauge-fleet" --controller "$RAILGAUGE_CONTROLLER" --scenario "$work/$scenario.yaml" \
     --simulated-clock "$site/simulated-clock" >>"$work/fleet-$1.log" 2>&1 &
   echo $! >"$work/fleet-$1.pid"
-  wait_for "16 nodes attach" 60 attached 16
+  wait_for "$nodes nodes attach" 60 attached "$nodes"
 }
 
 # play SITE: starts it, and lets its nights pass.
 play() {
-  start_site "$1"
+  start_site "$1" scenario 16
   cli schedules add every-night pairs --cron "0 1 * * *"
   local from; from=$(date +%s%N)
   cli clock "$work/$1/simulated-clock" "$end" --wait 30min
@@ -68,7 +99,7 @@ slow_port_is_found_on_the_night_after() {
   cli findings -o json >"$work/findings.json"
   jq -e '[.findings[] | select(.suspect | test("sim0012"))] | length > 0' "$work/findings.json"
   # The fault begins on the 10th at noon. Peers need two nights that show it, and five before.
-  jq -e '[.findings[] | select(.suspect | test("sim0012")) | .opened_at] | min | . >= "2026-01-12" and . < "2026-01-13"' "$work/findings.json"
+  jq -e '[.findings[] | select(.kind != "part" and (.suspect | test("sim0012"))) | .opened_at] | min | . >= "2026-01-12" and . < "2026-01-13"' "$work/findings.json"
 }
 
 changed_stack_is_seen_with_its_date() {
@@ -89,6 +120,41 @@ same_seed_gives_the_same_findings() {
   play two
   cli findings -o json >"$work/findings-two.json"
   diff <(findings_of "$work/findings.json") <(findings_of "$work/findings-two.json")
+}
+
+# Nobody measures the same pair on two of these nights.
+sliced_nights_pass() {
+  local site
+  for site in slow twin; do
+    start_site "$site" "$site" 24 --site-profile "$work/site.yaml"
+    cli schedules add every-night slices --cron "0 1 * * *"
+  done
+  for site in slow twin; do
+    cli --controller "unix:$work/$site/c.sock" clock "$work/$site/simulated-clock" 2026-01-13 --wait 10min
+    cli --controller "unix:$work/$site/c.sock" findings -o json >"$work/findings-$site.json"
+  done
+}
+
+slow_port_of_slices_is_confirmed_on_the_second_night() {
+  jq -e '[.findings[] | [.kind, .state, .suspect]] == [["part", "confirmed", "sim0012 rail 1"]]' "$work/findings-slow.json"
+  jq -e '.findings[0] | .opened_at >= "2026-01-11" and .worse_percent > 8 and .worse_percent < 12' "$work/findings-slow.json"
+  cli findings show part-sim0012-rail-1 -o json >"$work/part.json"
+  jq -e '.good_at >= "2026-01-10" and .good_at < "2026-01-11" and .since >= "2026-01-11" and .since < "2026-01-12"' "$work/part.json"
+  jq -e '[.steps[] | select(.action == "confirm") | .at] | length == 1 and .[0] < "2026-01-13"' "$work/part.json"
+}
+
+healthy_twin_of_slices_accuses_nobody() {
+  jq -e '.findings == []' "$work/findings-twin.json"
+}
+
+run_that_confirms_a_finding_ends_with_1() {
+  local run
+  run=$(jq -r .run_id "$work/part.json")
+  expect_exit 1 cli runs wait "$run" >"$work/confirming.txt"
+  grep 'part-sim0012-rail-1' "$work/confirming.txt"
+  grep "run $run passed" "$work/confirming.txt"
+  run=$(cli runs -o json | jq -r '[.runs[] | select(.created_at < "2026-01-10")][0].run_id')
+  cli runs wait "$run" >"$work/quiet.txt"
 }
 
 real_agent_is_refused() {
@@ -158,6 +224,11 @@ check "a slow port is found after the night that shows it" slow_port_is_found_on
 check "a changed stack is seen with its date" changed_stack_is_seen_with_its_date
 check "data is pruned by the simulated calendar" data_is_pruned_by_the_simulated_calendar
 check "the same seed gives the same findings" same_seed_gives_the_same_findings
+check "nights of slices pass on two sites" sliced_nights_pass
+export RAILGAUGE_CONTROLLER=unix:$work/slow/c.sock
+check "a port that loses a tenth is confirmed on the second night of slices" slow_port_of_slices_is_confirmed_on_the_second_night
+check "the healthy twin accuses nobody" healthy_twin_of_slices_accuses_nobody
+check "a run that confirms a finding ends with 1" run_that_confirms_a_finding_ends_with_1
 check "a real agent is refused by a synthetic database" real_agent_is_refused
 check "a fleet is refused by a database of real nodes" fleet_is_refused_by_a_real_database
 check "a simulated clock is refused by a database of real nodes" simulated_clock_wants_a_database_without_real_data

@@ -24,6 +24,7 @@ constexpr std::array kPurposes{
     TablesOf{{"series", ""}, " series series_endpoint "},
     TablesOf{{"nodes, stacks", ""}, " node node_name endpoint endpoint_attribute stack epoch "},
     TablesOf{{"pair matrices", ""}, " pair_matrix pair_outlier "},
+    TablesOf{{"levels of parts", "keep_distributions"}, " part_levels "},
     TablesOf{{"events", ""}, " event operator_note repeat_count "},
     TablesOf{{"audit trail", "keep_audit"}, " audit "},
     TablesOf{{"findings, preflights", ""},

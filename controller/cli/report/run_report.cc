@@ -1,5 +1,7 @@
 #include "controller/cli/report/run_report.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 
 #include <fmt/format.h>
@@ -19,6 +21,38 @@ namespace {
 using namespace railgauge::api;
 
 constexpr std::uint32_t kMostPoints = 100'000;
+// The judgement of a run that has ended takes seconds, of a night minutes.
+constexpr double kJudgementSeconds = 300;
+constexpr double kFirstPauseSeconds = 0.05;
+constexpr double kLongestPauseSeconds = 2;
+constexpr std::uint32_t kMostFindings = 1'000;
+
+// Waits until the run's figures are compared with the past, or somebody interrupts.
+Result<FindingList> findings_of_run(Session& session, const std::string& run_id) {
+  ListFindingsRequest request;
+  request.set_run_id(run_id);
+  request.set_limit(kMostFindings);
+  const int presses = session.interrupts.presses();
+  double pause = kFirstPauseSeconds;
+  for (double waited = 0;; waited += pause) {
+    auto list = RG_TRY(call_through(session, rpc::kListFindings, request));
+    if (list.has_judged_at()) return list;
+    pause = std::min(2 * pause, kLongestPauseSeconds);
+    if (waited < kJudgementSeconds && !session.interrupts.wait_beyond(presses, pause)) continue;
+    print_notice(session.output, fmt::format("run {}: not judged yet; its findings: railgauge "
+                                             "findings",
+                                             run_id));
+    return list;
+  }
+}
+
+// The findings that the run showed, apart from its outcome.
+std::string findings_of_report(const RunReport& report, bool colour) {
+  const Rows rows = rows_of(report.findings(), [](const Finding& finding) {
+    return Row({state_cell(finding.state()), finding.finding_id(), finding.summary()});
+  });
+  return render_section("STATE|FINDING|WHAT", rows, colour);
+}
 
 // Waived tasks too, since each row gives the reason. Tasks whose reasons differ in names and
 // numbers alone are a row.
@@ -140,12 +174,16 @@ void print_report(const Output& output, const RunReport& report) {
              << distance_table(report.distance_costs(), output.colour)
              << nccl_settings_table(report.nccl_setting_ranks(), output.colour)
              << unsuccessful_tasks(report, output.colour)
-             << notes_table(report.tasks(), output.colour) << (report.points().empty() ? "" : "\n")
+             << notes_table(report.tasks(), output.colour)
+             << findings_of_report(report, output.colour)
+             << (report.points().empty() && report.findings().empty() ? "" : "\n")
              << line_of(summary_line(report.run()), tone_of(report.run().outcome()), output.colour);
 }
 
-// Both calls ignore Ctrl-C: the run has ended, and its result is what the user waited for.
+// The calls ignore Ctrl-C: the run has ended, and its result is what the user waited for. Findings
+// come first, since the run's counts of them are final then.
 Result<int> report_run(Session& session, const std::string& run_id) {
+  auto findings = RG_TRY(findings_of_run(session, run_id));
   const auto ref = request_for<RunRef>(run_id);
   auto detail = RG_TRY(call_through(session, rpc::kGetRun, ref));
   auto results = RG_TRY(points_of_report(session, run_id));
@@ -154,9 +192,12 @@ Result<int> report_run(Session& session, const std::string& run_id) {
   report.mutable_run()->Swap(detail.mutable_run());
   report.mutable_tasks()->Swap(detail.mutable_tasks());
   report.mutable_points()->Swap(results.mutable_points());
+  report.mutable_findings()->Swap(findings.mutable_findings());
   compare_points(report);
   print_report(session.output, report);
-  return exit_code_of(report.run().outcome());
+  const int outcome = exit_code_of(report.run().outcome());
+  if (report.run().findings_confirmed() == 0) return outcome;
+  return combine_exit_codes(std::array{outcome, +kExitFailed});
 }
 
 }  // namespace railgauge::cli

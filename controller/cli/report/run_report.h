@@ -7,8 +7,10 @@
 
 namespace railgauge::cli {
 
-// Asks the controller for the run's tasks and points, prints them, and returns the outcome's exit
-// code. Prints nothing for ndjson, whose events were printed already. Errors: those of the calls.
+// Waits until the run was judged, asks the controller for its tasks, points and findings, and
+// prints them. Returns the outcome's exit code, combined with kExitFailed where the run confirmed a
+// finding. Prints nothing for ndjson, whose events were printed already. Errors: those of the
+// calls.
 Result<int> report_run(Session& session, const std::string& run_id);
 
 // The newest kMostPoints points of the run. Errors: those of the call.

@@ -171,6 +171,7 @@ RunSummary FakeControl::summary(const std::string& state) const {
       run.mutable_outcomes()->clear();
       (*run.mutable_outcomes())[run.outcome()] = 2;
     }
+    run.set_findings_confirmed(confirmed);
     return run;
   }
   run.clear_outcome();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -38,6 +39,7 @@ class FakeControl {
   railgauge::api::Installation installation;
   Status plan_status;              // the error of PlanRun in place of a plan
   std::string outcome = "passed";  // of the run
+  std::uint32_t confirmed = 0;     // findings of the run
   bool endless = false;            // the run continues until it is cancelled
   bool deaf_to_cancel = false;     // a cancel is taken, the run continues all the same
   int broken_watches = 0;          // so many watches end early as if the controller had died

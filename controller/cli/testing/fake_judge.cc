@@ -164,6 +164,8 @@ FakeJudge::FakeJudge()
     : prepared(sample_prepared()), verdicts{sample_verdict()}, baselines(sample_baselines()) {
   findings.set_schema_version(1);
   *findings.add_findings() = sample_finding();
+  findings_of_run.set_schema_version(1);
+  findings_of_run.set_judged_at("2026-11-20T12:00:14Z");
   findings.set_measured_twice(1204);
   findings.set_measured_twice_apart(12);
 }
@@ -228,8 +230,14 @@ grpc::Status JudgeService::GetUpgrade(Context*, const UpgradeRef* request, Upgra
   return {};
 }
 
-grpc::Status JudgeService::ListFindings(Context*, const ListFindingsRequest*, FindingList* answer) {
-  *answer = findings;
+grpc::Status JudgeService::ListFindings(Context*, const ListFindingsRequest* request,
+                                        FindingList* answer) {
+  *answer = request->run_id().empty() ? findings : findings_of_run;
+  const std::lock_guard lock(mutex_);
+  if (!request->run_id().empty() && answers_before_judged > 0) {
+    --answers_before_judged;
+    answer->clear_judged_at();
+  }
   return {};
 }
 

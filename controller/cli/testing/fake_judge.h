@@ -31,6 +31,9 @@ class FakeJudge {
   std::vector<Status> gate_failures;
   std::vector<std::string> gate_waits;  // reasons; after the failures
   railgauge::api::FindingList findings;
+  // The answer to a request that names a run: that run is judged, and it showed nothing.
+  railgauge::api::FindingList findings_of_run;
+  int answers_before_judged = 0;  // to such requests, without the time of the judgement
   railgauge::api::BaselineList baselines;
 
   // The requests so far.

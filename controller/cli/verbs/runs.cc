@@ -60,6 +60,15 @@ std::string folded_nodes(const RunSummary& run) {
   return fold_names(std::vector<std::string>(run.nodes().begin(), run.nodes().end()));
 }
 
+// "2 confirmed, 1 new"; "" for none.
+std::string findings_text(const RunSummary& run) {
+  std::string text;
+  if (run.findings_confirmed() > 0) text = fmt::format("{} confirmed", run.findings_confirmed());
+  if (run.findings_new() > 0)
+    text += fmt::format("{}{} new", text.empty() ? "" : ", ", run.findings_new());
+  return text;
+}
+
 void print_head(const Output& output, const RunSummary& run) {
   output.out << render_list({{"run", {run.run_id(), Tone::kHeading}},
                              {"suite", run.suite()},
@@ -72,7 +81,8 @@ void print_head(const Output& output, const RunSummary& run) {
                              {"created", run.created_at()},
                              {"started", run.started_at()},
                              {"ended", run.ended_at()},
-                             {"took", took_text(run)}},
+                             {"took", took_text(run)},
+                             {"findings", findings_text(run)}},
                             output.colour);
 }
 

@@ -239,6 +239,56 @@ TEST_F(History, ARunsMatricesComeAndAreReplacedTogether) {
   EXPECT_EQ(store_->put_pair_matrices("r1", given).error().code, Code::kInvalidArgument);
 }
 
+PartLevelsRow part_levels(std::string run_id, std::uint32_t nodes = 20) {
+  return {.run_id = std::move(run_id),
+          .kernel = "verbs.write_bw",
+          .metric = "bandwidth_bytes_per_second",
+          .message_bytes = 65536,
+          .nodes = nodes,
+          .body = std::string("with\0zero", 9)};
+}
+
+TEST_F(History, LevelsOfPartsComeWithThoseOfEarlierRunsOfTheSuite) {
+  for (int i = 1; i <= 6; ++i) {
+    RunRow run = run_row(fmt::format("r{}", i));
+    run.suite = i == 2 ? "another" : "nightly";
+    run.created_at = 100.0 + i;
+    ASSERT_TRUE(store_->create_run(run, {}));
+    const std::uint32_t nodes = i == 3 ? 9 : i == 4 ? 10 : 20;
+    ASSERT_TRUE(store_->write(write_part_levels, run.run_id, {part_levels(run.run_id, nodes)}));
+  }
+  const auto read = [&](const std::string& run_id, std::uint32_t limit) {
+    std::vector<std::string> ids;
+    const auto rows = store_->read(read_part_levels, part_levels(run_id), limit);
+    EXPECT_TRUE(rows) << rows.error().message;
+    for (const PartLevelsRow& row : *rows) ids.push_back(row.run_id);
+    return ids;
+  };
+  EXPECT_THAT(read("r5", 10), ElementsAre("r1", "r4", "r5"))
+      << "r3 had less than half of the nodes";
+  EXPECT_THAT(read("r5", 2), ElementsAre("r4", "r5"));
+  EXPECT_THAT(read("nowhere", 10), testing::IsEmpty());
+  const auto own = store_->read(read_part_levels, part_levels("r1"), 10);
+  ASSERT_TRUE(own);
+  EXPECT_EQ(own->front().body, part_levels("r1").body);
+  EXPECT_EQ(own->front().created_at, 101);
+  ASSERT_TRUE(store_->write(write_part_levels, "r5", {}));
+  EXPECT_THAT(read("r6", 10), ElementsAre("r1", "r4", "r6")) << "those of r5 were replaced by none";
+  EXPECT_EQ(store_->write(write_part_levels, "nowhere", {}).error().code, Code::kNotFound);
+}
+
+TEST_F(History, DamagedLevelsOfAnEarlierRunAreLeftOut) {
+  for (const char* id : {"r1", "r2"}) {
+    ASSERT_TRUE(store_->create_run(run_row(id), {}));
+    ASSERT_TRUE(store_->write(write_part_levels, id, {part_levels(id)}));
+  }
+  auto connection = Connection::open(folder_.file("db"), Connection::Mode::kCreate, 1);
+  ASSERT_TRUE(connection);
+  ASSERT_TRUE(connection->execute("UPDATE part_levels SET body=x'0102' WHERE run=1"));
+  EXPECT_THAT(*store_->read(read_part_levels, part_levels("r2"), 10), testing::SizeIs(1));
+  EXPECT_EQ(store_->read(read_part_levels, part_levels("r1"), 10).error().code, Code::kDataLoss);
+}
+
 TEST_F(History, AMatrixOfMoreEndpointsThanOneFrameHoldsComesBack) {
   plan_run(*store_, "r1", 1);
   constexpr std::size_t kCount = 4'200;  // 67 MiB

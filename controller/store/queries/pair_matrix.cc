@@ -1,9 +1,11 @@
 #include "controller/store/queries/pair_matrix.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -218,6 +220,53 @@ Result<std::vector<PairMatrixRow>> list_pair_matrices(Connection& connection,
       run_id));
   for (PairMatrixRow& matrix : matrices) matrix.run_id = run_id;
   return matrices;
+}
+
+Status write_part_levels(Connection& connection, std::string_view run_id,
+                         const std::vector<PartLevelsRow>& levels) {
+  const auto run = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", run_id));
+  if (!run)
+    return fail(Code::kNotFound, fmt::format("part levels of {}: there is no such run", run_id));
+  RG_TRY_OK(connection.execute("DELETE FROM part_levels WHERE run=?1", *run));
+  for (const PartLevelsRow& row : levels) {
+    const std::string body = compress(row.body);
+    RG_TRY_OK(connection.execute(
+        "INSERT INTO part_levels (run, kernel, metric, meaning, message_bytes, node_count, body) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        *run, row.kernel, row.metric, row.meaning, row.message_bytes, row.nodes, Blob{body}));
+  }
+  return {};
+}
+
+Result<std::vector<PartLevelsRow>> read_part_levels(Connection& connection,
+                                                    const PartLevelsRow& key, std::uint32_t limit) {
+  std::vector<PartLevelsRow> found;
+  Rows rows = RG_TRY(connection.query(
+      "SELECT run.run_id, run.created_at, one.node_count, one.body FROM run AS own JOIN "
+      "part_levels "
+      "AS mine ON mine.run=own.id AND mine.kernel=?2 AND mine.metric=?3 AND mine.meaning=?4 AND "
+      "mine.message_bytes=?5 JOIN part_levels AS one ON one.kernel=?2 AND one.metric=?3 AND "
+      "one.meaning=?4 AND one.message_bytes=?5 AND one.run<=own.id AND one.node_count BETWEEN "
+      "(mine.node_count + 1) / 2 AND 2 * mine.node_count JOIN run ON run.id=one.run AND "
+      "run.suite=own.suite WHERE own.run_id=?1 ORDER BY one.run DESC LIMIT ?6",
+      key.run_id, key.kernel, key.metric, key.meaning, key.message_bytes, limit));
+  while (RG_TRY(rows.next())) {
+    PartLevelsRow row = key;
+    row.run_id = rows.text(0);
+    row.created_at = rows.real(1);
+    row.nodes = rows.small(2);
+    auto body = decompress(rows.blob(3));
+    if (!body && row.run_id == key.run_id)
+      return fail(Code::kDataLoss,
+                  fmt::format("run {}: the stored levels of its parts are damaged; "
+                              "restore a backup",
+                              key.run_id));
+    if (!body) continue;
+    row.body = std::move(*body);
+    found.push_back(std::move(row));
+  }
+  std::ranges::reverse(found);
+  return found;
 }
 
 }  // namespace railgauge::store

@@ -1,5 +1,7 @@
 // All-pairs matrices: one compressed blob of float32 for each (run, rail, kernel, metric, size),
 // with only the outlier pairs as rows: a full sweep over 1,000 nodes would be 4 million points.
+// Beside them are the levels of the fabric's parts that were made of a run's matrices: one
+// compressed blob for each (run, kernel, metric, meaning, size).
 #pragma once
 
 #include <functional>
@@ -33,6 +35,16 @@ Status visit_pair_matrix(Connection& connection, const PairMatrixKey& key,
 // Lists a run's matrices with their keys, units and directions only.
 Result<std::vector<PairMatrixRow>> list_pair_matrices(Connection& connection,
                                                       std::string_view run_id);
+
+// Replaces all levels of the run. kNotFound: no such run.
+Status write_part_levels(Connection& connection, std::string_view run_id,
+                         const std::vector<PartLevelsRow>& levels);
+// Reads the levels of the run's series and those of earlier runs of the same suite, the oldest
+// first, at most `limit`, the run's own the last. Runs with less than half or more than twice as
+// many nodes are left out, and so are damaged blobs of earlier runs. Only the series of `key` is
+// read from it. Empty: the run has none. kDataLoss: the run's own blob is damaged.
+Result<std::vector<PartLevelsRow>> read_part_levels(Connection& connection,
+                                                    const PartLevelsRow& key, std::uint32_t limit);
 
 // Adds the SQL function matrix_endpoint(id, endpoints, index) to the connection. It returns the
 // endpoint's text from a matrix's blob of endpoints, or NULL when the blob is damaged.

@@ -198,6 +198,16 @@ Status write_finding_again(Connection& connection, const FindingRow& finding,
   return insert_series(connection, *id, finding);
 }
 
+Status write_judged(Connection& connection, std::string_view run_id, double at) {
+  return connection.execute(
+      "UPDATE run SET judged_at=coalesce(judged_at, ?2), findings_new=(SELECT count(*) FROM "
+      "finding "
+      "WHERE finding.run=run.id AND finding.state IN ('new', 'reopened')), "
+      "findings_confirmed=max(findings_confirmed, (SELECT count(*) FROM finding WHERE "
+      "finding.run=run.id AND finding.state='confirmed')) WHERE run_id=?1",
+      run_id, at);
+}
+
 Status write_operator_note(Connection& connection, const OperatorNoteRow& note) {
   if (std::ranges::find(kNoteSubjects, note.subject_kind) == kNoteSubjects.end() ||
       note.text.empty())

@@ -27,6 +27,10 @@ Status write_finding_step(Connection& connection, std::string_view finding_id,
 // `finding`. Errors: those of write_finding_step() and write_finding().
 Status write_finding_again(Connection& connection, const FindingRow& finding,
                            const FindingStepRow& step);
+// Records that the run was judged, and how many findings came out of it: those whose newest
+// evidence is this run, by their state. A run that is judged again keeps its first time and the
+// larger number of confirmed ones. `at`: unix seconds. An unknown run is no error.
+Status write_judged(Connection& connection, std::string_view run_id, double at);
 // Stores a person's note. kInvalidArgument: an unknown kind of subject, or no text.
 Status write_operator_note(Connection& connection, const OperatorNoteRow& note);
 

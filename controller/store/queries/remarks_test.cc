@@ -60,6 +60,23 @@ class Remarks : public StoreTest {
   std::string kind_;
 };
 
+TEST_F(Remarks, AJudgedRunCountsTheFindingsThatItShowedLast) {
+  EXPECT_EQ(store_->run_summary("r1")->run.judged_at, 0);
+  ASSERT_TRUE(store_->write(write_finding, finding("one")));
+  ASSERT_TRUE(store_->write(write_finding, finding("two")));
+  ASSERT_TRUE(store_->write(write_finding_step, "two", {.at = 2e9, .action = "confirm"}));
+  ASSERT_TRUE(store_->write(write_judged, "r1", 2e9));
+  RunRow run = store_->run_summary("r1")->run;
+  EXPECT_EQ(run.judged_at, 2e9);
+  EXPECT_EQ(run.findings_new, 1u);
+  EXPECT_EQ(run.findings_confirmed, 1u);
+  ASSERT_TRUE(store_->write(write_finding_step, "two", {.at = 2e9, .action = "resolve"}));
+  ASSERT_TRUE(store_->write(write_judged, "r1", 3e9));
+  run = store_->run_summary("r1")->run;
+  EXPECT_EQ(run.judged_at, 2e9) << "the first time stays";
+  EXPECT_EQ(run.findings_confirmed, 1u) << "what it confirmed it has confirmed";
+}
+
 TEST_F(Remarks, APreflightIsAsBadAsItsWorstCheckAndMissingDataIsNoPass) {
   PreflightRow preflight{.node_id = "id-1",
                          .run_id = "r1",

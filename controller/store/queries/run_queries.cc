@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::string_view kRunColumns =
     "SELECT run.id, run_id, suite, trigger, requested_by, state, outcome, reason, nodes, "
-    "created_at, started_at, ended_at, parent_run_id FROM run ";
+    "created_at, started_at, ended_at, parent_run_id, coalesce(judged_at, 0), findings_new, "
+    "findings_confirmed FROM run ";
 
 tl::unexpected<Error> no_run(std::string_view run_id) {
   return fail(Code::kNotFound, fmt::format("run {}: there is no such run", run_id));
@@ -53,7 +54,8 @@ Result<RunSummaryRow> run_of(Connection& connection, const Rows& rows) {
   RunSummaryRow summary;
   RunRow& run = summary.run;
   rows.read(id, run.run_id, run.suite, run.trigger, run.requested_by, run.state, run.outcome,
-            run.reason, nodes, run.created_at, run.started_at, run.ended_at, run.parent_run_id);
+            run.reason, nodes, run.created_at, run.started_at, run.ended_at, run.parent_run_id,
+            run.judged_at, run.findings_new, run.findings_confirmed);
   RG_TRY_OK(rows.check_states());
   run.nodes = RG_TRY(read_list(connection, nodes));
   RG_TRY_OK(count_tasks(connection, id, summary));

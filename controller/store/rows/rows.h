@@ -120,10 +120,13 @@ struct RunRow {
   std::string outcome{};
   std::string reason{};
   double created_at = 0;
-  double started_at = 0;             // 0: not yet
-  double ended_at = 0;               // 0: not yet
-  std::vector<std::string> nodes{};  // names, in plan order
-  std::string parent_run_id{};       // the run that this one resumes; "": planned as a whole
+  double started_at = 0;                 // 0: not yet
+  double ended_at = 0;                   // 0: not yet
+  std::vector<std::string> nodes{};      // names, in plan order
+  std::string parent_run_id{};           // the run that this one resumes; "": planned as a whole
+  double judged_at = 0;                  // 0: not yet, and the counts below are 0
+  std::uint32_t findings_new = 0;        // that it opened or opened again
+  std::uint32_t findings_confirmed = 0;  // that it confirmed, or showed to be worse
 };
 
 // A change of a run or task. Absent fields stay as they are.
@@ -363,6 +366,18 @@ struct PairMatrixKey {
   std::optional<double> message_bytes{};
   std::string kernel{};
   std::optional<std::string> meaning{};
+};
+
+// The levels of all parts of the fabric by one series of a run's pairs (controller/parts).
+struct PartLevelsRow {
+  std::string run_id{};
+  std::string kernel{};
+  std::string metric{};
+  std::string meaning{};
+  double message_bytes = 0;
+  std::uint32_t nodes = 0;  // with figures
+  double created_at = 0;    // of the run; filled in by the store
+  std::string body{};       // as the writer serialised it; the store compresses it
 };
 
 // A table or index of the database.

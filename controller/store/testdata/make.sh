@@ -87,6 +87,11 @@ UPDATE distribution SET slot_p1=100, slot_ns=1e7, longest_pause_ns=2e7, p99_low=
   p999_high=2500;
 SQL
       ;;
+    14) cat <<'SQL'
+INSERT INTO part_levels VALUES (1, 1, 'k', 'latency_ns', 'half_rtt', 8, 1, x'00');
+UPDATE run SET findings_new=1 WHERE run_id='r1';
+SQL
+      ;;
   esac
 }
 

@@ -37,7 +37,8 @@ Result<std::vector<std::int64_t>> ranks_of_run(Connection& connection, std::int6
 // deleted rows.
 Result<std::int64_t> prune_ranks(Connection& connection, PruneLevel level,
                                  std::span<const std::int64_t> ranks);
-// Call it when all ranks of the run are done.
+// Call it when all ranks of the run are done. The levels of the run's parts go with its
+// distributions.
 Status mark_pruned(Connection& connection, PruneLevel level, std::int64_t run);
 
 }  // namespace railgauge::store

@@ -84,8 +84,11 @@ TEST_F(Maintenance, EachKindIsKeptAsLongAsThePolicySays) {
   old_run("year", 500);
   old_run("month", 30);
   old_run("week", 3);
+  ASSERT_TRUE(store_->write(write_part_levels, "month", {{.kernel = "k"}}));
+  ASSERT_TRUE(store_->write(write_part_levels, "year", {{.kernel = "k"}}));
   const auto counts = store_->prune({}, kNow);
   ASSERT_TRUE(counts) << counts.error().message;
+  EXPECT_EQ(count("SELECT count(*) FROM part_levels"), 1) << "they go with distributions";
   EXPECT_EQ(count("SELECT count(*) FROM raw_sample"), 1) << "of the last week";
   EXPECT_EQ(count("SELECT count(*) FROM distribution"), 2) << "of the last 13 months";
   EXPECT_EQ(count("SELECT count(*) FROM point"), 3) << "of the last 5 years";

@@ -1,0 +1,234 @@
+// Sliced nights of a modelled site over a real store. Figures are synthetic.
+#include "controller/findings/part_judge.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/findings/finding_service.h"
+#include "controller/findings/part_levels.h"
+#include "controller/findings/run_judge.h"
+#include "controller/sim/nights.h"
+#include "controller/store/testing/store_testing.h"
+
+namespace railgauge {
+namespace {
+
+using localise::Direction;
+using localise::Element;
+using localise::Kind;
+using simulator::Site;
+using simulator::SiteFault;
+using simulator::SiteSpec;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr SiteSpec kSlicedSite{.nodes = 32,
+                               .rails = 2,
+                               .nodes_per_leaf = 8,
+                               .gpu_memory = false,
+                               .slices = 4,
+                               .noise = 0.01,
+                               .seed = 7'301};
+constexpr double kNightSeconds = 86'400;
+constexpr double kFirstNight = 1.7e9;
+
+class PartJudgement : public store::StoreTest {
+ protected:
+  PartJudgement() {
+    for (std::uint32_t node = 0; node < kSlicedSite.nodes; ++node) {
+      store::NodeRow row{
+          .node_id = fmt::format("id-{}", node),
+          .name = fmt::format("sim{:04}", node),
+          .version = "0.1.0",
+          .facts = {{"leaf", fmt::format("L{}", node / kSlicedSite.nodes_per_leaf)}}};
+      for (int rail = 0; rail < 2; ++rail)
+        row.endpoints.push_back({.kind = "nic",
+                                 .device = fmt::format("mlx5_{}", rail),
+                                 .port = 1,
+                                 .pci_address = fmt::format("0000:{}0:00.0", rail + 1),
+                                 .state = "active",
+                                 .rate_bits_per_second = 4e11});
+      EXPECT_TRUE(store_->put_node(row));
+    }
+  }
+
+  // One run with the matrices of the site's next night.
+  void night(const std::vector<SiteFault>& faults = {}, const std::string& suite = "nightly") {
+    const std::uint32_t number = nights_++;
+    run_id_ = fmt::format("night{:03}", number);
+    const parts::NightFigures& figures = site_.night(number, faults);
+    store::RunRow run = store::run_row(run_id_);
+    run.suite = suite;
+    run.trigger = "schedule";
+    run.created_at = kFirstNight + kNightSeconds * number;
+    run.nodes.clear();
+    for (const parts::NightNode& node : figures.nodes) run.nodes.push_back(node.name);
+    ASSERT_TRUE(store_->create_run(run, {}));
+    std::vector<store::PairMatrixRow> matrices;
+    const std::size_t count = figures.nodes.size();
+    for (std::int32_t rail = 0; rail < 2; ++rail) {
+      store::PairMatrixRow& matrix =
+          matrices.emplace_back(store::PairMatrixRow{.run_id = run_id_,
+                                                     .rail = rail,
+                                                     .kernel = "verbs.write_bw",
+                                                     .metric = "bandwidth_bytes_per_second",
+                                                     .message_bytes = 65'536,
+                                                     .unit = "bytes_per_second",
+                                                     .larger_is_better = true});
+      for (const std::string& node : run.nodes)
+        matrix.endpoints.push_back(fmt::format("{}/mlx5_{}:1", node, rail));
+      matrix.values.assign(count * count, std::numeric_limits<float>::quiet_NaN());
+    }
+    for (const parts::Figure& figure : figures.figures)
+      matrices[figure.rail].values[figure.from * count + figure.to] =
+          static_cast<float>(figure.value);
+    ASSERT_TRUE(store_->put_pair_matrices(run_id_, matrices));
+    judge();
+  }
+  void judge() {
+    const auto judged = judge_run(*store_, run_id_, kFirstNight + kNightSeconds * nights_);
+    ASSERT_TRUE(judged) << judged.error().message;
+    ASSERT_TRUE(store_->write(store::write_judged, run_id_, 2e9));
+  }
+
+  // "part-sim0009-rail-1 confirmed", of all findings.
+  std::vector<std::string> findings() {
+    std::vector<std::string> all;
+    const auto rows = store_->read(store::read_findings, {}, 100);
+    EXPECT_TRUE(rows);
+    for (const store::FindingRow& row : *rows)
+      all.push_back(fmt::format("{} {}", row.finding_id, text_of(row.state)));
+    return all;
+  }
+  store::RunRow run() { return store_->run_summary(run_id_)->run; }
+
+  Site site_{kSlicedSite};
+  std::uint32_t nights_ = 0;
+  std::string run_id_;
+};
+
+const Element kSlowPort{.kind = Kind::kPort, .first = 9, .rail = 1, .direction = Direction::kSends};
+const std::vector<SiteFault> kTenth{{.element = kSlowPort, .drop = 0.1}};
+
+TEST_F(PartJudgement, APortThatLosesATenthIsConfirmedByTheSecondNight) {
+  for (int i = 0; i < 6; ++i) night();
+  ASSERT_THAT(findings(), IsEmpty());
+  night(kTenth);
+  night(kTenth);
+  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 confirmed"));
+  EXPECT_EQ(run().findings_confirmed, 1U);
+  EXPECT_EQ(run().judged_at, 2e9);
+  night(kTenth);
+  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 confirmed"));
+  EXPECT_EQ(run().findings_confirmed, 0U) << "a night that says the same again found nothing new";
+
+  FindingService desk(*store_);
+  const auto told = desk.get("part-sim0009-rail-1", 2e9);
+  ASSERT_TRUE(told) << told.error().message;
+  EXPECT_EQ(told->kind(), "part");
+  EXPECT_EQ(told->node_id(), "id-9");
+  EXPECT_EQ(told->suspect(), "sim0009 rail 1, sending");
+  EXPECT_NEAR(told->worse_percent(), 10, 2);
+  EXPECT_EQ(told->good_at(), "2023-11-19T22:13:20.000Z");
+  EXPECT_EQ(told->since(), "2023-11-20T22:13:20.000Z");
+  EXPECT_THAT(told->before_levels(), SizeIs(6));
+  EXPECT_THAT(told->after_levels(), SizeIs(2));
+  EXPECT_NEAR(told->after_levels(1), 0.9, 0.02);
+  EXPECT_THAT(told->causes(0), HasSubstr("figures of the run that use it show half of the loss"));
+  EXPECT_THAT(told->excluded(), Contains(HasSubstr("receiving as expected")));
+  EXPECT_THAT(told->next(), Contains("railgauge preflight sim0009"));
+}
+
+TEST_F(PartJudgement, HealthyNightsOpenNothing) {
+  for (int i = 0; i < 16; ++i) night();
+  EXPECT_THAT(findings(), IsEmpty());
+}
+
+TEST_F(PartJudgement, AFindingIsOverAfterThreeNightsAsExpected) {
+  for (int i = 0; i < 4; ++i) night();
+  for (int i = 0; i < 2; ++i) night(kTenth);
+  ASSERT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 confirmed"));
+  for (int i = 0; i < 2; ++i) night();
+  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 confirmed"));
+  night();
+  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 fixed"));
+  for (int i = 0; i < 2; ++i) night(kTenth);
+  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 reopened"));
+}
+
+TEST_F(PartJudgement, WhatAPersonAcceptedOpensAgainOnlyWhenItGetsWorse) {
+  for (int i = 0; i < 4; ++i) night();
+  for (int i = 0; i < 2; ++i) night(kTenth);
+  ASSERT_TRUE(store_->write(store::write_finding_step, "part-sim0009-rail-1",
+                            {.at = 2e9, .who = "ada", .action = "accept"}));
+  for (int i = 0; i < 3; ++i) night(kTenth);
+  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 accepted"));
+  for (int i = 0; i < 2; ++i) night({{.element = kSlowPort, .drop = 0.2}});
+  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 reopened"));
+}
+
+TEST_F(PartJudgement, ARunThatIsJudgedAgainChangesNothing) {
+  for (int i = 0; i < 6; ++i) night();
+  night(kTenth);
+  const std::vector<std::string> before = findings();
+  judge();
+  judge();
+  EXPECT_EQ(findings(), before);
+}
+
+TEST_F(PartJudgement, NightsOfAnotherSuiteAreNoPast) {
+  for (int i = 0; i < 6; ++i) night();
+  night({}, "other");
+  const auto series = part_series_of(*store_, run_id_);
+  ASSERT_TRUE(series);
+  ASSERT_THAT(*series, SizeIs(1));
+  EXPECT_THAT(*read_nights(*store_, run_id_, series->front().series), SizeIs(1));
+  EXPECT_THAT(*read_nights(*store_, "night005", series->front().series), SizeIs(6));
+}
+
+TEST(PartLevelsAsBytes, ComeBackWithinTheirResolution) {
+  SiteSpec spec = kSlicedSite;
+  spec.gpu_memory = true;
+  Site site(spec);
+  const SiteFault slow{.element = {.kind = Kind::kPair, .first = 2, .second = 20, .rail = 0},
+                       .drop = 0.6};
+  std::uint32_t number = 0;
+  while (!site.measures(number, 2, 20)) ++number;
+  const auto levels = parts::levels_of(site.night(number, {&slow, 1}));
+  ASSERT_TRUE(levels);
+  ASSERT_FALSE(levels->pairs.empty());
+  const auto back = levels_of_bytes(bytes_of_levels(*levels));
+  ASSERT_TRUE(back) << back.error().message;
+  ASSERT_EQ(back->ends.size(), levels->ends.size());
+  for (std::size_t i = 0; i < back->ends.size(); ++i) {
+    ASSERT_EQ(back->ends[i].known(), levels->ends[i].known());
+    if (!levels->ends[i].known()) continue;
+    EXPECT_NEAR(back->ends[i].loss, levels->ends[i].loss, 1e-5);
+    EXPECT_NEAR(back->ends[i].error, levels->ends[i].error, 1e-5);
+  }
+  EXPECT_EQ(back->blocks.size(), levels->blocks.size());
+  EXPECT_EQ(back->leaves, levels->leaves);
+  EXPECT_EQ(back->pairs.front().loss, levels->pairs.front().loss);
+  EXPECT_EQ(back->figures, levels->figures);
+}
+
+TEST(PartLevelsAsBytes, ThatDoNotFitAreDamaged) {
+  Site site(kSlicedSite);
+  auto levels = parts::levels_of(site.night(0));
+  ASSERT_TRUE(levels);
+  const std::string bytes = bytes_of_levels(*levels);
+  EXPECT_EQ(levels_of_bytes(bytes.substr(0, bytes.size() / 2)).error().code, Code::kDataLoss);
+  levels->ends.pop_back();
+  EXPECT_EQ(levels_of_bytes(bytes_of_levels(*levels)).error().code, Code::kDataLoss);
+}
+
+}  // namespace
+}  // namespace railgauge

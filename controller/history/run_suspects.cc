@@ -1,0 +1,32 @@
+#include "controller/history/run_suspects.h"
+
+#include <utility>
+
+namespace railgauge {
+
+Result<RunSuspects> read_suspects(store::Store& store, const api::PairsRequest& request,
+                                  const LeafSource& leaves) {
+  RunSuspects out{.figures = RG_TRY(read_pair_figures(store, request, leaves))};
+  const localise::PairData& data = out.figures.data;
+  out.found = RG_TRY(localise::find_suspects(data));
+  out.wanted = localise::follow_ups(data, out.found);
+  if (out.wanted.empty()) return out;
+  const std::vector<FollowUpPoint> points = RG_TRY(read_follow_ups(store, out.figures, leaves));
+  if (points.empty()) return out;
+  const auto name = [&](std::int32_t node) { return data.nodes[static_cast<std::size_t>(node)]; };
+  std::vector<localise::FollowUpResult> results;
+  for (const localise::FollowUp& each : out.wanted) {
+    const bool other_gpu = each.purpose == localise::Purpose::kOtherGpu;
+    localise::FollowUpResult& result = results.emplace_back();
+    result.asked = each;
+    for (const FollowUpPoint& point : points)
+      if (point.from == name(each.from) && point.to == name(each.to) && point.rail == each.rail &&
+          point.memory == each.memory &&
+          other_gpu == (point.purpose == localise::purpose_word(localise::Purpose::kOtherGpu)))
+        result.value = point.value;
+  }
+  out.retests = localise::judge_follow_ups(data, out.found, results);
+  return out;
+}
+
+}  // namespace railgauge
