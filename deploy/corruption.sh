@@ -100,8 +100,8 @@ for program in "${programs[@]}"; do cat "$work/lines.$(basename "$program")"; do
 commit=$("$bin/railgauge-runner" --version 2>/dev/null | sed -n 's/.*commit \([^,)]*\).*/\1/p')
 {
   printf '# Wires that change one message of so many\n\n'
-  printf 'Each row is a task on a fake wire whose operations all end with success. A run without a fault passes.\n'
-  printf 'A run with one must fail; its error names the message and the fault, which the test compares.\n\n'
+  printf 'Each row is a task on a fake wire whose operations all end with success. A run without a\n'
+  printf 'fault passes. A run with one must fail; its error names the message and the fault, which the test\ncompares.\n\n'
   printf '| kernel | fault | one message in | outcome | proved messages |\n| --- | --- | ---: | --- | ---: |\n'
   awk -F'\t' '{ printf "| %s | %s | %s | %s | %s |\n", $2, $3, $4 == 0 ? "" : $4, $5, $5 == "passed" ? $6 : "" }' "$work/lines"
   printf '\n%s rows, %s without a fault.\n' "$(wc -l <"$work/lines")" "$(awk -F'\t' '$3 == "none"' "$work/lines" | wc -l)"
