@@ -80,6 +80,29 @@ constexpr std::array kSettings{
         "a time such as 2026-01-05: the calendar begins there, and railgauge clock moves it; "
         "for a modelled fleet, with a database of its own",
         ""},
+    SettingInfo{"webhook-url",
+                "http or https URL that gets reports by POST: of each run that a schedule started, "
+                "and of confirmed findings; or the absolute path of a file with the URL",
+                ""},
+    SettingInfo{"webhook-format",
+                "json, slack or teams: the report as one object, or a text for these programs",
+                "json"},
+    SettingInfo{"chat-url", "a second URL that gets the same reports, likewise", ""},
+    SettingInfo{"chat-format", "its format: json, slack or teams", "slack"},
+    SettingInfo{"webhook-secret-file",
+                "file whose first line signs what both URLs get (HMAC-SHA256)", ""},
+    SettingInfo{"webhook-ca-file",
+                "authorities of the certificates of both URLs, PEM; by default the system's", ""},
+    SettingInfo{"sendmail",
+                "absolute path of a program that gets the same reports as mails on stdin, with the "
+                "arguments -i -t",
+                ""},
+    SettingInfo{"mail-to", "addresses of these mails, with commas between", ""},
+    SettingInfo{"mail-from", "their sender; by default the program's own", ""},
+    SettingInfo{"report-template-file",
+                "file with the text of all these, in which {{headline}}, {{text}} and other "
+                "names are replaced; by default the whole report",
+                ""},
     SettingInfo{"log-level", "debug, info, warn or error", "info"},
 };
 
@@ -205,12 +228,27 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
       .console_listen = chosen["console-listen"],
       .console_may_lack = is_default("console-listen"),
       .console_web_config = chosen["console-web-config-file"],
-      .web_config_file = chosen["web-config-file"]};
+      .web_config_file = chosen["web-config-file"],
+      .deliver = {.webhook_url = chosen["webhook-url"],
+                  .webhook_format = chosen["webhook-format"],
+                  .chat_url = chosen["chat-url"],
+                  .chat_format = chosen["chat-format"],
+                  .secret_file = chosen["webhook-secret-file"],
+                  .ca_file = chosen["webhook-ca-file"],
+                  .sendmail = chosen["sendmail"],
+                  .mail_to = chosen["mail-to"],
+                  .mail_from = chosen["mail-from"],
+                  .template_file = chosen["report-template-file"]}};
   if (config.console_listen == "none") config.console_listen.clear();
   if (config.metrics_listen == "none") config.metrics_listen.clear();
   RG_TRY_OK(check_tcp_options(config.tcp));
   RG_TRY_OK(check_choice("log-level", config.log_level, {"debug", "info", "warn", "error"}));
   RG_TRY_OK(check_choice("upgrade-policy", config.upgrade_policy, {"off", "propose", "run"}));
+  const std::vector<std::string> formats(std::begin(deliver::kFormatNames),
+                                         std::end(deliver::kFormatNames));
+  RG_TRY_OK(check_choice("webhook-format", config.deliver.webhook_format, formats));
+  RG_TRY_OK(check_choice("chat-format", config.deliver.chat_format, formats));
+  RG_TRY_OK(deliver::check_wishes(config.deliver));
   if (config.tcp.listen.empty() && config.tcp.insecure) config.tcp.listen = kDefaultInsecureListen;
   if (config.tcp.listen.empty() && !config.tcp.tls_cert.empty()) config.tcp.listen = kDefaultListen;
   return config;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/deliver/targets.h"
 #include "kernels/core/base/result.h"
 #include "kernels/core/text/settings_file.h"
 
@@ -71,6 +72,8 @@ struct Config {
   std::string console_folder{};      // of its built pages; "": found beside the program
   std::string web_config_file{};     // of /metrics and /healthz; "": plain HTTP for anybody
   std::string sql_program{};         // sql_process.h; "": statements run in this process
+  std::string post_program{};        // deliver/send.h; "": reports are posted in this process
+  deliver::Wishes deliver{};         // where reports go
 };
 
 using Values = std::map<std::string, std::string, std::less<>>;  // by setting name

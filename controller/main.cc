@@ -15,6 +15,7 @@
 
 #include "controller/api/contract.h"
 #include "controller/config.h"
+#include "controller/deliver/send.h"
 #include "controller/history/sql_process.h"
 #include "controller/listen/descriptors.h"
 #include "controller/log/log.h"
@@ -116,6 +117,8 @@ Result<Config> read_config(const CommandLine& command_line) {
 Result<std::string> check_config(const CommandLine& command_line, const Config& config) {
   std::string lines =
       settings_in_force(command_line.flags, environment, RG_TRY(read_file(command_line)));
+  for (const deliver::Target& target : RG_TRY(deliver::read_targets(config.deliver)))
+    lines += fmt::format("# {}: reports go to {}\n", target.name, target.where);
   if (config.site_profile.empty()) return lines;
   const plan::Site site = RG_TRY(plan::read_site_file(config.site_profile));
   return lines +
@@ -210,6 +213,7 @@ int serve(const Config& config) {
     spdlog::warn("{}", raised.error().message);
   Config own = config;
   own.sql_program = "/proc/self/exe";  // also after an upgrade replaced the file
+  own.post_program = own.sql_program;
   Result<std::unique_ptr<Server>> server = start_server(own);
   if (!server) {
     fmt::print(stderr, "railgauge-controller: {}\n", printable(server.error().message));
@@ -253,7 +257,9 @@ int restore(const std::string& backup, const std::string& database) {
 
 int main(int argc, char** argv) {
   using namespace railgauge;
-  // By no person: sql_process.h starts it.
+  // By no person: sql_process.h and deliver/send.h start these.
+  if (argc == 2 && std::string_view(argv[1]) == deliver::kPostProcessFlag)
+    return deliver::serve_post_process();
   if (argc == 3 && std::string_view(argv[1]) == kSqlProcessFlag) return serve_sql_process(argv[2]);
   const CommandLine command_line = parse_command_line(argc, argv);
   const Result<Config> config = read_config(command_line);

@@ -66,6 +66,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   plan::Site site;
   if (!config.site_profile.empty()) site = RG_TRY(plan::read_site_file(config.site_profile));
   fleet_options.kept_facts = facts_of_leaves(site.topology);
+  std::vector<deliver::Target> targets = RG_TRY(deliver::read_targets(config.deliver));
   store::StoreOptions store_options;
   store_options.path = config.database;
   std::unique_ptr<store::Store> store = RG_TRY(store::Store::open(std::move(store_options)));
@@ -76,6 +77,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
                                             std::move(upgrades), std::move(site), fleet_options));
   if (!config.site_profile.empty()) spdlog::info("site profile {}", config.site_profile);
   server->record_restores(config.database);
+  server->open_reporter(config, std::move(targets));
   RG_TRY_OK(server->end_interrupted_runs());
   server->feed_.restore(fleet::unix_seconds());
   RG_TRY_OK(server->start_grpc(config));
@@ -176,7 +178,8 @@ Server::~Server() {
   }
   run_judge_.stop();
   for (auto* pool : {&pool_, &queries_, &sql_, &upkeep_, &starter_, &feeder_})
-    pool->reset();  // before the loop, which their work may call
+    pool->reset();    // before the loop, which their work may call
+  reporter_.reset();  // its calls of services have ended with the pools
   loop_.stop();
   grpc_.reset();
   if (relay_) relay_->stop();  // gRPC has closed its ends: their last bytes reach the peers
@@ -222,6 +225,21 @@ void Server::note(std::string kind, std::string text) {
   if (const Status added = store_->add_event({.kind = std::move(kind), .text = std::move(text)});
       !added)
     spdlog::warn("event not stored: {}", added.error().message);
+}
+
+// Before any run ends, so that no report finds it absent.
+void Server::open_reporter(const Config& config, std::vector<deliver::Target> targets) {
+  auto reporter = std::make_unique<Reporter>(
+      std::move(targets), config.post_program,
+      Reporter::Site{.store = *store_,
+                     .series = metrics_.series(),
+                     .note = [this](std::string kind,
+                                    std::string text) { note(std::move(kind), std::move(text)); }},
+      report_source({control_, archive_, schedules_, *store_, leaves_}));
+  loop_.call([&] { reporter_ = std::move(reporter); });
+  run_judge_.on_judged([this](const std::string& run_id) {
+    static_cast<void>(queries_->submit([this, run_id] { reporter_->run_judged(run_id); }));
+  });
 }
 
 // Stores that a stranger was refused. The log has a line for each row.
@@ -295,6 +313,10 @@ void Server::on_tick() {
     static_cast<void>(starter_->submit([this] { schedules_.tick(fleet::unix_seconds()); }));
   if (has_host_clock && !stopping_ && is_due(next_upgrades_, kUpgradeSeconds))
     static_cast<void>(queries_->submit([this] { watch_upgrades(fleet::unix_seconds()); }));
+  if (reporter_ && reporter_->has_targets() && has_host_clock && !stopping_ &&
+      is_due(next_reports_, kReportSeconds))
+    static_cast<void>(queries_->submit(
+        [this] { reporter_->look_for_upgrades(fleet::unix_seconds() - kReportPastSeconds); }));
   if (!left_open_.empty() && now >= judges_left_open_) judge_left_open();
   const bool may_prune = director_.idle() || now >= next_prune_ + kPruneGraceSeconds;
   if (has_host_clock && may_prune && is_due(next_prune_, kPruneSeconds))
@@ -338,6 +360,7 @@ void Server::do_due(double now) {
   }
   schedules_.tick(now);
   watch_upgrades(now);
+  reporter_->look_for_upgrades(now - kReportPastSeconds);
 }
 
 void Server::judge_left_open() {

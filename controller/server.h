@@ -26,6 +26,7 @@
 #include "controller/memory_guard.h"
 #include "controller/metric/controller_metrics.h"
 #include "controller/relay/relay.h"
+#include "controller/reporter.h"
 #include "controller/rpc/gate.h"
 #include "controller/rpc/services.h"
 #include "controller/schedule/schedule_service.h"
@@ -48,6 +49,10 @@ class Server {
   static constexpr double kFirstScheduleSeconds = 20;
   // Seconds between two looks at changed stacks.
   static constexpr double kUpgradeSeconds = 30;
+  // Seconds between two looks for upgrades whose reports are to be sent, and the age from which on
+  // no report is sent.
+  static constexpr double kReportSeconds = 30;
+  static constexpr double kReportPastSeconds = 24 * 3600;
   // Seconds between two looks for streams and calls of revoked certificates.
   static constexpr double kRevokedSeconds = 1;
   // Attached agents whose certificate ends within so many seconds are counted.
@@ -126,6 +131,7 @@ class Server {
   void show_port();
   void prune_store();
   void look_for_room();
+  void open_reporter(const Config& config, std::vector<deliver::Target> targets);
   void start_confirming(const std::vector<store::SeriesRow>& series);
 
   std::unique_ptr<store::Store> store_;
@@ -146,6 +152,7 @@ class Server {
   UpgradeWatch upgrade_watch_;
   MetricsFeed feed_;
   Archive archive_;
+  std::unique_ptr<Reporter> reporter_;
   const store::Retention retention_;
   std::unique_ptr<fleet::WorkerPool> pool_;     // calls of Control
   std::unique_ptr<fleet::WorkerPool> queries_;  // calls of Archive and Judge
@@ -170,10 +177,11 @@ class Server {
   std::unique_ptr<http::Server> console_http_;
   std::atomic<bool> has_console_ = false;  // calls may use console_ and console_origin_
   std::unique_ptr<FastForward> forward_;   // absent with the host's clock
-  double next_stats_ = 0;                  // used on the loop only, as the next six
+  double next_stats_ = 0;                  // used on the loop only, as the next seven
   double next_revoked_ = 0;
   double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
+  double next_reports_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double judges_left_open_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   std::vector<std::string> left_open_{};  // runs for judge_left_open(), on the loop
   // With a simulated clock it is the fast forward's, in calendar_seconds().

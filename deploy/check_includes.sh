@@ -103,10 +103,12 @@ controller/store/sqlite: =core
 controller/store/rows: =core controller/api controller/store/sqlite
 controller/store/ingest: =core controller/api controller/store/rows controller/store/sqlite
 controller/store/queries: =core controller/api controller/store/ingest controller/store/rows controller/store/sqlite
+controller/store/outbox: =core controller/store/sqlite
 controller/store/upkeep: =core controller/store/rows controller/store/sqlite
 controller/store: =core controller/clock controller/store/*
 controller/audit: =core controller/clock controller/store controller/store/rows
 controller/http: =core
+controller/deliver: =core controller/api controller/http controller/metric controller/report controller/store controller/store/outbox controller/trust
 controller/console: =core controller/api controller/detect controller/http controller/stats
 controller/log: =core
 controller/fleet: =core controller/api controller/audit controller/clock controller/plan controller/plan/* controller/store controller/store/* controller/trust
@@ -120,7 +122,7 @@ controller/findings: =core controller/api controller/detect controller/fleet con
 controller/gate: =core controller/api controller/control controller/schedule controller/store controller/upgrades
 controller/exporter: =core controller/findings controller/fleet controller/history controller/metric controller/schedule controller/store
 controller/rpc: =core controller/api controller/audit controller/control controller/findings controller/fleet controller/gate controller/history controller/schedule controller/upgrades
-controller: =core kernels/core/version controller/api controller/audit controller/console controller/clock controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/plan/topology controller/relay controller/rpc controller/schedule controller/store controller/store/queries controller/store/upkeep controller/trust
+controller: =core kernels/core/version controller/api controller/audit controller/console controller/clock controller/control controller/deliver controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/plan/topology controller/relay controller/report controller/rpc controller/schedule controller/store controller/store/queries controller/store/upkeep controller/trust controller/upgrades
 controller/cli/render: =core kernels/core/report controller/api
 controller/cli/input: =core controller/api controller/cli/render controller/trust
 controller/cli/live: =core controller/api controller/cli/input controller/cli/render
@@ -151,7 +153,7 @@ httplib.h: controller/http
 openssl/: controller/http controller/trust controller/trust/*
 date/tz.h: controller/schedule
 CLI/: agent agent/fleet controller controller/cli controller/cli/* kernels/runner
-spdlog/: agent agent/* controller controller/audit controller/control controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/relay controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
+spdlog/: agent agent/* controller controller/audit controller/control controller/deliver controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/relay controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
 '
 # Rooms that judge, and the modelled fabric. Their code reads no clock, file, socket, random number or other state of the process (std::lgamma
 # writes `signgam`).

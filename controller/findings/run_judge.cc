@@ -285,9 +285,10 @@ void RunJudge::stop() {
 void RunJudge::judge(const std::string& run_id) {
   if (ending_) return;
   const auto judged = judge_run(store_, run_id, fleet::unix_seconds(), leaves_);
-  if (judged && !judged->empty()) {
+  if (judged) {
     const std::lock_guard confirming(confirming_);
-    if (!ending_) confirm_(*judged);
+    if (!ending_) judged_(run_id);
+    if (!ending_ && !judged->empty()) confirm_(*judged);
   }
   if (!judged && judged.error().code != Code::kNotFound)
     spdlog::warn("run {}: not judged against its series' past: {}", run_id, judged.error().message);

@@ -67,6 +67,10 @@ class RunJudge {
   // Sets the function that starts a confirming run. It is called on the judge's thread. Must be set
   // before the first want().
   void on_new(Confirm confirm) { confirm_ = std::move(confirm); }
+  // Sets the function that is called once a run was judged, before the one above. Likewise.
+  void on_judged(std::function<void(const std::string& run_id)> judged) {
+    judged_ = std::move(judged);
+  }
   // Stops the judge. No callback runs after this returns. Any thread but the judge's.
   void stop();
   // Queues a run that has ended. Any thread. A run that is queued already is judged once; a full
@@ -81,8 +85,9 @@ class RunJudge {
   store::Store& store_;
   const LeafSource leaves_;
   Confirm confirm_ = [](const std::vector<store::SeriesRow>&) {};
+  std::function<void(const std::string& run_id)> judged_ = [](const std::string&) {};
   std::atomic<bool> ending_ = false;
-  // Held while confirm_ runs, so that stop() waits for it.
+  // Held while confirm_ or judged_ runs, so that stop() waits for it.
   std::mutex confirming_;
   // The last member: its thread uses all members above, and the destructor joins it first.
   fleet::RunQueue queue_{[this](const std::string& run_id) { judge(run_id); }};

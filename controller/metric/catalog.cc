@@ -213,6 +213,11 @@ constexpr std::array kCatalog{
          "1 while the TCP port takes connections; 0 is what /healthz reports"},
     Info{"railgauge_agents_certificate_expiring", kGauge, kController, "1", "", 1, 1,
          "Attached agents whose certificate ends within 14 days"},
+    Info{"railgauge_deliveries_total", kCounter, kController, "1", "target outcome", 10, 16,
+         "Reports that were to be sent, by target: delivered, postponed after a failed attempt, "
+         "failed after all attempts, refused by the receiver, dropped because too many waited"},
+    Info{"railgauge_deliveries_waiting", kGauge, kController, "1", "target", 2, 3,
+         "Reports that wait to be sent"},
     // --- both ----------------------------------------------------------------------------------
     Info{"railgauge_certificate_expiry_timestamp_seconds", kGauge, kBoth, "seconds", "certificate",
          2, 3,
@@ -265,7 +270,9 @@ constexpr std::array kLabels{
     LabelValues{"metric", "latency_ns, bandwidth_bytes_per_second, ..."},
     LabelValues{"model", "the GPU's"},
     LabelValues{"netdev", "network interfaces of the node"},
-    LabelValues{"outcome", "passed, failed, waived, crashed, timed_out, cancelled"},
+    LabelValues{"outcome",
+                "passed, failed, waived, crashed, timed_out, cancelled; of reports delivered, "
+                "postponed, failed, refused, dropped"},
     LabelValues{"pair", "from>to, both of this node: gpu0>gpu1, host>gpu0"},
     LabelValues{"part", "names of the stack's versions: gpu_driver, ofed, linux_kernel, ..."},
     LabelValues{"pci_bus_id", "as dcgm-exporter has it: 00000000:17:00.0"},
@@ -284,6 +291,7 @@ constexpr std::array kLabels{
                 "of nodes: attached, detached, lost, absent; of checks: pass, warn, fail, "
                 "error, waived, unknown; of findings: new, confirmed, acknowledged, reopened"},
     LabelValues{"suite", "suites that were run: those of schedules, then those that ended last"},
+    LabelValues{"target", "webhook, chat, mail; none where the report itself was not made"},
     LabelValues{"to", "nodes of at most 20 pairs"},
     LabelValues{"trigger", "cli, schedule, upgrade"},
     LabelValues{"version", "of Railgauge, or of a part of the stack"},

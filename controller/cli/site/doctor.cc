@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "controller/api/contract.h"
 #include "controller/metric/exposition.h"
@@ -55,7 +56,8 @@ class Doctor {
           Named{"disk", &Doctor::check_disk}, Named{"memory", &Doctor::check_memory},
           Named{"versions", &Doctor::check_versions}, Named{"agents", &Doctor::check_agents},
           Named{"metrics", &Doctor::check_metrics}, Named{"schedules", &Doctor::check_schedules},
-          Named{"backups", &Doctor::check_backups}}) {
+          Named{"backups", &Doctor::check_backups},
+          Named{"deliveries", &Doctor::check_deliveries}}) {
       id_ = one.id;
       if (facts_.installation)
         (this->*one.check)();
@@ -271,6 +273,22 @@ class Doctor {
     const bool is_clean = std::ranges::none_of(
         report_.checks(), [](const DoctorCheck& check) { return check.id() == "schedules"; });
     if (is_clean) add("pass", fmt::format("{} active", active));
+  }
+
+  void check_deliveries() {
+    constexpr std::string_view kMetric = "railgauge_deliveries_waiting ";
+    Names targets;
+    bool is_sound = true;
+    for (const auto& [name, waiting] : values_) {
+      if (!name.starts_with(kMetric)) continue;
+      targets.push_back(name.substr(kMetric.size()));
+      if (waiting < 1) continue;
+      is_sound = false;
+      add("warn", fmt::format("{:.0f} reports wait for {}", waiting, targets.back()),
+          "railgauge events --kind delivery has the receiver's answer");
+    }
+    if (targets.empty()) return add("pass", "no report is sent: the settings name no target");
+    if (is_sound) add("pass", fmt::format("none waits for {}", fmt::join(targets, ", ")));
   }
 
   void check_backups() {

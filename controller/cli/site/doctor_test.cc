@@ -100,6 +100,15 @@ TEST(Doctor, LooksAtTheDisk) {
   expect_complaint(facts, "disk unknown: ");
 }
 
+TEST(Doctor, NamesTargetsForWhichReportsWait) {
+  DoctorFacts facts = sound();
+  const std::string metrics = facts.installation->metrics();
+  facts.installation->set_metrics(metrics +
+                                  "railgauge_deliveries_waiting{target=\"chat\"} 0\n"
+                                  "railgauge_deliveries_waiting{target=\"mail\"} 2\n");
+  expect_complaint(facts, "deliveries warn: 2 reports wait for mail");
+}
+
 TEST(Doctor, NamesOtherVersions) {
   DoctorFacts facts = sound();
   facts.installation->mutable_nodes(0)->set_version("0.0.9");

@@ -92,6 +92,10 @@ INSERT INTO part_levels VALUES (1, 1, 'k', 'latency_ns', 'half_rtt', 8, 1, x'00'
 UPDATE run SET findings_new=1 WHERE run_id='r1';
 SQL
       ;;
+    15) cat <<'SQL'
+INSERT INTO delivery VALUES (1, 'webhook', 'run-r1', 'ab', '{}', 'waiting', 1, 1, 2, 'HTTP status 500');
+SQL
+      ;;
   esac
 }
 

@@ -1,0 +1,73 @@
+#include "controller/http/post.h"
+
+#include <string_view>
+
+#include <fmt/format.h>
+#include <httplib.h>
+
+#include "kernels/core/text/text.h"
+
+namespace railgauge::http {
+namespace {
+
+// Why there was no answer, in words of people.
+std::string_view words_of(httplib::Error error) {
+  switch (error) {
+    case httplib::Error::Connection:
+      return "no connection: it is refused, or the host is unknown or away";
+    case httplib::Error::Read:
+      return "the connection ended, or its time was over, before an answer came";
+    case httplib::Error::Write:
+      return "the connection ended before all was sent";
+    case httplib::Error::SSLConnection:
+      return "TLS cannot be agreed on";
+    case httplib::Error::SSLLoadingCerts:
+      return "the file of its authorities cannot be read";
+    case httplib::Error::SSLServerVerification:
+      return "its certificate is not of an authority that is known here, or of another name";
+    default:
+      return "no answer";
+  }
+}
+
+}  // namespace
+
+Result<Url> parse_url(const std::string& url) {
+  const auto wrong = [&](std::string_view why) {
+    return fail(Code::kInvalidArgument, fmt::format("the URL is not usable: {}", why));
+  };
+  if (!url.starts_with("https://") && !url.starts_with("http://"))
+    return wrong("it begins neither with https:// nor with http://");
+  const std::size_t host = url.find("://") + 3;
+  const std::size_t slash = url.find('/', host);
+  Url parts{.server = url.substr(0, slash),
+            .path = slash == std::string::npos ? "/" : url.substr(slash)};
+  if (parts.server.size() == host) return wrong("the host is missing");
+  if (parts.server.find('@') != std::string::npos) return wrong("no user name belongs into it");
+  for (const char c : url)
+    if (c <= ' ' || c == '\x7f') return wrong("it has a blank or a control character");
+  return parts;
+}
+
+Result<int> post(const Url& url, const PostRequest& request) {
+  httplib::Client client(url.server);
+  if (!client.is_valid())
+    return fail(Code::kUnavailable, fmt::format("{}: not a server's address", url.server));
+  constexpr double kMicroseconds = 1e6;
+  const auto whole = static_cast<time_t>(request.seconds);
+  const auto micro =
+      static_cast<time_t>((request.seconds - static_cast<double>(whole)) * kMicroseconds);
+  client.set_connection_timeout(whole, micro);
+  client.set_read_timeout(whole, micro);
+  client.set_write_timeout(whole, micro);
+  if (!request.ca_file.empty()) client.set_ca_cert_path(request.ca_file.c_str());
+  httplib::Headers headers;
+  for (const auto& [name, value] : request.headers) headers.emplace(name, value);
+  const auto answer =
+      client.Post(url.path.c_str(), headers, request.body, request.content_type.c_str());
+  if (!answer)
+    return fail(Code::kUnavailable, fmt::format("{}: {}", url.server, words_of(answer.error())));
+  return answer->status;
+}
+
+}  // namespace railgauge::http
