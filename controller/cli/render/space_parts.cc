@@ -25,7 +25,7 @@ constexpr std::array kPurposes{
     TablesOf{{"nodes, stacks", ""}, " node node_name endpoint endpoint_attribute stack epoch "},
     TablesOf{{"pair matrices", ""}, " pair_matrix pair_outlier "},
     TablesOf{{"levels of parts", "keep_distributions"}, " part_levels "},
-    TablesOf{{"events", ""}, " event operator_note repeat_count "},
+    TablesOf{{"events", ""}, " event operator_note repeat_count delivery "},
     TablesOf{{"audit trail", "keep_audit"}, " audit "},
     TablesOf{{"findings, preflights", ""},
              " finding finding_series finding_step baseline upgrade upgrade_node upgrade_run "
