@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge::report {
@@ -40,10 +42,16 @@ class Gatherer {
     }
     material().suspects.push_back(std::move(*suspects));
     if (gathered_.matrix || !source_.matrix) return {};
-    auto matrix = source_.matrix(run_id);
-    const std::int64_t size = matrix ? matrix->nodes_size() : 0;
-    if (matrix && matrix->values_size() == size * size) gathered_.matrix = std::move(*matrix);
+    add_matrix(run_id);
     return {};
+  }
+
+  // Notes that `list` has as many entries as were asked for, the last of which is of the report.
+  void note_cut(const char* list, int size, std::uint32_t most, bool is_last_of_report) {
+    if (size < static_cast<int>(most) || !is_last_of_report) return;
+    ReportedCut& cut = material().cuts.emplace_back();
+    cut.set_list(list);
+    cut.set_shown(size);
   }
 
   // The parts that no run owns: nodes, findings, upgrades, schedules, events.
@@ -52,8 +60,9 @@ class Gatherer {
     RG_TRY_OK(add_findings());
     const UpgradeList upgrades = RG_TRY(source_.upgrades(kMostUpgrades));
     for (const Upgrade& upgrade : upgrades.upgrades())
-      if (!upgrade.has_verdict() || is_recent(upgrade.judged_at()))
-        material().upgrades.push_back(upgrade);
+      if (is_of_report(upgrade)) material().upgrades.push_back(upgrade);
+    note_cut("upgrades", upgrades.upgrades().size(), kMostUpgrades,
+             !upgrades.upgrades().empty() && is_of_report(*upgrades.upgrades().rbegin()));
     const ScheduleList schedules = RG_TRY(source_.schedules(""));
     for (const ScheduleInfo& one : schedules.schedules()) {
       const ScheduleList whole = RG_TRY(source_.schedules(one.name()));
@@ -63,13 +72,32 @@ class Gatherer {
     const double since = parse_calendar(material().from_at).value_or(0);
     const EventList list = RG_TRY(source_.events(since, kMostEvents));
     material().events.assign(list.events().begin(), list.events().end());
+    note_cut("events", list.events().size(), kMostEvents, true);
     return {};
   }
 
  private:
+  [[nodiscard]] bool is_of_report(const Upgrade& upgrade) const {
+    return !upgrade.has_verdict() || is_recent(upgrade.judged_at());
+  }
+
+  // A report without a picture is better than none.
+  void add_matrix(const std::string& run_id) {
+    auto matrix = source_.matrix(run_id);
+    const std::int64_t size = matrix ? matrix->nodes_size() : 0;
+    if (!matrix)
+      gathered_.no_matrix = fmt::format("run {}: {}", run_id, matrix.error().message);
+    else if (matrix->values_size() != size * size)
+      gathered_.no_matrix = fmt::format("run {}: {} figures of {} nodes are no square", run_id,
+                                        matrix->values_size(), size);
+    else
+      gathered_.matrix = std::move(*matrix);
+  }
+
   // The open ones, and those that were fixed in the report's time.
   Status add_findings() {
     const FindingList open = RG_TRY(source_.findings("", kMostFindings));
+    note_cut("findings", open.findings().size(), kMostFindings, true);
     if (open.has_measured_twice()) material().measured_twice = open.measured_twice();
     if (open.has_measured_twice_apart())
       material().measured_twice_apart = open.measured_twice_apart();
@@ -83,6 +111,8 @@ class Gatherer {
     const FindingList fixed = RG_TRY(source_.findings("fixed", kMostFindings));
     for (const Finding& finding : fixed.findings())
       if (is_recent(finding.changed_at())) material().findings.push_back(finding);
+    note_cut("fixed findings", fixed.findings().size(), kMostFindings,
+             !fixed.findings().empty() && is_recent(fixed.findings().rbegin()->changed_at()));
     return {};
   }
 
@@ -96,9 +126,13 @@ Result<Gathered> gather_since(const Source& source, double from, double until) {
   Gatherer gatherer(source, until);
   gatherer.material().from_at = rfc3339(from);
   const RunList runs = RG_TRY(source.runs(kMostRuns));
+  const auto is_of_report = [&](const RunSummary& run) {
+    return gatherer.is_recent(run.ended_at().empty() ? run.created_at() : run.ended_at());
+  };
   for (const RunSummary& run : runs.runs())
-    if (gatherer.is_recent(run.ended_at().empty() ? run.created_at() : run.ended_at()))
-      RG_TRY_OK(gatherer.add_run(run.run_id()));
+    if (is_of_report(run)) RG_TRY_OK(gatherer.add_run(run.run_id()));
+  gatherer.note_cut("runs", runs.runs().size(), kMostRuns,
+                    !runs.runs().empty() && is_of_report(*runs.runs().rbegin()));
   RG_TRY_OK(gatherer.add_common());
   return gatherer.take();
 }

@@ -11,8 +11,8 @@
 
 namespace railgauge::report {
 
-// The calls: over gRPC in the CLI, the services themselves in the controller. All but `matrix` are
-// set.
+// The calls: over gRPC in the CLI, the services themselves in the controller. All but `matrix`,
+// which only a picture needs, are set.
 struct Source {
   std::function<Result<api::NodeList>()> nodes;
   std::function<Result<api::RunList>(std::uint32_t limit)> runs;
@@ -30,6 +30,7 @@ struct Source {
 struct Gathered {
   Material material{};
   std::optional<api::PairMatrix> matrix{};  // of the newest run that measured pairs
+  std::string no_matrix{};                  // why such a run has none here; "": it has
 };
 
 // Each gathers what happened until `until`, in seconds since 1970. A run without figures of pairs

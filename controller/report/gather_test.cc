@@ -122,6 +122,42 @@ TEST(Gather, ErrorsOfTheCallsAreTheAnswer) {
   EXPECT_EQ(gather_run(source, run_id, at(material.until_at)).error().code, Code::kUnavailable);
 }
 
+TEST(Gather, AListOfWhichMoreMayBeIsNamed) {
+  const Material material = morning();
+  Source source = source_of(material);
+  const auto lists = [&](double from) {
+    const Gathered gathered = gather_since(source, from, at(material.until_at)).value();
+    std::string names;
+    for (const ReportedCut& cut : gathered.material.cuts) names += cut.list() + " ";
+    return names;
+  };
+  EXPECT_EQ(lists(at(material.from_at)), "");
+  source.runs = [&](std::uint32_t limit) {
+    RunList list;
+    for (std::uint32_t i = 0; i < limit; ++i) *list.add_runs() = material.runs.front().run();
+    return list;
+  };
+  source.events = [](double, std::uint32_t limit) {
+    EventList list;
+    for (std::uint32_t i = 0; i < limit; ++i) list.add_events();
+    return list;
+  };
+  EXPECT_EQ(lists(at(material.from_at)), "runs events ");
+  EXPECT_EQ(lists(at(material.until_at)), "events ") << "all runs of that time were read";
+}
+
+TEST(Gather, AMatrixThatIsMissingHasItsReason) {
+  const Material material = morning();
+  Source source = source_of(material);
+  source.matrix = [](const std::string&) -> Result<PairMatrix> {
+    return fail(Code::kResourceExhausted, "too many figures");
+  };
+  const std::string run_id = material.runs.front().run().run_id();
+  const Gathered gathered = gather_run(source, run_id, at(material.until_at)).value();
+  EXPECT_FALSE(gathered.matrix);
+  EXPECT_EQ(gathered.no_matrix, "run " + run_id + ": too many figures");
+}
+
 TEST(Gather, AnUpgradeHasTheRunsOfBothSides) {
   const Material material = morning();
   const Source source = source_of(material);

@@ -222,6 +222,20 @@ Section events_section(const SiteReport& report, std::size_t most) {
   return section;
 }
 
+// The parts of long lists that are not here, so that nobody takes them for all there is.
+Section cuts_section(const SiteReport& report, std::size_t most) {
+  Section section{.title = "Not in this report"};
+  for (const ReportedCut& cut : report.cuts()) {
+    const std::string of_run = cut.run_id().empty() ? "" : " of run " + cut.run_id();
+    add(section, most,
+        {.mark = cut.has_left() ? fmt::format("{:.0f} more", cut.left()) : std::string("more"),
+         .mood = Mood::kDoubtful,
+         .head = fmt::format("{}{}: the first {:.0f} are here", cut.list(), of_run, cut.shown()),
+         .text = cut.has_left() ? "" : "the others were not read; a shorter time has all of them"});
+  }
+  return section;
+}
+
 std::string scope_text(const SiteReport& report) {
   if (report.scope() != "since") return report.report_id();
   return short_time(report.from_at()) + " to " + short_time(report.until_at());
@@ -240,6 +254,7 @@ Page page_of(const SiteReport& report, std::size_t most_entries) {
                                           missed_section,   upgrades_section, trust_section,
                                           events_section};
   for (const Make make : kSections) page.sections.push_back(make(report, most_entries));
+  if (!report.cuts().empty()) page.sections.push_back(cuts_section(report, most_entries));
   const auto steps = static_cast<std::size_t>(report.next_size());
   for (std::size_t i = 0; i < std::min(steps, most_entries); ++i)
     page.next.push_back(report.next(static_cast<int>(i)));

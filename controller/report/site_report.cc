@@ -54,25 +54,45 @@ void add_nodes(const Material& material, SiteReport& report) {
   }
 }
 
+void add_cut(SiteReport& report, const char* list, const std::string& run_id, std::size_t size,
+             std::size_t most) {
+  if (size <= most) return;
+  ReportedCut& cut = *report.add_cuts();
+  cut.set_list(list);
+  cut.set_run_id(run_id);
+  cut.set_shown(static_cast<double>(most));
+  cut.set_left(static_cast<double>(size - most));
+}
+
+bool has_failed(const TaskGroup& group) {
+  const std::string& outcome = group.outcome();
+  return outcome == kFailed || outcome == kCrashed || outcome == kTimedOut;
+}
+
 void add_runs(const Material& material, SiteReport& report) {
   for (const TaskGroups& groups : material.runs) {
     ReportedRun& row = *report.add_runs();
     *row.mutable_run() = groups.run();
     row.set_nodes(folded(groups.run().nodes()));
     row.mutable_run()->clear_nodes();
+    std::vector<const TaskGroup*> others;
     for (const TaskGroup& group : groups.groups()) {
-      const std::string& outcome = group.outcome();
-      if (outcome == kPassed) {
+      if (group.outcome() == kPassed) {
         row.set_passed(row.passed() + group.tasks());
         continue;
       }
-      const bool has_failed = outcome == kFailed || outcome == kCrashed || outcome == kTimedOut;
-      if (has_failed)
+      if (has_failed(group))
         row.set_failed(row.failed() + group.tasks());
       else
         row.set_left_out(row.left_out() + group.tasks());
-      if (static_cast<std::size_t>(row.groups_size()) < kMostGroups) *row.add_groups() = group;
+      others.push_back(&group);
     }
+    // They come in the order of stages, and a failure of the last one is no less urgent.
+    std::stable_partition(others.begin(), others.end(),
+                          [](const TaskGroup* one) { return has_failed(*one); });
+    for (std::size_t i = 0; i < std::min(others.size(), kMostGroups); ++i)
+      *row.add_groups() = *others[i];
+    add_cut(report, "groups", groups.run().run_id(), others.size(), kMostGroups);
   }
 }
 
@@ -150,8 +170,9 @@ void add_suspects(const Material& material, SiteReport& report) {
     coverage.set_noise_share(list.noise_share());
     coverage.set_without_data(folded(list.unmeasured_nodes()));
     report.set_synthetic(report.synthetic() || list.synthetic());
+    std::size_t standing = 0;
     for (const Suspect& suspect : list.suspects()) {
-      if (suspect.retest_answer() == "cleared" || suspect.place() > kMostSuspects) continue;
+      if (suspect.retest_answer() == "cleared" || ++standing > kMostSuspects) continue;
       ReportedSuspect& row = *report.add_suspects();
       row.set_run_id(list.run_id());
       row.set_name(suspect.name());
@@ -159,6 +180,7 @@ void add_suspects(const Material& material, SiteReport& report) {
       row.set_confirmed(suspect.confirmed());
       row.set_drop_share(suspect.drop_share());
     }
+    add_cut(report, "suspects", list.run_id(), standing, kMostSuspects);
   }
 }
 
@@ -220,6 +242,7 @@ void add_events(const Material& material, SiteReport& report) {
   std::ranges::stable_sort(rows, std::greater{}, [](const auto& row) { return row.at(); });
   for (std::size_t i = 0; i < std::min(rows.size(), kMostEventRows); ++i)
     *report.add_events() = std::move(rows[i]);
+  add_cut(report, "events", "", rows.size(), kMostEventRows);
 }
 
 // Counts that the verdict, the headline and the next steps need.
@@ -237,6 +260,7 @@ struct Tally {
   double left_out = 0;
   std::uint32_t lost_nodes = 0;
   std::uint32_t unmeasured = 0;  // coverage rows with nodes without data
+  std::size_t unread = 0;        // lists of which not all was read
 };
 
 Tally tally_of(const SiteReport& report) {
@@ -264,6 +288,7 @@ Tally tally_of(const SiteReport& report) {
     tally.lost_nodes += nodes.state() == "lost" ? nodes.count() : 0;
   for (const ReportedCoverage& coverage : report.coverage())
     tally.unmeasured += coverage.without_data().empty() ? 0 : 1;
+  for (const ReportedCut& cut : report.cuts()) tally.unread += cut.has_left() ? 0 : 1;
   return tally;
 }
 
@@ -272,7 +297,7 @@ std::string verdict_of(const Tally& tally) {
   if (tally.passed == 0) return "invalid";
   const bool is_doubtful = tally.failed > 0 || tally.left_out > 0 || tally.missed > 0 ||
                            tally.waiting > 0 || tally.open_findings > 0 || tally.unmeasured > 0 ||
-                           tally.lost_nodes > 0;
+                           tally.lost_nodes > 0 || tally.unread > 0;
   return is_doubtful ? "inconclusive" : "pass";
 }
 
@@ -353,6 +378,7 @@ SiteReport make_report(const Material& material) {
   report.set_made_at(material.until_at);
   report.set_from_at(material.from_at);
   report.set_until_at(material.until_at);
+  report.mutable_cuts()->Assign(material.cuts.begin(), material.cuts.end());
   add_nodes(material, report);
   add_runs(material, report);
   add_schedules(material, report);

@@ -31,11 +31,13 @@ struct Material {
   std::vector<api::Event> events{};            // newest first
   std::optional<std::uint32_t> measured_twice{};
   std::optional<std::uint32_t> measured_twice_apart{};
+  std::vector<api::ReportedCut> cuts{};  // lists of which not all was read
 };
 
 // Makes the document. Its verdict is `regressed` with a new, worse or confirmed finding, a
 // confirmed suspect or a regressed upgrade; `invalid` when nothing was measured; `inconclusive`
-// when tasks failed, parts were missed, or something waits for an answer; else `pass`.
+// when tasks failed, parts were missed or not read, or something waits for an answer; else `pass`.
+// A long list has its most urgent entries, and the count of those that are left.
 api::SiteReport make_report(const Material& material);
 
 }  // namespace railgauge::report

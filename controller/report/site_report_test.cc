@@ -17,6 +17,7 @@ namespace railgauge::report {
 namespace {
 
 using namespace railgauge::api;
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -66,6 +67,43 @@ TEST(SiteReport, FindingsHaveWhatHappenedToThem) {
   EXPECT_THAT(changes_of(make_report(material)), ElementsAre("open")) << "before its time";
   material.findings[0].set_state("false");
   EXPECT_THAT(changes_of(make_report(material)), IsEmpty());
+}
+
+TEST(SiteReport, FailuresOfALaterStageComeBeforeWhatWasLeftOut) {
+  Material material;
+  TaskGroups& run = material.runs.emplace_back();
+  run.mutable_run()->set_run_id("r1");
+  for (int i = 0; i < 25; ++i) {
+    TaskGroup& waived = *run.add_groups();
+    waived.set_outcome("waived");
+    waived.set_tasks(1);
+  }
+  TaskGroup& failed = *run.add_groups();
+  failed.set_stage(1);
+  failed.set_outcome("crashed");
+  failed.set_tasks(1);
+  const SiteReport report = make_report(material);
+  ASSERT_EQ(report.runs(0).groups_size(), 20);
+  EXPECT_EQ(report.runs(0).groups(0).outcome(), "crashed");
+  ASSERT_EQ(report.cuts_size(), 1);
+  EXPECT_EQ(report.cuts(0).list(), "groups");
+  EXPECT_EQ(report.cuts(0).run_id(), "r1");
+  EXPECT_EQ(report.cuts(0).left(), 6);
+  EXPECT_THAT(page_text(page_of(report)),
+              AllOf(HasSubstr("Not in this report"), HasSubstr("6 more"),
+                    HasSubstr("groups of run r1: the first 20 are here")));
+}
+
+TEST(SiteReport, DoesNotPassWhereNotAllWasRead) {
+  Material material;
+  TaskGroup& passed = *material.runs.emplace_back().add_groups();
+  passed.set_outcome("passed");
+  passed.set_tasks(1);
+  EXPECT_EQ(make_report(material).verdict(), "pass");
+  ReportedCut& cut = material.cuts.emplace_back();
+  cut.set_list("runs");
+  cut.set_shown(200);
+  EXPECT_EQ(make_report(material).verdict(), "inconclusive");
 }
 
 TEST(SiteReport, PassesOnlyWhereAllWasMeasuredAndNothingWaits) {

@@ -41,8 +41,10 @@ constexpr double kNightsSeconds = 600;
 constexpr auto kLook = std::chrono::milliseconds(20);
 constexpr double kDaySeconds = 24 * 3600;
 constexpr double kHourSeconds = 3600;
-// The calendar ends near the host's own, so that "24h ago" means the same to every program.
-constexpr double kStoryDays = kDemoUpgradeDay + 1;
+constexpr double kVerdictHour = 13;  // of the day of the upgrade
+// The story's length. It ends within the host's last day, so that "24h ago" means the same to every
+// program.
+constexpr double kStorySeconds = kDemoUpgradeDay * kDaySeconds + kVerdictHour * kHourSeconds;
 // Nobody waits here for a second Ctrl-C.
 constexpr double kLingerSeconds = 0.1;
 
@@ -120,7 +122,7 @@ class Demo {
   std::unique_ptr<DemoProgram> fleet_;
   std::shared_ptr<ClockPage> clock_;
   // Midnight of the story's first day, unix seconds.
-  const double begin_ = std::floor(unix_now() / kDaySeconds - kStoryDays) * kDaySeconds;
+  const double begin_ = std::floor((unix_now() - kStorySeconds) / kDaySeconds) * kDaySeconds;
   std::string again_;
   std::string metrics_;
   std::string finding_;
@@ -281,7 +283,7 @@ Status Demo::upgrade() {
   const Said prepared = RG_TRY(say({"upgrades", "prepare", "--nodes", names_.upgraded}));
   if (prepared.code != kExitPassed) return tl::unexpected(failed("upgrades prepare", prepared));
   note(fmt::format("{} measured before their upgrade", names_.upgraded));
-  RG_TRY_OK(go_to(kDemoUpgradeDay, 13));
+  RG_TRY_OK(go_to(kDemoUpgradeDay, kVerdictHour));
   note(fmt::format("{} rebooted and run GPU driver {}", names_.upgraded, names_.driver));
   const Said judged =
       RG_TRY(show({"upgrades", "gate", "--nodes", names_.upgraded, "--expect", expected}));

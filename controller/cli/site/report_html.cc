@@ -138,7 +138,7 @@ std::string section_html(const Section& section) {
 
 }  // namespace
 
-std::string report_html(const Page& page, const std::string& matrix) {
+std::string report_html(const Page& page, const std::string& matrix, const std::string& no_matrix) {
   std::string text = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -158,6 +158,9 @@ std::string report_html(const Page& page, const std::string& matrix) {
   for (const Section& section : page.sections) text += section_html(section);
   if (!matrix.empty())
     text += "<h2>Pairs of nodes</h2>\n<div class=\"matrix\">\n" + matrix + "</div>\n";
+  else if (!no_matrix.empty())
+    text += fmt::format("<h2>Pairs of nodes</h2>\n<p class=\"sub\">no picture: {}</p>\n",
+                        html(no_matrix));
   return text + "</body>\n</html>\n";
 }
 

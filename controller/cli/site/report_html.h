@@ -7,7 +7,9 @@
 
 namespace railgauge::cli {
 
-// Writes the page. `matrix`: the picture of the pairs as SVG; "": none was measured.
-std::string report_html(const report::Page& page, const std::string& matrix);
+// Writes the page. `matrix`: the picture of the pairs as SVG; "": none was measured, or `no_matrix`
+// says why it is missing.
+std::string report_html(const report::Page& page, const std::string& matrix,
+                        const std::string& no_matrix = "");
 
 }  // namespace railgauge::cli

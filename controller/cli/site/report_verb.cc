@@ -13,6 +13,7 @@
 #include "controller/report/page.h"
 #include "controller/report/site_report.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/rfc3339.h"
 
 namespace railgauge::cli {
 namespace {
@@ -26,10 +27,11 @@ constexpr std::size_t kReportRectangles = 64;  // a side of the matrix
 
 // The calls of the report, each a call of the controller.
 report::Source source_of(Session& session) {
+  const bool has_picture = session.output.format == Format::kHtml;
   const auto ask = [&session](const auto& rpc, const auto& request) {
     return call(session, rpc, request, kReadSeconds);
   };
-  return {
+  report::Source source{
       .nodes = [ask] { return ask(rpc::kListNodes, ListNodesRequest()); },
       .runs =
           [ask](std::uint32_t limit) {
@@ -44,10 +46,6 @@ report::Source source_of(Session& session) {
       .suspects =
           [ask](const std::string& run_id) {
             return ask(rpc::kGetSuspects, request_for<PairsRequest>(run_id));
-          },
-      .matrix =
-          [ask](const std::string& run_id) {
-            return ask(rpc::kGetMatrix, request_for<PairsRequest>(run_id));
           },
       .findings =
           [ask](const std::string& state, std::uint32_t limit) {
@@ -81,6 +79,11 @@ report::Source source_of(Session& session) {
             return ask(rpc::kListEvents, request);
           },
   };
+  if (has_picture)
+    source.matrix = [ask](const std::string& run_id) {
+      return ask(rpc::kGetMatrix, request_for<PairsRequest>(run_id));
+    };
+  return source;
 }
 
 std::string matrix_svg(const std::optional<PairMatrix>& matrix) {
@@ -104,7 +107,10 @@ Result<report::Gathered> gather(Session& session, const Arguments& arguments) {
                      (arguments.has("upgrade") ? 1 : 0);
   if (scopes > 1)
     return fail(Code::kInvalidArgument, "report: one of RUN, --since and --upgrade is needed");
-  const auto now = static_cast<double>(std::time(nullptr));
+  // The controller's clock made the times of what it stored; this host's may be another.
+  const Installation told = RG_TRY(call(session, rpc::kGetInstallation, InstallationRequest()));
+  const double now =
+      parse_calendar(told.now_at()).value_or(static_cast<double>(std::time(nullptr)));
   const report::Source source = source_of(session);
   if (arguments.has("upgrade"))
     return report::gather_upgrade(source, arguments.value("upgrade"), now);
@@ -124,7 +130,8 @@ Result<int> show_report(Session& session, const Arguments& arguments) {
   const report::Gathered gathered = RG_TRY(gather(session, arguments));
   const SiteReport report = report::make_report(gathered.material);
   if (output.format == Format::kHtml)
-    output.out << report_html(report::page_of(report, kEntriesOfHtml), matrix_svg(gathered.matrix));
+    output.out << report_html(report::page_of(report, kEntriesOfHtml), matrix_svg(gathered.matrix),
+                              gathered.no_matrix);
   else if (output.format == Format::kMarkdown)
     output.out << report::page_markdown(report::page_of(report));
   else if (output.format == Format::kTable)

@@ -42,6 +42,19 @@ TEST_F(Report, TakesOneScopeAndIsNoList) {
   EXPECT_EQ(run({"report"}, Format::kCsv), kExitUsage);
 }
 
+// The fake controller's clock is at 12:00 of that day, far from this host's.
+TEST_F(Report, EndsAtTheControllersTime) {
+  EXPECT_EQ(run({"report"}), kExitFailed) << err_;
+  EXPECT_THAT(out_, HasSubstr("2026-11-19 12:00 UTC to 2026-11-20 12:00 UTC"));
+}
+
+TEST_F(Report, OnlyAPictureAsksForTheMatrix) {
+  EXPECT_EQ(run({"report", kSampleRun}, Format::kJson), kExitFailed);
+  EXPECT_EQ(archive_.matrices_asked, 0);
+  EXPECT_EQ(run({"report", kSampleRun}, Format::kHtml), kExitFailed);
+  EXPECT_EQ(archive_.matrices_asked, 1);
+}
+
 TEST_F(Report, IsOneDocumentInEachForm) {
   EXPECT_EQ(run({"report", kSampleRun}, Format::kJson), kExitFailed);
   EXPECT_THAT(out_, HasSubstr("\"report_id\": \"run-"));
@@ -62,6 +75,11 @@ TEST(ReportHtml, NeedsNoOtherFileAndRunsNothing) {
   const std::string text = morning_html();
   for (const char* foreign : {"<script", "src=", "href=", "@import", "url(", "onload"})
     EXPECT_THAT(text, Not(HasSubstr(foreign)));
+}
+
+TEST(ReportHtml, NamesTheReasonOfAMissingPicture) {
+  EXPECT_THAT(report_html(report::page_of(api::SiteReport()), "", "run r: too <many>"),
+              HasSubstr("no picture: run r: too &lt;many&gt;"));
 }
 
 TEST(ReportHtml, EscapesTextsOfPeers) {

@@ -1,6 +1,7 @@
 // An archive service with fixed answers, for tests.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -34,6 +35,7 @@ class FakeArchive {
   railgauge::api::TaskGroups groups;
   railgauge::api::RunDetail detail;      // a page of one task each
   std::function<void()> on_bundle_part;  // may be empty
+  std::atomic<int> matrices_asked = 0;
 
   [[nodiscard]] railgauge::api::PointsRequest last_points() const;
   [[nodiscard]] railgauge::api::EventsRequest last_events() const;

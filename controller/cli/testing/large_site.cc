@@ -17,7 +17,8 @@ constexpr int kRuns = 120;
 std::string node_name(int number) { return fmt::format("gpu{:03}", number); }
 std::string nic_name(int rail) { return fmt::format("mlx5_{}", rail); }
 
-// One lost, five paused, one busy; two ports are down, and eight nodes have other GPUs.
+// One lost, six busy, five of them by their marker; two ports are down, and eight nodes have other
+// GPUs.
 NodeList large_nodes() {
   NodeList list;
   list.set_schema_version(1);
@@ -25,11 +26,11 @@ NodeList large_nodes() {
     NodeInfo& node = *list.add_nodes();
     node.set_name(node_name(i));
     node.set_node_id(fmt::format("id-{}", i));
-    node.set_state(i == 77 ? "lost" : i >= 301 && i <= 305 ? "paused" : "attached");
+    node.set_state(i == 77 ? "lost" : "attached");
     node.set_version(i > 500 ? "0.1.9" : "0.2.0");
     node.set_last_seen_at(i == 77 ? "2026-11-26T04:11:00.000Z" : "2026-11-26T08:00:00.000Z");
-    node.set_busy(i == 41);
-    if (i == 41) node.add_busy_reasons("slurm: job 4711 here");
+    node.set_busy(i == 41 || (i >= 301 && i <= 305));
+    if (node.busy()) node.add_busy_reasons(i == 41 ? "slurm: job 4711 here" : "marker: rack work");
     for (int rail = 0; rail < kRails; ++rail) {
       Nic& nic = *node.add_nics();
       nic.set_device(nic_name(rail));

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -34,8 +35,9 @@ Result<std::optional<std::vector<std::string>>> environment_of(const std::string
 // Runs the program with --check-config; its lines go to this program's streams. Returns its exit
 // code, or kExitInvalid when a signal ended it.
 Result<int> check_settings_of(const std::filesystem::path& program, const std::string& file) {
+  auto environment = RG_TRY(environment_of(file));
   const pid_t child = RG_TRY(start_program(
-      {.argv = {program.string(), "--check-config"}, .environment = RG_TRY(environment_of(file))}));
+      {.argv = {program.string(), "--check-config"}, .environment = std::move(environment)}));
   const int status = wait_for_end(child).value_or(0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : kExitInvalid;
 }

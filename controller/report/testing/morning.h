@@ -1,5 +1,6 @@
 // The material of a made-up morning, for tests and pictures: 512 nodes with 8 rails, three faults,
-// one upgrade that waits, five paused nodes and a dead agent. Every figure is synthetic.
+// one upgrade that waits, five nodes with a busy marker and a dead agent. Every figure is
+// synthetic.
 #pragma once
 
 #include "controller/api/archive.pb.h"
