@@ -180,7 +180,8 @@ int run_program(std::span<const std::string> words, const Environment& environme
   // --watch cuts instead, so that more rows fit.
   const bool folds = terminal.out_is_terminal && terminal.out_screen && !arguments->has("watch");
   fold_tables_at(folds ? terminal.out_screen().columns : 0);
-  output.live_columns = terminal.err_columns;
+  const bool is_dumb = environment("TERM").value_or("") == "dumb";
+  output.live_columns = is_dumb ? 0 : terminal.err_columns;
   if (can_draw(environment, terminal)) output.screen = terminal.out_screen;
   const auto code = run_verb(*arguments, *settings, output, interrupts);
   const int reported = code ? *code : report_error(output, code.error());

@@ -161,17 +161,19 @@ TEST_F(Process, AFullDiskIsNoSuccess) {
   EXPECT_THAT(err_, HasSubstr("stdout: write: No space left on device"));
 }
 
-TEST_F(Process, ProgressIsOneRedrawnLineOnATerminal) {
+TEST_F(Process, ProgressIsARedrawnSummaryOnATerminal) {
   serve();
   int main_end = -1;
   int program_end = -1;
   ASSERT_EQ(openpty(&main_end, &program_end, nullptr, nullptr, nullptr), 0);
   const Descriptor terminal(main_end);
   Descriptor given(program_end);
+  setenv("TERM", "xterm", 1);
   start({"run", "quick"}, given.get());
   const std::string shown = read_to_the_end(terminal, given);
   EXPECT_EQ(wait_for_end(), 0);
-  EXPECT_THAT(shown, HasSubstr("\r\x1b[K[##########----------] 1/2"));
+  EXPECT_THAT(shown, testing::ContainsRegex("\\[[#-]{20}\\] [0-2]/2  00:0"));
+  EXPECT_THAT(shown, HasSubstr("\r\x1b[1A\x1b[J")) << "erased at the end";
   EXPECT_THAT(out_, HasSubstr("passed: 2 of 2 tasks"));
   EXPECT_THAT(out_, Not(HasSubstr("\x1b"))) << "stdout is a file";
 }

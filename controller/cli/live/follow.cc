@@ -1,9 +1,13 @@
 #include "controller/cli/live/follow.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <climits>
 #include <condition_variable>
+#include <iostream>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -12,6 +16,8 @@
 
 #include "controller/api/states.h"
 #include "controller/cli/input/stubs.h"
+#include "controller/cli/live/run_view.h"
+#include "controller/cli/live/watch.h"
 #include "controller/cli/render/output.h"
 #include "kernels/core/text/json.h"
 
@@ -40,122 +46,121 @@ bool has_ended(const RunSummary& run) {
   return run.state() == text_of(RunState::kEnded) && !run.outcome().empty();
 }
 
-constexpr std::uint32_t kBarCells = 20;
-constexpr auto kRedraw = std::chrono::seconds(1);
+constexpr auto kRedraw = std::chrono::milliseconds(250);
+constexpr double kLeastRedrawSeconds = 0.05;  // events of a large run come faster
+// Between two lines in a file or a pipe, where nothing begins meanwhile.
+constexpr double kQuietSeconds = 30;
 
-// The bar and the counts: "[####------] 4/10".
-std::string counts_of(const RunSummary& run) {
-  // A run without tasks must not divide by zero.
-  const std::uint32_t total = std::max(run.tasks_total(), 1U);
-  const std::uint32_t ended = std::min(run.tasks_ended(), total);
-  const std::uint32_t filled = static_cast<std::uint32_t>(std::uint64_t{kBarCells} * ended / total);
-  return fmt::format("[{}{}] {}/{}", std::string(filled, '#'), std::string(kBarCells - filled, '-'),
-                     run.tasks_ended(), run.tasks_total());
+// The size of the terminal behind `err`, which may change while it is drawn on.
+Screen screen_behind(const Output& output) {
+  Screen screen{.columns = output.live_columns};
+  winsize size{};
+  if (&output.err != &std::cerr || ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0) return screen;
+  if (size.ws_col > 0) screen.columns = size.ws_col;
+  screen.rows = size.ws_row;
+  return screen;
 }
 
-// "02:05", from an hour on "1:02:05".
-std::string clock_text(std::int64_t seconds) {
-  if (seconds >= 3600)
-    return fmt::format("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-  return fmt::format("{:02}:{:02}", seconds / 60, seconds % 60);
-}
-
-// "round 2/3  1 failed  2 requeued", without parts that are zero; "" for a controller that sends no
-// rounds.
-std::string rounds_text(const RunProgress& progress) {
-  if (progress.rounds_total() == 0) return "";
-  std::string text = fmt::format("round {}/{}", progress.round(), progress.rounds_total());
-  if (progress.failures() > 0) text += fmt::format("  {} failed", progress.failures());
-  if (progress.waiting_again() > 0) text += fmt::format("  {} requeued", progress.waiting_again());
-  if (!progress.held_by().empty()) text += fmt::format("  held: {}", progress.held_by());
-  return text;
-}
-
-// Not thread safe; on a terminal a thread of its own redraws the elapsed time each second.
+// Not thread safe; on a terminal a thread of its own redraws the summary.
 class Progress {
  public:
-  // The redrawing thread exists on a terminal only.
-  explicit Progress(const Output& output) : output_(output) {
-    if (output_.live_columns > 0)
-      ticker_ = std::jthread([this](const std::stop_token& stop) { tick(stop); });
+  // The redrawing thread exists where something is drawn.
+  Progress(const Output& output, Detail detail)
+      : output_(output),
+        draws_(output.live_columns > 0 && detail == Detail::kSummary),
+        detail_(detail) {
+    if (draws_) ticker_ = std::jthread([this](const std::stop_token& stop) { tick(stop); });
   }
   ~Progress() { finish(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Elsewhere than on a terminal every change is a line of its own.
+  // Draws the summary on a terminal. Elsewhere it is printed when a stage begins, and from time to
+  // time. With all details every event is a line.
   void show(const RunEvent& event) {
     const std::scoped_lock lock(mutex_);
-    counts_ = counts_of(event.run());
-    rounds_ = rounds_text(event.progress());
+    view_.take(event);
     end_.reset();
     if (event.progress().has_seconds_left()) end_ = after(event.progress().seconds_left());
-    text_ = event.text().empty() ? event.run().state() : event.text();
-    if (output_.live_columns > 0) {
-      draw();
-    } else {
+    if (draws_ && seconds_until(next_line_) <= 0) draw();
+    if (draws_) return;
+    if (detail_ == Detail::kAll) {
+      const std::string& text = event.text().empty() ? event.run().state() : event.text();
       output_.err << fmt::format("{}/{} {}\n", event.run().tasks_ended(), event.run().tasks_total(),
-                                 printable(text_))
+                                 printable(text))
                   << std::flush;
+      return;
     }
+    if (!view_.is_milestone() && seconds_until(next_line_) > 0) return;
+    next_line_ = after(kQuietSeconds);
+    output_.err << view_.report(times()) << std::flush;
   }
-  // Prints a message on a line of its own, also while the progress line is drawn.
+  // Prints a message on a line of its own, also while the summary is drawn.
   void note(const std::string& text) {
     const std::scoped_lock lock(mutex_);
-    if (drawn_) output_.err << "\r\x1b[K";
+    const bool was_drawn = drawn_ > 0;
+    erase();
     print_notice(output_, text);
-    if (drawn_) draw();
+    if (was_drawn) draw();
   }
-  // Stops the ticker and erases the progress line. May be called twice.
+  // Stops the ticker and erases the summary. May be called twice.
   void finish() {
     if (ticker_.joinable()) {
       ticker_.request_stop();
       ticker_.join();
     }
     const std::scoped_lock lock(mutex_);
-    if (drawn_) output_.err << "\r\x1b[K" << std::flush;
-    drawn_ = false;
+    erase();
   }
 
  private:
-  // One line with a carriage return in front and the rest of the old line erased.
-  void draw() {
-    const auto elapsed = -static_cast<std::int64_t>(seconds_until(start_));
-    std::string counts = counts_ + (rounds_.empty() ? "" : "  " + rounds_);
-    if (end_) {
-      const auto left = static_cast<std::int64_t>(std::max(seconds_until(*end_), 0.0));
-      counts += fmt::format("  {} left", clock_text(left));
-    }
-    output_.err << "\r\x1b[K" << progress_line(counts, text_, elapsed, output_.live_columns)
-                << std::flush;
-    drawn_ = true;
+  [[nodiscard]] RunTimes times() const {
+    RunTimes times{.elapsed = -static_cast<std::int64_t>(seconds_until(start_))};
+    if (end_) times.left = static_cast<std::int64_t>(std::max(seconds_until(*end_), 0.0));
+    return times;
   }
-  // Redraws each second, so that elapsed time and time left move between events.
+  // Over the last view. A new width may have wrapped it, so that it is left behind.
+  void draw() {
+    const Screen screen = screen_behind(output_);
+    if (screen.columns != columns_) drawn_ = 0;
+    columns_ = screen.columns;
+    const std::vector<std::string> lines = view_.lines(times(), screen, output_.colour);
+    output_.err << drawn_over(lines, drawn_) << std::flush;
+    drawn_ = lines.size();
+    next_line_ = after(kLeastRedrawSeconds);
+  }
+  void erase() {
+    if (drawn_ > 0) output_.err << drawn_over({}, drawn_) << std::flush;
+    drawn_ = 0;
+  }
+  // Redraws, so that elapsed time and time left move between events.
   void tick(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     while (!stop.stop_requested()) {
       wake_.wait_for(lock, stop, kRedraw, [] { return false; });
-      if (drawn_ && !stop.stop_requested()) draw();
+      if (drawn_ > 0 && !stop.stop_requested()) draw();
     }
   }
 
   const Output& output_;
+  const bool draws_;
+  const Detail detail_;
   const Steady::time_point start_ = Steady::now();
   std::mutex mutex_;
   std::condition_variable_any wake_;
-  std::string counts_;
-  std::string rounds_;
+  RunView view_;
   std::optional<Steady::time_point> end_;  // as forecast
-  std::string text_;
-  bool drawn_ = false;
+  Steady::time_point next_line_ = start_;
+  std::size_t drawn_ = 0;  // lines above the cursor
+  int columns_ = 0;
   std::jthread ticker_;  // last: ends before what it uses
 };
 
 // Watches one run in slices and dials again after a loss. Used from one thread.
 class Follower {
  public:
-  Follower(Session& session, const std::string& run_id, int presses_seen)
-      : session_(session), presses_seen_(presses_seen), progress_(session.output) {
+  Follower(Session& session, const std::string& run_id, int presses_seen, Detail detail)
+      : session_(session), presses_seen_(presses_seen), progress_(session.output, detail) {
     followed_.run.set_run_id(run_id);
     ref_.set_run_id(run_id);
   }
@@ -278,8 +283,8 @@ class Follower {
 }  // namespace
 
 Result<Followed> follow_run(Session& session, const std::string& run_id, double wait_seconds,
-                            int presses_seen) {
-  return Follower(session, run_id, presses_seen).follow(wait_seconds);
+                            int presses_seen, Detail detail) {
+  return Follower(session, run_id, presses_seen, detail).follow(wait_seconds);
 }
 
 // The cancel is verified by following the run to its end.

@@ -37,13 +37,14 @@ class FakeControl {
   railgauge::api::ScheduleList schedules;  // the first one is what every change answers
   railgauge::api::PreflightReport preflight;
   railgauge::api::Installation installation;
-  Status plan_status;              // the error of PlanRun in place of a plan
-  std::string outcome = "passed";  // of the run
-  std::uint32_t confirmed = 0;     // findings of the run
-  bool endless = false;            // the run continues until it is cancelled
-  bool deaf_to_cancel = false;     // a cancel is taken, the run continues all the same
-  int broken_watches = 0;          // so many watches end early as if the controller had died
-  double nodes_delay_seconds = 0;  // before ListNodes answers
+  Status plan_status;                   // the error of PlanRun in place of a plan
+  std::string outcome = "passed";       // of the run
+  std::vector<std::string> failures{};  // texts of tasks that fail: "t3 verbs.write_bw n1: failed"
+  std::uint32_t confirmed = 0;          // findings of the run
+  bool endless = false;                 // the run continues until it is cancelled
+  bool deaf_to_cancel = false;          // a cancel is taken, the run continues all the same
+  int broken_watches = 0;               // so many watches end early as if the controller had died
+  double nodes_delay_seconds = 0;       // before ListNodes answers
 
   // The requests so far.
   [[nodiscard]] railgauge::api::RunRequest last_request() const;

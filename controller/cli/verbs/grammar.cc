@@ -35,12 +35,14 @@ constexpr std::array kPlanFlags{kNodes, kNodesFile, kSlice};
 constexpr Flag kDetach{"detach", 0, "", "print the run's id and end; the run continues"};
 constexpr Flag kForce{"force", 0, "", "on busy nodes too, beside their jobs; needs --reason"};
 constexpr Flag kReason{"reason", 0, "TEXT", "why it is forced, kept with the run"};
+constexpr Flag kVerbose{"verbose", 0, "", "a line for each task in place of the summary"};
 constexpr std::array kRunFlags{
     kNodes,  kNodesFile, Flag{"all", 0, "", "all nodes, needed without a node set beyond 16 nodes"},
     kDetach, kExclusive, kWait,
-    kForce,  kReason,    kSlice};
-constexpr std::array kResumeFlags{kDetach, kExclusive, kWait, kForce, kReason};
-constexpr std::array kWaitFlags{kWait};
+    kForce,  kReason,    kSlice,
+    kVerbose};
+constexpr std::array kResumeFlags{kDetach, kExclusive, kWait, kForce, kReason, kVerbose};
+constexpr std::array kWaitFlags{kWait, kVerbose};
 // Lists, and one run's page.
 constexpr std::array kListNodesFlags{kNodes, kWatch, kInterval};
 constexpr std::array kListRunsFlags{Flag{"limit", 0, "N", "at most the N newest [20]"}, kWatch,
@@ -285,8 +287,9 @@ constexpr std::array kVerbs{
     Verb{"baselines", "pin", "", "pin current levels as golden baseline", kPinFlags, pin_baselines},
     Verb{"baselines", "diff", "", "losses against the golden levels, accepted or not", kNoFlags,
          diff_baselines},
-    Verb{"completion", "", "SHELL", "a script for bash or zsh: source <(railgauge completion bash)",
-         kNoFlags, print_completion},
+    Verb{"completion", "", "SHELL",
+         "a script for bash or zsh: source <(railgauge completion bash)", kNoFlags,
+         print_completion},
     Verb{"analyze", "", "FILE...", "changes in series from outside: csv of time,value or value",
          kAnalyzeFlags, analyze_files},
     Verb{"preflight", "", "[NODE...]", "faults of nodes and their remedies", kPreflightFlags,

@@ -70,11 +70,15 @@ Result<int> detach_or_cancel(Session& session, const std::string& run_id) {
   return combine_exit_codes(std::array{+kExitInterrupted, outcome});
 }
 
+Detail detail_of(const Arguments& arguments) {
+  return arguments.has("verbose") ? Detail::kAll : Detail::kSummary;
+}
+
 // Waits and maps the end to an exit code. `owner` is the process that started the run: only its
 // Ctrl-C may cancel.
 Result<int> follow_to_the_end(Session& session, const std::string& run_id, double wait_seconds,
-                              bool owner) {
-  const Followed followed = RG_TRY(follow_run(session, run_id, wait_seconds, 0));
+                              Detail detail, bool owner) {
+  const Followed followed = RG_TRY(follow_run(session, run_id, wait_seconds, 0, detail));
   switch (followed.end) {
     case FollowEnd::kRunEnded:
       return report_run(session, run_id);
@@ -112,7 +116,7 @@ Result<int> start(Session& session, const Arguments& arguments, const RunRequest
     rest = fmt::format(": {} that run {} left", counted(started.tasks_total(), "task"),
                        request.resume_run_id());
   print_notice(session.output, fmt::format("run {} started{}", started.run_id(), rest));
-  return follow_to_the_end(session, started.run_id(), wait_seconds, true);
+  return follow_to_the_end(session, started.run_id(), wait_seconds, detail_of(arguments), true);
 }
 
 }  // namespace
@@ -141,7 +145,8 @@ Result<int> wait_run(Session& session, const Arguments& arguments) {
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
   // A run that is not there is wrong use; asked first, since a watch could only say "lost".
   RG_TRY_OK(call(session, rpc::kGetRun, request_for<RunRef>(arguments.operand(0))));
-  return follow_to_the_end(session, arguments.operand(0), wait_seconds, false);
+  return follow_to_the_end(session, arguments.operand(0), wait_seconds, detail_of(arguments),
+                           false);
 }
 
 }  // namespace railgauge::cli
