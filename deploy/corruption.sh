@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes the table of wires that treat one message of so many wrongly, and of what each kernel says, to
 # deploy/docs/results/corruption.md. The lines come from the test programs *corruption_test and verbs_proof_test, which
-# run on fakes. A test whose time ended on a busy machine runs a second time, after all others, and the page names
+# run on fakes. A test whose time ended on a busy machine runs again, after all others, and the page names
 # it; a fault that was missed does not. Exit 1 where a program fails, or none is there; the page then stays as it was.
 #   deploy/corruption.sh --bin DIR [--only PROGRAM,...] [--keep FOLDER] [--page FILE]
 # --bin   a folder with the built programs (build/ci/bin)
@@ -91,7 +91,7 @@ while IFS=$'\t' read -r name test; do
   if rows "$log" | grep -a $'^corruption\t' >>"$work/lines.$name"; then
     printf '%s, %s\n' "$name" "${test##*/}" >>"$work/again"
   else
-    printf 'corruption.sh: %s: %s: failed twice: %s\n' "$name" "$test" "$(grep -a -m 1 'Failure' "$log" | cut -c1-200)" >&2
+    printf 'corruption.sh: %s: %s: failed again: %s\n' "$name" "$test" "$(grep -a -m 1 'Failure' "$log" | cut -c1-200)" >&2
     late=1
   fi
 done <"$work/short"
@@ -107,7 +107,7 @@ commit=$("$bin/railgauge-runner" --version 2>/dev/null | sed -n 's/.*commit \([^
   printf '\n%s rows, %s without a fault.\n' "$(wc -l <"$work/lines")" "$(awk -F'\t' '$3 == "none"' "$work/lines" | wc -l)"
   [[ ${#left_out[@]} == 0 ]] || printf '\nNot run, so without rows here: %s.\n' "$(printf '`%s`, ' "${left_out[@]}" | sed 's/, $//')"
   if [[ -s $work/again ]]; then
-    printf '\nThe time of these ended on a busy machine, and they ran a second time:\n\n'
+    printf '\nThe time of these ended on a busy machine, and they ran again after all others:\n\n'
     sed 's/^/- /' "$work/again"
   fi
   printf '\n%s\n' "Programs of commit ${commit:-unknown}, $(date -u +%F), $(nproc) cores of $(awk -F ': ' '/^model name/ { print $2; exit }' /proc/cpuinfo), \`deploy/corruption.sh\`. Synthetic: fakes of the wire." | fold -s -w 98 | sed 's/ *$//'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests corruption.sh with stand-ins that write as googletest does: the page has the rows of the tests that passed, a
-# test whose time ended runs a second time and is named, and a missed fault leaves the page as it was.
+# test whose time ended runs again and is named, and a missed fault leaves the page as it was.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
@@ -44,7 +44,7 @@ table() { : >"$work/launches"; echo before >"$work/page"; code=0; LAST=$1 deploy
 table found
 [ $code = 0 ] && [ "$(grep -c '^| net.a' "$work/page")" = 3 ] || fails "three tests: exit $code"
 grep -qxF '| net.a | none |  | passed | 600000 |' "$work/page" && grep -qxF '| net.a | dropped | 100000 | failed |  |' "$work/page" || fails "rows"
-grep -q '^3 rows, 1 without a fault' "$work/page" && grep -q 'commit abc123' "$work/page" && ! grep -q 'second time' "$work/page" || fails "words"
+grep -q '^3 rows, 1 without a fault' "$work/page" && grep -q 'commit abc123' "$work/page" && ! grep -q 'ran again' "$work/page" || fails "words"
 for last in missed words; do
   table $last
   [ $code = 1 ] && [ "$(cat "$work/page")" = before ] && grep -q 'one_corruption_test: A/One.Is/dropped: failed: one_test.cc:7' "$work/err" || fails "$last: exit $code"
@@ -53,7 +53,7 @@ done
 table short
 [ $code = 0 ] && [ "$(cat "$work/launches")" = $'all\n--gtest_filter=A/One.Is/dropped' ] || fails "a short time: exit $code, $(cat "$work/launches")"
 grep -qxF '| net.a | dropped | 100000 | failed |  |' "$work/page" && [ "$(grep -c '^| net.a' "$work/page")" = 3 ] || fails "its row"
-paste -sd ' ' "$work/page" | grep -q 'ran a second time:  - one_corruption_test, dropped' || fails "the second launch is not told"
+paste -sd ' ' "$work/page" | grep -q 'ran again after all others:  - one_corruption_test, dropped' || fails "the second launch is not told"
 # With kept logs the third launch is of the test that failed alone.
 rm -rf "$work/logs"
 table slow --keep "$work/logs"
@@ -70,7 +70,7 @@ table found --only three_corruption_test
 rm "$work/bin/two_corruption_test"
 rm -rf "$work/logs"
 table slow
-[ $code = 1 ] && [ "$(cat "$work/page")" = before ] && grep -q 'failed twice' "$work/err" || fails "no time twice: exit $code"
+[ $code = 1 ] && [ "$(cat "$work/page")" = before ] && grep -q 'failed again' "$work/err" || fails "no time twice: exit $code"
 table crash
 [ $code = 1 ] && grep -q 'ended in the middle' "$work/err" || fails "a crash: exit $code"
 table found --keep "$work/logs"
