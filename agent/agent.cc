@@ -520,7 +520,7 @@ namespace {
 constexpr std::size_t kMostEvents = 256;  // kept while the controller is away
 constexpr double kInventoryNs = 30e9;
 constexpr const char* kShownFile = "agent-shown";  // deploy/slurm/verdict.sh reads it, too
-constexpr double kRestNs = 3e9;  // without a task, a preflight or a new stream
+constexpr double kRestNs = 3e9;                    // without a task, a preflight or a new stream
 
 // Equal messages give equal bytes. The library's own comparison would build and keep the
 // descriptors of all contracts, which nothing else here needs.
