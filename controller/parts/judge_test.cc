@@ -1,12 +1,14 @@
 #include "controller/parts/judge.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/parts/tables.h"
 #include "controller/sim/nights.h"
 
 namespace railgauge::parts {
@@ -184,6 +186,47 @@ TEST(PartJudge, MatchesNodesByName) {
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found.front().element, kPortOf9);
   EXPECT_THAT(found.front().sentence, HasSubstr("sim0009 rail 1"));
+}
+
+TEST(PartTables, ShowTheLossOfEachKindOfPartNightByNight) {
+  const std::vector<Element> elements{
+      kPortOf9,
+      {.kind = Kind::kPort, .first = 9, .rail = 1, .direction = Direction::kReceives},
+      {.kind = Kind::kPort, .first = 9, .rail = 1, .memory = "gpu"},
+      {.kind = Kind::kNode, .first = 9},
+      {.kind = Kind::kNode, .first = 9, .memory = "gpu", .direction = Direction::kSends},
+      {.kind = Kind::kLeaf, .first = 3},
+      {.kind = Kind::kLeaf, .first = 3, .rail = 0},
+      {.kind = Kind::kTrunk, .first = 4, .second = 1}};
+  for (const Element& element : elements) {
+    const std::vector<Levels> nights = nights_of(kSite, 2, {{.element = element, .drop = 0.1}}, 2);
+    std::vector<const Levels*> pointers;
+    for (const Levels& night : nights) pointers.push_back(&night);
+    const Tables tables(pointers);
+    SCOPED_TRACE(part_name(nights.back(), element));
+    const std::vector<Level> levels = tables.levels_over(element);
+    ASSERT_THAT(levels, SizeIs(4));
+    for (std::size_t night = 0; night < 4; ++night)
+      EXPECT_NEAR(levels[night].loss, night < 2 ? 0 : -std::log(0.9), 0.02) << night;
+  }
+}
+
+TEST(PartJudge, ANameLastsWhileSideAndWayChange) {
+  const PartNames names{.nodes = {"b", "a"}, .leaves = {"l1", "l0"}};
+  EXPECT_EQ(lasting_name(names, {.kind = Kind::kPort,
+                                 .first = 0,
+                                 .rail = 2,
+                                 .direction = Direction::kSends,
+                                 .intermittent = true}),
+            "b rail 2");
+  EXPECT_EQ(lasting_name(names, {.kind = Kind::kUplink, .first = 1}),
+            lasting_name(names, {.kind = Kind::kLeaf, .first = 1}));
+  EXPECT_EQ(
+      lasting_name(names,
+                   {.kind = Kind::kTrunk, .first = 0, .second = 1, .direction = Direction::kSends}),
+      "leaf l0 and leaf l1, all rails");
+  EXPECT_EQ(lasting_name(names, {.kind = Kind::kPair, .first = 0, .second = 1, .rail = 3}),
+            "a and b, rail 3");
 }
 
 TEST(PartJudge, OfNoNightsIsEmpty) { EXPECT_THAT(judge_parts({}).findings, IsEmpty()); }

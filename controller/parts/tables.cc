@@ -217,6 +217,14 @@ Element Tables::part_of(TableId id, std::size_t part) const {
   return element;
 }
 
+std::vector<Level> Tables::gpus_over(std::size_t node, TableId id) const {
+  std::vector<Level> levels;
+  if (table(id).parts == 0) return levels;
+  for (std::size_t night = 0; night < nights(); ++night)
+    levels.push_back(mean_of(std::span(&table(id).at(night, node * rails()), rails()), 1));
+  return levels;
+}
+
 std::vector<Level> Tables::levels_over(const Element& element) const {
   const bool all = element.rail < 0;
   const auto first = static_cast<std::size_t>(std::max(element.first, 0));
@@ -238,7 +246,7 @@ std::vector<Level> Tables::levels_over(const Element& element) const {
       break;
     case Kind::kPort:
     case Kind::kNode:
-      if (!element.memory.empty() && all) return {};
+      if (!element.memory.empty() && all) return gpus_over(first, beside(TableId::kGpu, side));
       choose(beside(TableId::kNode, side), first,
              beside(element.memory.empty() ? TableId::kPort : TableId::kGpu, side));
       break;

@@ -71,6 +71,8 @@ class Tables {
   [[nodiscard]] std::size_t rails() const { return last().rails; }
 
  private:
+  // The mean level of all GPUs of the node, night by night.
+  [[nodiscard]] std::vector<Level> gpus_over(std::size_t node, TableId id) const;
   void fill(std::size_t night);
   void fill_ends(std::size_t night);
   void fill_groups(std::size_t night);
