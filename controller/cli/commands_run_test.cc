@@ -120,6 +120,14 @@ TEST_F(Commands, WaitingEndsAfterTheGivenTimeAndTheRunGoesOn) {
   EXPECT_EQ(control_.cancels(), 0);
 }
 
+TEST_F(Commands, AnUnknownNameIsAnsweredWithTheClosestOne) {
+  std::string wrong = kSampleRun;
+  wrong.back() = wrong.back() == 'x' ? 'y' : 'x';
+  EXPECT_EQ(run({"runs", "wait", wrong}), kExitUsage);
+  EXPECT_THAT(
+      err_, HasSubstr("there is no such run; did you mean \"" + std::string(kSampleRun) + "\"?\n"));
+}
+
 TEST_F(Commands, WaitingForAnUnknownRunIsWrongUse) {
   EXPECT_EQ(run({"runs", "wait", "r-none"}), kExitUsage);
   EXPECT_THAT(err_, HasSubstr("there is no such run"));

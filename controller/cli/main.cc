@@ -27,6 +27,7 @@
 #include "controller/cli/render/output.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
+#include "controller/cli/verbs/completion.h"
 #include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/version/commit.h"
@@ -106,6 +107,16 @@ bool wants_colour(const Environment& environment, const Terminal& terminal) {
   return can_draw(environment, terminal) && environment("NO_COLOR").value_or("").empty();
 }
 
+// The names of this process's variables.
+std::vector<std::string> variable_names() {
+  std::vector<std::string> names;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    names.emplace_back(text.substr(0, text.find('=')));
+  }
+  return names;
+}
+
 // The format that was asked for, as far as that can be known when the words or settings are wrong:
 // whoever asked for JSON gets the error as JSON.
 Format format_despite_error(std::span<const std::string> words, const Environment& environment) {
@@ -144,7 +155,9 @@ Result<int> run_verb(const Arguments& arguments, const Settings& settings, const
     return watch_verb(session, arguments, RG_TRY(watch_options(arguments)));
   if (arguments.has("interval"))
     return fail(Code::kInvalidArgument, "--interval goes with --watch");
-  return arguments.verb->run(session, arguments);
+  const Result<int> code = arguments.verb->run(session, arguments);
+  if (code) return code;
+  return tl::unexpected(with_closest_name(session, arguments, code.error()));
 }
 
 // Runs one command line (without the program's name). Never throws. Returns the exit code.
@@ -174,6 +187,7 @@ int run_program(std::span<const std::string> words, const Environment& environme
   }
   const auto settings = resolve_settings(*arguments, environment);
   if (!settings) return fail_with(settings.error());
+  for (const std::string& line : unknown_variables(variable_names())) print_notice(output, line);
   output.format = settings->format;
   output.units = settings->units;
   output.colour = wants_colour(environment, terminal);

@@ -22,7 +22,9 @@
 namespace railgauge::cli {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 using Words = std::vector<std::string>;
 
@@ -192,6 +194,29 @@ TEST(Settings, TheSameInvocationCanBePasted) {
   const auto odd = resolve({}, {{"RAILGAUGE_CONTROLLER", "unix:/tmp/it's here"}});
   EXPECT_EQ(same_invocation(*odd), "railgauge --controller 'unix:/tmp/it'\\''s here'");
   EXPECT_EQ(same_invocation(*resolve({})), "railgauge");
+}
+
+TEST(Settings, VariablesThatNothingReadsAreReportedWithTheClosestOne) {
+  const std::vector<std::string> names{"PATH",
+                                       "RAILGAUGE_CONTROLER",
+                                       "RAILGAUGE_TIMEOUT",
+                                       "RAILGAUGE_NOTHING",
+                                       "RAILGAUGE_BUILD_DIR",
+                                       "RAILGAUGE_CONFIG"};
+  EXPECT_THAT(unknown_variables(names),
+              ElementsAre("variable RAILGAUGE_CONTROLER: no program of Railgauge reads it; did you "
+                          "mean \"RAILGAUGE_CONTROLLER\"?",
+                          "variable RAILGAUGE_NOTHING: no program of Railgauge reads it"));
+  // Those of the other programs, as their pages list them.
+  for (const char* page : {"agent-settings", "controller-settings"}) {
+    std::ifstream file(std::string("deploy/docs/reference/") + page + ".md");
+    std::vector<std::string> variables;
+    for (std::string line; std::getline(file, line);)
+      if (const std::size_t at = line.find("| `RAILGAUGE_"); at != std::string::npos)
+        variables.push_back(line.substr(at + 3, line.find('`', at + 3) - at - 3));
+    EXPECT_GT(variables.size(), 20u) << page;
+    EXPECT_THAT(unknown_variables(variables), IsEmpty()) << page;
+  }
 }
 
 TEST(Inputs, ANodesFileIsOneSet) {

@@ -87,6 +87,7 @@ dpkg-deb -x "$(deb railgauge)" "$work/root"
 expect "the packed command starts" "$work/root/usr/bin/railgauge" --help
 expect "it is stripped" sh -c "! readelf -S '$work/root/usr/bin/railgauge' | grep -q '\.symtab'"
 expect "its bash completion is what it prints" sh -c "'$work/root/usr/bin/railgauge' completion bash | cmp - '$work/root/usr/share/bash-completion/completions/railgauge'"
+expect "its fish completion too" sh -c "'$work/root/usr/bin/railgauge' completion fish | cmp - '$work/root/usr/share/fish/vendor_completions.d/railgauge.fish'"
 expect "its zsh completion too" sh -c "'$work/root/usr/bin/railgauge' completion zsh | cmp - '$work/root/usr/share/zsh/vendor-completions/_railgauge'"
 for page in railgauge railgauge-agent railgauge-controller railgauge-runner; do
   expect "the page of $page has its help" sh -c "zcat '$work/root/usr/share/man/man1/$page.1.gz' | tr -d '\\\\' | grep -q '^Usage: $page'"

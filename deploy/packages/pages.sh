@@ -31,7 +31,9 @@ for program in "$@"; do
       page railgauge "runs suites, shows results, findings and nodes"
       zsh=$prefix/share/zsh/site-functions
       [ ! -e /etc/debian_version ] || zsh=$prefix/share/zsh/vendor-completions
-      mkdir -p "$prefix/share/bash-completion/completions" "$zsh"
+      fish=$prefix/share/fish/vendor_completions.d
+      mkdir -p "$prefix/share/bash-completion/completions" "$zsh" "$fish"
+      "$bin/railgauge" completion fish >"$fish/railgauge.fish"
       "$bin/railgauge" completion bash >"$prefix/share/bash-completion/completions/railgauge"
       "$bin/railgauge" completion zsh >"$zsh/_railgauge"
       ;;

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "controller/cli/input/arguments.h"
 #include "controller/cli/render/output.h"
@@ -33,6 +34,10 @@ std::span<const Flag> common_flags();
 // Reads the file that --config or RAILGAUGE_CONFIG names (it must exist), else kDefaultConfig where
 // it exists. Errors: kInvalidArgument, naming flag, variable or file and line, and what is allowed.
 Result<Settings> resolve_settings(const Arguments& arguments, const Environment& environment);
+
+// Returns a line for each of `names`, variables of the environment, that begins with RAILGAUGE_ and
+// that no program of Railgauge reads, with the closest one that the CLI reads. Pure.
+std::vector<std::string> unknown_variables(std::span<const std::string> names);
 
 // Returns the command with which a person reaches the same controller from any shell: "railgauge"
 // with the connection flags of `settings`, quoted where a shell needs quotes.

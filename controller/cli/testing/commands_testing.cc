@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "controller/cli/input/stubs.h"
+#include "controller/cli/verbs/completion.h"
 
 namespace railgauge::cli {
 
@@ -47,7 +48,8 @@ int Commands::run(const std::vector<std::string>& words, Format format, bool col
                   .cancel_seconds = cancel_seconds_,
                   .reconnect_seconds = reconnect_seconds_};
   const auto code = arguments->verb->run(session, *arguments);
-  const int exit_code = code ? *code : report_error(output, code.error());
+  const int exit_code =
+      code ? *code : report_error(output, with_closest_name(session, *arguments, code.error()));
   out_ = out.str();
   err_ = err.str();
   return exit_code;

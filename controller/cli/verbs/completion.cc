@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -18,43 +19,74 @@
 namespace railgauge::cli {
 namespace {
 
-// The list that has the names for a kind of operand, in its first column.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kSources{
-    {{"RUN", "runs"},
-     {"SUITE", "suites"},
-     {"NODE", "nodes"},
-     {"NODESET", "nodes"},
-     {"SET", "nodes"},
-     {"KERNEL", "kernels"},
-     {"SCHEDULE", "schedules"}}};
-// Words of a fixed choice.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kChoices{
+// The list that has the names for a kind of word, and the column of its csv.
+struct NameSource {
+  std::string_view kind{};
+  std::string_view list{};
+  std::string_view column{};
+};
+constexpr std::array kSources{NameSource{"RUN", "runs", "run_id"},
+                              NameSource{"SUITE", "suites", "name"},
+                              NameSource{"NODE", "nodes", "name"},
+                              NameSource{"NODESET", "nodes", "name"},
+                              NameSource{"SET", "nodes", "name"},
+                              NameSource{"KERNEL", "kernels", "name"},
+                              NameSource{"SCHEDULE", "schedules", "name"},
+                              NameSource{"FINDING", "findings", "finding_id"},
+                              NameSource{"UPGRADE", "upgrades", "upgrade_id"},
+                              NameSource{"SERIES", "history", "series_id"},
+                              NameSource{"KINDS", "events", "kind"}};
+
+// Words of a fixed choice. Those of CHECK are the ids of agent/preflight/checks/table.cc, since no
+// list of the controller has them without a look at each node; a test compares the two.
+constexpr std::string_view kCheckIds =
+    "peer_memory_client peer_memory_conflict gpudirect_registration peermem_build peermem_mode "
+    "dmabuf_gpu dmabuf_nic acs iommu pcie_link pcie_limited pcie_errors pcie_read_request "
+    "relaxed_ordering gpu_nic_distance numa_locality port_state mtu gid lossless "
+    "congestion_control port_errors nic_firmware versions gpu_ecc xid gpu_mode gpu_clocks nvlink "
+    "locked_memory cgroup hugepages cpu_power rdma_device_nodes bar_copy_driver minimum_versions";
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kChoices{
     {{"FORMAT", "table json csv ndjson md html"},
      {"UNITS", "bits bytes"},
-     {"SHELL", "bash zsh"},
+     {"SHELL", "bash zsh fish"},
      {"POLICY", "skip queue replace"},
-     {"TOOL", "nvbandwidth gdrcopy perftest nccl-tests"}}};
+     {"TOOL", "nvbandwidth gdrcopy perftest nccl-tests"},
+     {"STATE", "new confirmed acknowledged accepted fixed false reopened"},
+     {"ROLE", "controller agent operator viewer"},
+     {"BETTER", "higher lower"},
+     {"KIND", "host gpu"},
+     {"WHAT", "extend fail"},
+     {"CHECK", kCheckIds},
+     {"CHECKS", kCheckIds}}};
 
-// "[RUN|FINDING] NODE" is RUN and NODE: of alternatives the first is completed.
-std::vector<std::string> kinds_of(std::string_view operands) {
-  std::vector<std::string> kinds;
-  for (const std::string_view word : words_of(operands)) {
-    std::string kind(word);
-    std::erase_if(kind, [](char c) { return c == '[' || c == ']'; });
-    kinds.push_back(kind.substr(0, kind.find('|')));
-  }
-  return kinds;
+// The kind of a flag's value, where its word in the help says less.
+std::string_view value_kind_of(const Flag& flag) {
+  if (flag.name == "kernel") return "KERNEL";
+  return flag.name == "series" ? "SERIES" : flag.value;
+}
+
+// "A" and "B" are what the verb compares.
+std::string_view compared_kind_of(const Verb& verb) {
+  return verb.noun == "nodes" ? "NODESET" : "RUN";
 }
 
 // Shell code that sets `candidates`, or asks for files, for a word of this kind.
-std::string candidates_of(std::string_view kind) {
-  for (const auto& [name, list] : kSources)
-    if (kind == name)
-      return fmt::format("candidates=$(_railgauge_names {}){}", list,
-                         kind == "SUITE" ? "; files=1" : "");
-  for (const auto& [name, choice] : kChoices)
-    if (kind == name) return fmt::format("candidates=\"{}\"", choice);
-  return kind == "FILE" ? "files=1" : ":";
+std::string candidates_of(std::string_view kinds) {
+  std::vector<std::string> names;
+  std::string choices;
+  bool has_files = false;
+  for (const std::string_view kind : split(kinds, '|')) {
+    if (const NameSource* source = row_where(kSources, &NameSource::kind, kind))
+      names.push_back(fmt::format("_railgauge_names {} {}", source->list, source->column));
+    for (const auto& [name, choice] : kChoices)
+      if (kind == name) choices = choice;
+    has_files = has_files || kind == "FILE" || kind == "SUITE" || kind == "FOLDER";
+  }
+  std::string code;
+  if (!choices.empty()) code = fmt::format("candidates=\"{}\"", choices);
+  if (!names.empty()) code = fmt::format("candidates=$({})", fmt::join(names, "; "));
+  if (has_files) code += std::string(code.empty() ? "" : "; ") + "files=1";
+  return code.empty() ? ":" : code;
 }
 
 // "--nodes --wait", for the shell's word list.
@@ -97,7 +129,8 @@ std::string value_cases(const Grammar& grammar) {
   std::string text;
   for (const Flag& flag : flags_with_values(grammar)) {
     const std::string letter = flag.letter == 0 ? "" : fmt::format("|-{}", flag.letter);
-    text += fmt::format("    --{}{}) {} ;;\n", flag.name, letter, candidates_of(flag.value));
+    text +=
+        fmt::format("    --{}{}) {} ;;\n", flag.name, letter, candidates_of(value_kind_of(flag)));
   }
   return text;
 }
@@ -119,8 +152,13 @@ std::string verb_cases(const Grammar& grammar) {
   for (const Verb& verb : grammar.verbs) {
     std::string operands;
     std::size_t place = 0;
-    for (const std::string& kind : kinds_of(verb.operands))
-      operands += fmt::format(" {}) {} ;;", place++, candidates_of(kind));
+    const std::vector<std::string> kinds = kinds_of(verb);
+    for (const std::string& kind : kinds) {
+      const bool repeats =
+          ++place == kinds.size() && verb.operands.find("...") != verb.operands.npos;
+      operands +=
+          fmt::format(" {}) {} ;;", repeats ? "*" : std::to_string(place - 1), candidates_of(kind));
+    }
     text += fmt::format("    \"{}\") flags=\"{}\"", full_name(verb), flags_of(verb.flags));
     if (!operands.empty()) text += fmt::format("; case $place in{} esac", operands);
     text += " ;;\n";
@@ -158,12 +196,12 @@ std::string named_verbs(const Grammar& grammar) {
   return fmt::format("{}", fmt::join(names, "|"));
 }
 
+// Only plain names reach the shell.
 constexpr std::string_view kNames = R"sh(_railgauge_names() {
-  local list=$1
   command -v timeout >/dev/null || return 0
-  timeout 1 railgauge "$list" --format csv 2>/dev/null | awk -F, -v list="$list" '
-    NR == 1 { for (i = 1; i <= NF; i++) if ($i == (list == "runs" ? "run_id" : "name")) column = i; next }
-    column && $column ~ /^[A-Za-z0-9._-]+$/ { print $column }'
+  timeout 1 railgauge "$1" --format csv 2>/dev/null | awk -F, -v wanted="$2" '
+    NR == 1 { for (i = 1; i <= NF; i++) if ($i == wanted) column = i; next }
+    column && $column ~ /^[A-Za-z0-9._-]+$/ && !seen[$column]++ { print $column }'
 }
 )sh";
 
@@ -214,6 +252,16 @@ std::string core_function(const Grammar& grammar) {
 
 }  // namespace
 
+std::vector<std::string> kinds_of(const Verb& verb) {
+  std::vector<std::string> kinds;
+  for (const std::string_view word : words_of(verb.operands)) {
+    std::string kind(word);
+    std::erase_if(kind, [](char c) { return c == '[' || c == ']' || c == '.'; });
+    kinds.push_back(kind == "A" || kind == "B" ? std::string(compared_kind_of(verb)) : kind);
+  }
+  return kinds;
+}
+
 // bash completes words alone; help texts have no place there.
 std::string bash_completion(const Grammar& grammar) {
   return "# bash completion for railgauge; source it, or put it into "
@@ -248,13 +296,157 @@ if [ "${funcstack[1]:-}" = _railgauge ]; then _railgauge "$@"; else compdef _rai
 )sh";
 }
 
+// fish reads no functions of sh: sh itself runs the same core, from a text that fish holds, and
+// prints a word a line. A word "/" asks fish for files.
+std::string fish_completion(const Grammar& grammar) {
+  std::string core;
+  for (const char c : core_function(grammar))
+    core += c == '\\' || c == '\'' ? fmt::format("\\{}", c) : std::string(1, c);
+  return "# fish completion for railgauge; put it into ~/.config/fish/completions/railgauge.fish, "
+         "or source it\n"
+         "set -g __railgauge_core '" +
+         core + R"sh(
+current=$1; shift
+_railgauge_core "$@"
+case $current in -*) candidates=$flags ;; esac
+for word in $candidates; do echo "$word"; done
+if [ -n "$files" ]; then echo /; fi
+'
+function __railgauge_words
+  set -l before (commandline -opc)
+  set -l current (commandline -ct)
+  for word in (sh -c $__railgauge_core sh "$current" $before[2..-1])
+    if test "$word" = /
+      __fish_complete_path "$current"
+    else if test -n "$word"
+      echo $word
+    end
+  end
+end
+complete -c railgauge -e
+complete -c railgauge -f -a '(__railgauge_words)'
+)sh";
+}
+
 // The script is printed and never installed: the person sources it.
 Result<std::string> completion_for(const Grammar& grammar, const std::string& shell) {
   if (shell == "bash") return bash_completion(grammar);
   if (shell == "zsh") return zsh_completion(grammar);
-  return fail(Code::kInvalidArgument,
-              fmt::format("completion: {} is no shell that it knows; allowed are bash and zsh",
-                          in_quotes(shell)));
+  if (shell == "fish") return fish_completion(grammar);
+  const std::vector<std::string> known{"bash", "zsh", "fish"};
+  return fail(
+      Code::kInvalidArgument,
+      fmt::format("completion: {} is no shell that it knows; allowed are bash, zsh and fish{}",
+                  in_quotes(shell), did_you_mean(shell, known)));
+}
+
+// --- errors about names ---
+
+namespace {
+
+using namespace railgauge::api;
+
+using NameList = std::vector<std::string>;
+constexpr std::uint32_t kNewest = 500;
+
+// The names of one list; empty when it is not answered.
+template <class Request, class Answer, class Rows, class Field>
+NameList asked(Session& session, const Rpc<Request, Answer>& rpc, const Request& request, Rows rows,
+               Field field) {
+  NameList names;
+  const Result<Answer> answer = call(session, rpc, request);
+  if (!answer) return names;
+  for (const auto& row : rows(*answer)) names.push_back((row.*field)());
+  return names;
+}
+
+template <class Request>
+Request newest() {
+  Request request;
+  request.set_limit(kNewest);
+  return request;
+}
+
+using Ask = NameList (*)(Session&);
+struct NamedKind {
+  std::string_view name{};
+  Ask ask = nullptr;
+};
+constexpr std::array kNamedKinds{
+    NamedKind{"RUN",
+              [](Session& session) {
+                return asked(
+                    session, rpc::kListRuns, newest<ListRunsRequest>(),
+                    [](const RunList& list) { return list.runs(); }, &RunSummary::run_id);
+              }},
+    NamedKind{"SUITE",
+              [](Session& session) {
+                return asked(
+                    session, rpc::kListSuites, ListSuitesRequest(),
+                    [](const SuiteList& list) { return list.suites(); }, &SuiteInfo::name);
+              }},
+    NamedKind{"NODE",
+              [](Session& session) {
+                return asked(
+                    session, rpc::kListNodes, ListNodesRequest(),
+                    [](const NodeList& list) { return list.nodes(); }, &NodeInfo::name);
+              }},
+    NamedKind{"KERNEL",
+              [](Session& session) {
+                return asked(
+                    session, rpc::kListKernels, ListKernelsRequest(),
+                    [](const KernelList& list) { return list.kernels(); }, &KernelInfo::name);
+              }},
+    NamedKind{"SCHEDULE",
+              [](Session& session) {
+                return asked(
+                    session, rpc::kListSchedules, ListSchedulesRequest(),
+                    [](const ScheduleList& list) { return list.schedules(); }, &ScheduleInfo::name);
+              }},
+    NamedKind{"FINDING",
+              [](Session& session) {
+                return asked(
+                    session, rpc::kListFindings, newest<ListFindingsRequest>(),
+                    [](const FindingList& list) { return list.findings(); }, &Finding::finding_id);
+              }},
+    NamedKind{"UPGRADE", [](Session& session) {
+                return asked(
+                    session, rpc::kListUpgrades, newest<ListUpgradesRequest>(),
+                    [](const UpgradeList& list) { return list.upgrades(); }, &Upgrade::upgrade_id);
+              }}};
+
+// Asks the lists of all alternatives. Absent: the word is one of them, or none is like it.
+std::optional<std::string> hint_for(Session& session, const std::string& word,
+                                    std::string_view kinds) {
+  NameList names;
+  for (const std::string_view kind : split(kinds, '|')) {
+    const NamedKind* found = row_where(kNamedKinds, &NamedKind::name, kind);
+    if (found == nullptr) continue;
+    const NameList more = found->ask(session);
+    names.insert(names.end(), more.begin(), more.end());
+  }
+  if (std::ranges::find(names, word) != names.end()) return std::nullopt;
+  std::string hint = did_you_mean(word, names);
+  return hint.empty() ? std::nullopt : std::optional(std::move(hint));
+}
+
+}  // namespace
+
+Error with_closest_name(Session& session, const Arguments& arguments, Error error) {
+  const bool is_of_name = error.code == Code::kInvalidArgument || error.code == Code::kNotFound;
+  if (!is_of_name || arguments.verb->is_local ||
+      error.message.find("did you mean") != std::string::npos)
+    return error;
+  const std::vector<std::string> kinds = kinds_of(*arguments.verb);
+  for (std::size_t i = 0; i < std::min(kinds.size(), arguments.operands.size()); ++i) {
+    const std::string& word = arguments.operands[i];
+    if (error.message.find(word) == std::string::npos) continue;  // it is about something else
+    if (const auto hint = hint_for(session, word, kinds[i])) {
+      error.message += *hint;
+      return error;
+    }
+  }
+  return error;
 }
 
 Result<int> print_completion(Session& session, const Arguments& arguments) {

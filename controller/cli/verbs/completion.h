@@ -1,18 +1,33 @@
-// Completion for bash and zsh, generated from the grammar: every new verb and flag is completed.
+// Names for a person who types: completion for bash, zsh and fish, generated from the grammar:
+// every new verb and flag is completed.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "controller/cli/input/arguments.h"
+#include "controller/cli/input/session.h"
 
 namespace railgauge::cli {
 
+// Returns the kinds of the verb's operands: for "[RUN|FINDING] NODE..." RUN|FINDING and NODE, for A
+// and B the kind of what the verb compares.
+std::vector<std::string> kinds_of(const Verb& verb);
+
 // Return the script to source. While a person types, the script requests names of suites, nodes,
-// runs, kernels and schedules from the controller, for at most a second each time.
+// runs, kernels, schedules, findings, upgrades, series and kinds of events from the controller, for
+// at most a second each list.
 std::string bash_completion(const Grammar& grammar);
 std::string zsh_completion(const Grammar& grammar);
+std::string fish_completion(const Grammar& grammar);
 
-// The script of `completion bash|zsh`. Errors: kInvalidArgument for other shells.
+// The script of `completion bash|zsh|fish`. Errors: kInvalidArgument for other shells.
 Result<std::string> completion_for(const Grammar& grammar, const std::string& shell);
+
+// Returns the error with `; did you mean "..."?` for the first operand that is a name of a run,
+// suite, node, kernel, schedule, finding or upgrade, that the controller lacks, and that is near
+// one that it has. Other errors stay as they are, and so do those of a controller that does not
+// answer.
+Error with_closest_name(Session& session, const Arguments& arguments, Error error);
 
 }  // namespace railgauge::cli

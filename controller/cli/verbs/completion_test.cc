@@ -18,6 +18,7 @@ namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
@@ -31,6 +32,11 @@ class Completion : public testing::Test {
     write("railgauge",
           "#!/bin/sh\ncase $1 in\n"
           "runs) printf 'schema_version,run_id,suite\\n1,r-1,quick\\n1,r-2,a b\\n' ;;\n"
+          "nodes) printf 'name,node_id\\nn1,x\\nn2,y\\n' ;;\n"
+          "findings) printf 'schema_version,finding_id,kind\\n1,step-n1,step\\n' ;;\n"
+          "upgrades) printf 'schema_version,upgrade_id\\n1,ur-1\\n' ;;\n"
+          "history) printf 'series_id,kernel\\n4711,k\\n' ;;\n"
+          "events) printf 'event_id,at,kind\\n1,x,watch_xid\\n2,x,watch_xid\\n' ;;\n"
           "suites) printf 'name,summary\\nquick,x\\nnightly,y\\n$(evil),z\\n' ;;\nesac\n");
     std::filesystem::permissions(folder_ / "railgauge", std::filesystem::perms::owner_all);
   }
@@ -91,7 +97,7 @@ TEST_F(Completion, WhatIsTypedAlreadyNarrowsIt) {
       << "a flag's value is no noun";
   EXPECT_THAT(offers({"nodes", "--fo"}), ElementsAre("--format"));
   EXPECT_THAT(offers({"nodes", "--format", "nd"}), ElementsAre("ndjson"));
-  EXPECT_THAT(offers({"completion", ""}), ElementsAre("bash", "zsh"));
+  EXPECT_THAT(offers({"completion", ""}), ElementsAre("bash", "zsh", "fish"));
   EXPECT_THAT(offers({"schedule", "pa"}), ElementsAre("pause")) << "as it is understood";
   EXPECT_THAT(offers({"suite", "check", "--fo"}), ElementsAre("--format"));
 }
@@ -159,6 +165,15 @@ TEST_F(ZshCompletion, CompletesNamesThatTheControllerTells) {
       << "only plain names reach the shell";
 }
 
+TEST_F(ZshCompletion, CompletesFindingsUpgradesAndStates) {
+  EXPECT_THAT(line_after_tab("railgauge findings show s"),
+              ElementsAre("railgauge findings show step-n1 "));
+  EXPECT_THAT(line_after_tab("railgauge upgrades show u"),
+              ElementsAre("railgauge upgrades show ur-1 "));
+  EXPECT_THAT(line_after_tab("railgauge findings --state reo"),
+              ElementsAre("railgauge findings --state reopened "));
+}
+
 TEST_F(ZshCompletion, WithAControllerThatIsAwayTheLineStays) {
   write("railgauge", "#!/bin/sh\necho oops >&2\nexit 4\n");
   EXPECT_THAT(line_after_tab("railgauge runs cancel r"), ElementsAre("railgauge runs cancel r"));
@@ -171,8 +186,78 @@ TEST_F(ZshCompletion, WorksWhenItsScriptIsSourcedToo) {
   EXPECT_THAT(line_after_tab("railgauge runs ca"), ElementsAre("railgauge runs cancel "));
 }
 
+// The kinds of operands, as a person meets them.
+const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> kNamed{
+    {{"findings", "show", ""}, {"step-n1"}},
+    {{"upgrades", "show", "u"}, {"ur-1"}},
+    {{"upgrades", "gate", "--continue", ""}, {"ur-1"}},
+    {{"history", "4"}, {"4711"}},
+    {{"results", "--series", ""}, {"4711"}},
+    {{"events", "--kind", ""}, {"watch_xid"}},
+    {{"nodes", "diff", "n1", ""}, {"n1", "n2"}},
+    {{"runs", "compare", ""}, {"r-1", "r-2"}},
+    {{"preflight", "n1", ""}, {"n1", "n2"}},
+    {{"preflight", "--explain", "hug"}, {"hugepages"}},
+    {{"findings", "--state", "re"}, {"reopened"}},
+    {{"pki", "issue", "folder", "op"}, {"operator"}},
+    {{"bundle", ""}, {"r-1", "r-2", "step-n1", "n1", "n2"}}};
+
+TEST_F(Completion, EveryKindOfOperandIsCompleted) {
+  for (const auto& [words, offered] : kNamed)
+    EXPECT_EQ(offers(words), offered) << words.front() << " " << words.back();
+}
+
+// No list of the controller has them, so that the script has a copy.
+TEST_F(Completion, ChecksAreThoseOfTheAgent) {
+  const auto known =
+      lines_of("sed -n 's/^    Check{\"\\([a-z_]*\\)\".*/\\1/p' agent/preflight/checks/table.cc");
+  ASSERT_GT(known.size(), 30u);
+  EXPECT_EQ(offers({"preflight", "--explain", ""}), known);
+}
+
+// fish completes by the script's function, as a person's tabulator does.
+class FishCompletion : public Completion {
+ protected:
+  void SetUp() override {
+    if (std::system("command -v fish >/dev/null") != 0)  // NOLINT: a fixed command of this test
+      GTEST_SKIP() << "no fish here: deploy/deps.sh installs it";
+    Completion::SetUp();
+    write("script.fish", fish_completion(grammar()));
+  }
+  void TearDown() override {
+    if (!folder_.empty()) Completion::TearDown();
+  }
+  // The words that fish offers for the line, without their descriptions.
+  std::vector<std::string> offers_of_fish(const std::vector<std::string>& words) {
+    std::string line = "railgauge";
+    for (const std::string& word : words) line += " " + word;
+    write("ask.fish", fmt::format("set -x PATH {0} $PATH\nsource {0}/script.fish\n"
+                                  "complete -C '{1}' | string replace -r '\\t.*' ''\n",
+                                  folder_.string(), line));
+    return lines_of(
+        fmt::format("cd {0} && HOME={0} XDG_CONFIG_HOME={0} XDG_DATA_HOME={0} fish "
+                    "--no-config ask.fish 2>&1",
+                    folder_.string()));
+  }
+};
+
+TEST_F(FishCompletion, CompletesVerbsFlagsNamesAndFiles) {
+  using testing::UnorderedElementsAreArray;
+  EXPECT_THAT(offers_of_fish({"runs", "ca"}), ElementsAre("cancel"));
+  EXPECT_THAT(offers_of_fish({"schedule", "pa"}), ElementsAre("pause"));
+  EXPECT_THAT(offers_of_fish({"nodes", "--fo"}), ElementsAre("--format"));
+  EXPECT_THAT(offers_of_fish({"nodes", "--format", "nd"}), ElementsAre("ndjson"));
+  for (const auto& [words, offered] : kNamed)
+    EXPECT_THAT(offers_of_fish(words), UnorderedElementsAreArray(offered)) << words.front();
+  EXPECT_THAT(offers_of_fish({"suites", "check", "scr"}), Contains("script.fish"));
+  write("railgauge", "#!/bin/sh\necho oops >&2\nexit 4\n");
+  EXPECT_THAT(offers_of_fish({"runs", "cancel", "r"}), IsEmpty()) << "the controller is away";
+}
+
 TEST_F(Completion, OtherShellsAreNamedInTheRefusal) {
-  EXPECT_EQ(completion_for(grammar(), "fish").error().code, Code::kInvalidArgument);
+  const auto refused = completion_for(grammar(), "zhs");
+  EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(refused.error().message, HasSubstr("did you mean \"zsh\"?"));
 }
 
 }  // namespace
