@@ -31,6 +31,9 @@ expect "each board is a ConfigMap" test "$(grep -c -- '-board$' "$work/all.yaml"
 template --set agent.rdmaResource= --set agent.runtimeClass= --set agent.hostNetwork=false --set networkPolicy.enabled=false >"$work/less.yaml"
 expect "without RDMA resource, runtime class and the host's network it is valid" valid "$work/less.yaml"
 expect "an agent elsewhere needs no controller here" sh -c "'$tools/helm/helm' template railgauge chart --kube-version 1.30.0 --set controller.enabled=false --set agent.controller=c:7443 2>/dev/null | grep -q 'value: \"c:7443\"'"
+template --set 'networkPolicy.controllerEgress[0].ports[0].port=443,networkPolicy.controllerEgress[0].ports[0].protocol=TCP' >"$work/egress.yaml"
+expect "with a rule of egress it is valid" valid "$work/egress.yaml"
+expect "and the controller's policy has the rule" grep -q '^  egress: \[{"ports":\[{"port":443,"protocol":"TCP"}\]}\]$' "$work/egress.yaml"
 expect "an unknown value is refused" refuses --set agent.hostNetwrok=true
 expect "a wrong type too" refuses --set-string agent.gpuCount=two
 expect "a setting is a variable's name" refuses --set controller.settings.keep-points=1
