@@ -5,10 +5,12 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "controller/deliver/send.h"
 #include "controller/metric/registry.h"

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "controller/deliver/targets.h"
 #include "kernels/core/base/result.h"
