@@ -181,24 +181,24 @@ std::unique_ptr<Kernel> make(const KernelForm& form) {
                    is_bandwidth ? StagedFigure::kBandwidth : StagedFigure::kLatency);
 }
 
-constexpr KernelForm kWriteBw{"verbs.write_bw", 4,
+constexpr KernelForm kWriteBw{"verbs.write_bw", 5,
                               "RDMA WRITE bandwidth and message rate between two ports",
                               Verb::kWrite, Figure::kBandwidth};
 
 // Each message also uses up a receive at the target, which gives it out again.
-constexpr KernelForm kWriteImmBw{"verbs.write_imm_bw", 3,
+constexpr KernelForm kWriteImmBw{"verbs.write_imm_bw", 4,
                                  "RDMA WRITE with immediate data: bandwidth and message rate",
                                  Verb::kWriteImm, Figure::kBandwidth};
 
 // The bytes flow towards the initiator. As many reads are outstanding on the wire as both devices
 // allow (the fact outstanding_reads), however deep the queue.
-constexpr KernelForm kReadBw{"verbs.read_bw", 3,
+constexpr KernelForm kReadBw{"verbs.read_bw", 4,
                              "RDMA READ bandwidth and message rate between two ports", Verb::kRead,
                              Figure::kBandwidth};
 
 // The target takes each message into a receive and gives that out again; on RC the adapters wait
 // for it, on UC and UD what finds none is lost, and the figure counts the share that arrived.
-constexpr KernelForm kSendBw{"verbs.send_bw", 3,
+constexpr KernelForm kSendBw{"verbs.send_bw", 4,
                              "SEND bandwidth and message rate between two ports", Verb::kSend,
                              Figure::kBandwidth};
 

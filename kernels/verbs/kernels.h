@@ -20,7 +20,8 @@ enum class Figure : std::uint8_t {
 // The declaration of one kernel, as its catalog row needs it.
 struct KernelForm {
   const char* name;  // in the catalog, as "verbs.write_bw"
-  // Raised when figures are no longer comparable with the previous revision's.
+  // Raised when figures are no longer comparable with the previous revision's, or its ranks and
+  // these no longer understand each other: ranks of different revisions refuse each other.
   std::uint32_t revision;
   const char* summary;  // one line for the list of kernels
   Verb verb;
