@@ -160,8 +160,10 @@ TEST_F(PartJudgement, AFindingIsOverAfterThreeNightsAsExpected) {
   EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 confirmed"));
   night();
   EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 fixed"));
-  for (int i = 0; i < 2; ++i) night(kTenth);
+  night(kTenth);
   EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 reopened"));
+  night(kTenth);
+  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 confirmed"));
 }
 
 TEST_F(PartJudgement, WhatAPersonAcceptedOpensAgainOnlyWhenItGetsWorse) {
