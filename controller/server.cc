@@ -210,8 +210,8 @@ Status Server::end_interrupted_runs() {
   if (ended.empty()) return {};
   std::vector<std::string> whole;
   for (const std::string& run_id : ended) {
-    matrices_.want(run_id);
     // The final records that are still to come have the other runs judged.
+    matrices_.want_quietly(run_id);
     if (!store_->read(store::is_cut_short, run_id).value_or(true)) whole.push_back(run_id);
   }
   loop_.call([&] { left_open_.insert(left_open_.end(), whole.begin(), whole.end()); });

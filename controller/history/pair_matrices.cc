@@ -189,9 +189,33 @@ Status store_pair_matrices(store::Store& store, const std::string& run_id,
 }
 
 // A full queue drops the run; its points stay and serve readers.
-void MatrixKeeper::want(const std::string& run_id) {
+void MatrixKeeper::queue(const std::string& run_id) {
   if (queue_.want(run_id)) return;
   spdlog::warn("run {}: too many runs wait for their pair matrices; its points stay", run_id);
+  report(run_id);
+}
+
+void MatrixKeeper::want(const std::string& run_id) {
+  {
+    const std::lock_guard hold(quiet_lock_);
+    quiet_.erase(run_id);
+  }
+  queue(run_id);
+}
+
+void MatrixKeeper::want_quietly(const std::string& run_id) {
+  {
+    const std::lock_guard hold(quiet_lock_);
+    quiet_.insert(run_id);
+  }
+  queue(run_id);
+}
+
+void MatrixKeeper::report(const std::string& run_id) {
+  {
+    const std::lock_guard hold(quiet_lock_);
+    if (quiet_.erase(run_id) > 0) return;
+  }
   report_(run_id);
 }
 
@@ -204,7 +228,7 @@ void MatrixKeeper::keep(const std::string& run_id) {
   else if (kept.error().code != Code::kNotFound)  // figures of a run that a backup lacks
     spdlog::warn("run {}: its pair matrices are not stored, its points stay: {}", run_id,
                  kept.error().message);
-  report_(run_id);
+  report(run_id);
 }
 
 }  // namespace railgauge

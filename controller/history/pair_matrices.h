@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,18 +55,25 @@ class MatrixKeeper {
   // Queues a run that has ended, or that received figures later. Any thread. A queued run is done
   // once.
   void want(const std::string& run_id);
+  // As want(), and on_done()'s function is not called for it unless want() comes too.
+  void want_quietly(const std::string& run_id);
   // Whether no run waits for its matrices. Any thread.
   [[nodiscard]] bool is_idle() { return queue_.is_idle(); }
   // The number of runs whose matrices were written. Any thread.
   [[nodiscard]] std::uint64_t done() const { return done_; }
 
  private:
+  void queue(const std::string& run_id);
   // Writes the matrices of one run and logs a failure.
   void keep(const std::string& run_id);
+  // Reports a run, unless it was wanted quietly alone.
+  void report(const std::string& run_id);
 
   store::Store& store_;
   const LeafSource leaves_;
   std::function<void(const std::string&)> report_ = [](const std::string&) {};
+  std::mutex quiet_lock_{};
+  std::set<std::string> quiet_{};
   std::atomic<bool> ending_ = false;
   std::atomic<std::uint64_t> done_ = 0;
   // The last member: its thread uses all members above.

@@ -19,6 +19,7 @@
 
 #include "controller/cli/testing/fake_archive.h"
 #include "controller/cli/testing/fake_control.h"
+#include "controller/cli/testing/fake_judge.h"
 #include "kernels/core/base/handle.h"
 
 namespace railgauge::cli {
@@ -66,6 +67,7 @@ class Process : public testing::Test {
     builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
     builder.RegisterService(&control_.service());
     builder.RegisterService(&archive_.service());
+    builder.RegisterService(&judge_.service());
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
   }
@@ -86,6 +88,7 @@ class Process : public testing::Test {
     builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(options), &port);
     builder.RegisterService(&control_.service());
     builder.RegisterService(&archive_.service());
+    builder.RegisterService(&judge_.service());
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
     address_ = "127.0.0.1:" + std::to_string(port);
@@ -177,8 +180,10 @@ class Process : public testing::Test {
 
   const std::unique_ptr<FakeControl> fake_control_ = FakeControl::create();
   const std::unique_ptr<FakeArchive> fake_archive_ = FakeArchive::create();
+  const std::unique_ptr<FakeJudge> fake_judge_ = FakeJudge::create();
   FakeControl& control_ = *fake_control_;
   FakeArchive& archive_ = *fake_archive_;
+  FakeJudge& judge_ = *fake_judge_;
   std::unique_ptr<grpc::Server> server_;
   std::string folder_;
   std::string address_;
