@@ -46,7 +46,7 @@ seconds_since() { awk -v ms="$(($(now_ms) - $1))" 'BEGIN { printf "%.2f", ms / 1
 at_most() { awk -v value="$1" -v limit="$2" 'BEGIN { exit !(value <= limit) }'; }
 # lacks FILE PATTERN: errexit ignores a command that begins with "!", so a case asks this way.
 lacks() { if grep -q -- "$2" "$1"; then return 1; fi; }
-has_flag() { "$bin/$1" --help 2>&1 | grep -q -- "--$2 "; }
+has_flag() { grep -q -- "--$2 " <<<"$("$bin/$1" --help 2>&1)"; }
 
 # make_certificates: an authority, and certificates of the controller, an operator and five agents.
 make_certificates() {

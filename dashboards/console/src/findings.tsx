@@ -1,9 +1,10 @@
 // The inbox of findings, and one finding with its evidence.
 import { useApi, part } from './api';
 import { figure, signed } from './format';
+import { Evidence } from './matrix';
 import { Command, Facts, Levels, Lines, Name, Shown, State, Table, To, When } from './parts';
 import { change, link, type Route } from './route';
-import type { Finding, FindingList } from './types';
+import type { Finding, FindingList, SuspectList } from './types';
 
 const kStates = ['', 'new', 'confirmed', 'acknowledged', 'accepted', 'fixed', 'false', 'reopened'];
 
@@ -92,6 +93,28 @@ function Triage({ finding }: { finding: Finding }) {
   );
 }
 
+// The pairs that speak for a part. Its words begin with the name that the run's suspect has; a part
+// that other nights accuse may be no suspect of the newest run.
+function PartEvidence({ finding, runId }: { finding: Finding; runId: string }) {
+  const list = useApi<SuspectList>('suspects', { run_id: runId });
+  return (
+    <Shown of={list}>
+      {(found) => {
+        const suspect = found.suspects.find(({ name }) => finding.suspect === name || finding.suspect.startsWith(`${name},`));
+        if (!suspect) return <p class="quiet">No pair of its newest run speaks for it alone.</p>;
+        return (
+          <>
+            <p>
+              <To path={['matrix']} values={{ run_id: runId, suspect: suspect.place }}>The part in the pair matrix</To>
+            </p>
+            <Evidence suspect={suspect} list={found} />
+          </>
+        );
+      }}
+    </Shown>
+  );
+}
+
 export function FindingPage({ id }: { id: string }) {
   const loaded = useApi<Finding>(`findings/${part(id)}`, {}, 10);
   return (
@@ -122,6 +145,7 @@ export function FindingPage({ id }: { id: string }) {
               <To path={['matrix']} values={{ run_id: finding.run_id }}>Pair matrix of its run</To>
             </p>
           )}
+          {finding.kind === 'part' && finding.run_id && <PartEvidence finding={finding} runId={finding.run_id} />}
           <Levels before={finding.before_levels} after={finding.after_levels} />
           <Table
             caption="series of the finding"

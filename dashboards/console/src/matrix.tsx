@@ -264,7 +264,7 @@ function marksOf(frame: MatrixFrame, suspect: Suspect | undefined): Marks {
   return marks;
 }
 
-function Evidence({ suspect, list }: { suspect: Suspect; list: SuspectList }) {
+export function Evidence({ suspect, list }: { suspect: Suspect; list: SuspectList }) {
   return (
     <section id="evidence">
       <h3>
