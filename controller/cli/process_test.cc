@@ -64,6 +64,13 @@ TEST_F(Process, RunEndsWithTheRunsOutcome) {
   }
 }
 
+TEST_F(Process, ARunOfAControllerWithoutAJudgeIsShownAndItsFindingsAreSaidToBeAbsent) {
+  serve(/*has_judge=*/false);
+  EXPECT_EQ(run({"run", "quick", "-o", "json"}), kExitPassed) << err_;
+  EXPECT_TRUE(jq(".run.outcome == \"passed\"")) << out_;
+  EXPECT_THAT(err_, HasSubstr("does not tell a run's findings"));
+}
+
 TEST_F(Process, JqReadsTheResults) {
   serve();
   EXPECT_EQ(run({"results", "--format", "json"}), 0);

@@ -36,9 +36,13 @@ Result<FindingList> findings_of_run(Session& session, const std::string& run_id)
   double pause = kFirstPauseSeconds;
   for (double waited = 0;; waited += pause) {
     auto list = call_through(session, rpc::kListFindings, request);
-    // A controller of an earlier version has no such call, and its runs' results are shown all the
-    // same.
-    if (!list && list.error().code == Code::kUnimplemented) return FindingList();
+    if (!list && list.error().code == Code::kUnimplemented) {
+      print_notice(session.output,
+                   fmt::format("run {}: this controller does not tell a run's findings; upgrade it "
+                               "to have them here",
+                               run_id));
+      return FindingList();
+    }
     if (!list || list->has_judged_at()) return list;
     pause = std::min(2 * pause, kLongestPauseSeconds);
     if (waited < kJudgementSeconds && !session.interrupts.wait_beyond(presses, pause)) continue;

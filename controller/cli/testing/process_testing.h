@@ -62,12 +62,12 @@ class Process : public testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  void serve() {
+  void serve(bool has_judge = true) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
     builder.RegisterService(&control_.service());
     builder.RegisterService(&archive_.service());
-    builder.RegisterService(&judge_.service());
+    if (has_judge) builder.RegisterService(&judge_.service());
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
   }
