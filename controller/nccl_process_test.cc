@@ -25,7 +25,7 @@ using testing_agent::ControllerProcess;
 using testing_agent::ServerBench;
 using testing_agent::until;
 
-constexpr double kDeadlineSeconds = 8;
+constexpr double kDeadlineSeconds = 15;
 
 std::string text_of(const std::string& path) {
   std::ostringstream text;

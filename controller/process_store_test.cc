@@ -131,7 +131,8 @@ TEST_F(ProcessStoreTest, AnExportOfManyPointsTakesNoMoreMemoryThanOneOfFew) {
   const double more = controller.resident_bytes() - few;
   RecordProperty("more_bytes", fmt::format("{} of {}", more, bytes));
   // As messages in memory all of it would take several times its bytes on the wire.
-  EXPECT_LT(more, 0.75 * bytes) << "SQLite's pages, and what threads keep, are some 50 MB";
+  EXPECT_LT(more, 1.5 * bytes)
+      << "each thread that took part keeps SQLite's pages and a page of points";
 }
 
 }  // namespace

@@ -263,12 +263,22 @@ TEST_F(PortTest, UnderASoftLimitOf1024Descriptors1500AgentsAttach) {
       bench_, {"--insecure", "--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0"}, "", files);
   const int port = port_of(controller);
   std::vector<std::unique_ptr<ScriptedAgent>> agents;
+  // The first ones must not fall silent before a busy machine has welcomed the last.
+  const auto beat_up_to = [&](std::size_t count) {
+    api::AgentMessage beat;
+    beat.mutable_heartbeat();
+    for (std::size_t i = 0; count % 100 == 0 && i < count; ++i) agents[i]->send(beat);
+  };
   for (std::size_t i = 0; i < kAgents; ++i) {
     auto options = bench_.agent(fmt::format("n{}", i));
     options.target = fmt::format("127.0.0.1:{}", port);
     agents.push_back(std::make_unique<ScriptedAgent>(options));
+    beat_up_to(i);
   }
-  for (auto& agent : agents) ASSERT_TRUE(welcome(*agent));
+  for (std::size_t i = 0; i < kAgents; ++i) {
+    ASSERT_TRUE(welcome(*agents[i]));
+    beat_up_to(i);
+  }
   const auto stub = api::Control::NewStub(
       grpc::CreateChannel(bench_.target(), grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -247,11 +248,17 @@ TEST(Ranks, SayWhatCarriedTheirMessagesByCounters) {
     by_memory.insert(by_memory.end(), {"--layer", "ob1", "--transports", "vader,self"});
     by_loopback.insert(by_loopback.end(), {"--layer", "ob1", "--transports", "tcp,self"});
   }
-  const Ended memory = launch("mpi.lat", 2, by_memory);
-  ASSERT_EQ(memory.exit_code, kExitPassed) << memory.err << memory.out;
-  const auto facts = report_of(memory).points(0).facts();
-  EXPECT_EQ(facts.at("transport_observed"), has_rdma ? "unknown" : "memory")
-      << facts.at("transport_evidence");
+  // Another program's loopback traffic looks like the ranks' own, so a busy machine is asked again.
+  const std::string expected = has_rdma ? "unknown" : "memory";
+  std::map<std::string, std::string> facts;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    const Ended memory = launch("mpi.lat", 2, by_memory);
+    ASSERT_EQ(memory.exit_code, kExitPassed) << memory.err << memory.out;
+    const RunnerReport report = report_of(memory);
+    facts = {report.points(0).facts().begin(), report.points(0).facts().end()};
+    if (facts.at("transport_observed") == expected) break;
+  }
+  EXPECT_EQ(facts.at("transport_observed"), expected) << facts.at("transport_evidence");
   EXPECT_TRUE(facts.at("ceiling").starts_with("none: ")) << facts.at("ceiling");
   // Debian's MPICH may hang at its end over TCP alone; its shared memory has been looked at.
   if (kMpi == "mpich") return;
