@@ -124,7 +124,7 @@ for node in a b; do
 done
 fake=
 cli() { env -i PATH=/usr/sbin:/usr/bin:/bin RAILGAUGE_CONTROLLER=unix:/tmp/c.sock chroot "$root" railgauge "$@"; }
-attached() { for _ in $(seq 300); do [ "$(cli nodes 2>/dev/null | grep -c ' attached ')" = 2 ] && return; sleep 0.1; done; tail -n 4 "$work"/controller.log "$work"/agent-*.log; return 1; }
+attached() { for _ in $(seq 300); do [ "$(cli nodes --format csv 2>/dev/null | grep -cw attached)" = 2 ] && return; sleep 0.1; done; tail -n 4 "$work"/controller.log "$work"/agent-*.log; return 1; }
 check "two agents attach to the controller, each as its own user" attached
 check "a run of an installed suite passes" cli run quick
 check "its figures are stored" sh -c "env -i PATH=/usr/sbin:/usr/bin:/bin RAILGAUGE_CONTROLLER=unix:/tmp/c.sock chroot '$root' railgauge results | grep -q verbs.write_lat"
