@@ -95,7 +95,7 @@ void hide_secrets(AgentOptions& options) {
 }
 
 std::string name_of(const api::TaskRef& task) {
-  return fmt::format("task {}/{} attempt {}", task.run_id(), task.task_id(), task.attempt());
+  return fmt::format("run {} task {} attempt {}", task.run_id(), task.task_id(), task.attempt());
 }
 }  // namespace
 

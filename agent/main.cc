@@ -83,7 +83,10 @@ int run(const Settings& settings) {
   hand_on(settings);
   const Fd signals = catch_signals({SIGTERM, SIGINT});
   const Fd hangups = catch_signals({SIGHUP});
-  set_up_log("agent", settings.log_level, "[%Y-%m-%d %H:%M:%S.%e] [%n] [%l] %*", false);
+  set_up_log({.program = "agent",
+              .level = settings.log_level,
+              .format = settings.log_format,
+              .node = settings.agent.name});
   if (settings.agent.link.insecure)
     spdlog::warn("--insecure: the link to {} is neither encrypted nor authenticated",
                  settings.agent.link.controller);

@@ -111,6 +111,8 @@ void declare_agent(CLI::App& app, Settings& settings) {
                "print the settings that are no default, each with its source, then end");
   app.add_option("--log-level", settings.log_level, "what to log")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+  app.add_option("--log-format", settings.log_format, "text, or json for one object a line")
+      ->check(CLI::IsMember({"text", "json"}));
   app.add_option("--config", settings.config, "settings file, key = value lines");
   for (CLI::Option* option : app.get_options()) {
     option->take_last();  // the last one counts: wrappers put their flags in front of the user's

@@ -25,6 +25,7 @@ struct Settings {
   std::string metrics_listen = "127.0.0.1:7471";  // "none" serves no metrics
   std::string web_config_file;  // TLS and passwords of /metrics; "": plain HTTP for anybody
   std::string log_level = "info";
+  std::string log_format = "text";
   bool print_inventory = false;
   bool check_config = false;
   std::map<std::string, std::string> from_file;  // flag -> FILE:LINE: key, of what the file set

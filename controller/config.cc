@@ -104,6 +104,7 @@ constexpr std::array kSettings{
                 "names are replaced; by default the whole report",
                 ""},
     SettingInfo{"log-level", "debug, info, warn or error", "info"},
+    SettingInfo{"log-format", "text, or json for one object a line", "text"},
 };
 
 Result<bool> switch_value(std::string_view name, const std::string& value) {
@@ -222,6 +223,7 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
       .upgrade_policy = chosen["upgrade-policy"],
       .upgrade_window = chosen["upgrade-window"],
       .log_level = chosen["log-level"],
+      .log_format = chosen["log-format"],
       .audit_log = chosen["audit-log"],
       .backup_folder = chosen["backup-folder"],
       .simulated_clock = RG_TRY(clock_value(chosen["simulated-clock"])),
@@ -243,6 +245,7 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
   if (config.metrics_listen == "none") config.metrics_listen.clear();
   RG_TRY_OK(check_tcp_options(config.tcp));
   RG_TRY_OK(check_choice("log-level", config.log_level, {"debug", "info", "warn", "error"}));
+  RG_TRY_OK(check_choice("log-format", config.log_format, {"text", "json"}));
   RG_TRY_OK(check_choice("upgrade-policy", config.upgrade_policy, {"off", "propose", "run"}));
   const std::vector<std::string> formats(std::begin(deliver::kFormatNames),
                                          std::end(deliver::kFormatNames));

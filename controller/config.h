@@ -63,6 +63,7 @@ struct Config {
   std::string upgrade_policy = "propose";  // off, propose, run
   std::string upgrade_window{};            // of "run": "mon-fri 22:00-06:00; sat,sun" in UTC
   std::string log_level;
+  std::string log_format;
   std::string audit_log{};      // "": audit.jsonl beside the database; "none"; "-": standard output
   std::string backup_folder{};  // "": backups beside the database
   std::optional<double> simulated_clock{};  // begins at this time, unix seconds; absent: the host's

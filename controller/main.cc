@@ -135,8 +135,8 @@ int show_config(const CommandLine& command_line, const Config& config) {
   return kExitPassed;
 }
 
-void set_up_logging(const std::string& level) {
-  set_up_log("controller", level, "%Y-%m-%dT%H:%M:%S.%eZ %l %*", true);
+void set_up_logging(const Config& config) {
+  set_up_log({.program = "controller", .level = config.log_level, .format = config.log_format});
   // Keep only gRPC's lines about refused connections (TLS): nothing else reports these.
   gpr_set_log_function([](gpr_log_func_args* line) {
     static OnceAMinute failed_handshakes;  // a peer causes them at will
@@ -269,6 +269,6 @@ int main(int argc, char** argv) {
   }
   if (command_line.check_config) return show_config(command_line, *config);
   if (!command_line.restore.empty()) return restore(command_line.restore, config->database);
-  set_up_logging(config->log_level);
+  set_up_logging(*config);
   end_program(serve(*config));
 }

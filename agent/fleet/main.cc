@@ -44,6 +44,7 @@ struct Settings {
   std::string simulated_clock;
   std::uint32_t dials = 256;
   std::string log_level = "info";
+  std::string log_format = "text";
 };
 
 std::string beside_this(const char* program) {
@@ -76,6 +77,8 @@ void declare(CLI::App& app, Settings& settings) {
   app.add_option("--dials", settings.dials, "most agents that dial at once")
       ->check(CLI::Range(1U, kMaxNodes));
   app.add_option("--log-level", settings.log_level, "trace, debug, info, warn or error");
+  app.add_option("--log-format", settings.log_format, "text, or json for one object a line")
+      ->check(CLI::IsMember({"text", "json"}));
 }
 
 // Some noise, so that a fabric of --nodes looks like one.
@@ -178,7 +181,7 @@ Result<std::unique_ptr<Fleet>> open_fleet(const Settings& settings) {
 int run(const Settings& settings) {
   end_when_exhausted("railgauge-fleet");
   const Fd signals = catch_signals();
-  set_up_log("fleet", settings.log_level, "[%Y-%m-%d %H:%M:%S.%e] [%n] [%l] %*", false);
+  set_up_log({.program = "fleet", .level = settings.log_level, .format = settings.log_format});
   auto fleet = open_fleet(settings);
   if (!fleet) return complain(fleet.error());
   (*fleet)->run(signals.get(), [](const FleetCounts& counts) {

@@ -1,15 +1,36 @@
-// The log of controller and agent on stderr.
+// The log of controller, agent and modelled fleet on stderr.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace railgauge {
 
-// Makes the program's log: lines of at least `level` (debug, info, warn or error), in `pattern` of
-// spdlog, where %* is the message. A message is one line of visible characters, whatever peers,
-// files and libraries put into it: no text can forge a line or steer a terminal. Times are UTC if
-// `utc`. Call it before other threads exist.
-void set_up_log(const std::string& name, const std::string& level, const std::string& pattern,
-                bool utc);
+// The first words of a message, where the house's form is "run R task T attempt N rank N: text" or
+// "node N: text". Views into the message; empty where it has no such word.
+struct LogSubject {
+  std::string_view run;
+  std::string_view task;
+  std::string_view attempt;
+  std::string_view rank;
+  std::string_view node;
+};
+// Reads pairs of a word and its value from the message's beginning; ends at a value with a colon.
+LogSubject subject_of(std::string_view message);
+
+struct LogOptions {
+  std::string program;          // as "controller"
+  std::string level = "info";   // lines of at least this level: debug, info, warn or error
+  std::string format = "text";  // or json
+  std::string node{};           // of an agent, which json has in each line
+};
+
+// Makes the program's log. A line of text is "2026-11-27T19:11:13.173Z info message", in UTC. A
+// line of json is an object with time, level, program, message, and run, task, attempt, rank and
+// node where the message begins with them. A message is one line of visible characters, whatever
+// peers, files and libraries put into it: no text can forge a line or steer a terminal. Call it
+// before other threads exist.
+void set_up_log(const LogOptions& options);
 
 }  // namespace railgauge
