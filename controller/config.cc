@@ -62,6 +62,9 @@ constexpr std::array kSettings{
                 "file of the audit trail's lines, one JSON object each; by default audit.jsonl "
                 "beside the database; - is standard output, none is none",
                 ""},
+    SettingInfo{"backup-every",
+                "make a backup whenever the newest of these is as old, as 24h; 0 makes none", "0"},
+    SettingInfo{"backup-keep", "how many of them stay, from 1 to 1000", "7"},
     SettingInfo{"backup-folder",
                 "the only folder of backups on the controller's host; by default backups beside "
                 "the database",
@@ -123,6 +126,22 @@ Result<double> days_value(std::string_view name, const std::string& value) {
                           in_quotes(value), kMostDays));
 }
 
+Result<store::BackupPlan> backup_plan(const std::string& every, const std::string& keep) {
+  constexpr double kLeastSeconds = 60;
+  constexpr std::int64_t kMostKept = 1'000;
+  const auto ns = parse_duration_ns(every);
+  if (!ns || (*ns > 0 && *ns / 1e9 < kLeastSeconds))
+    return fail(Code::kInvalidArgument,
+                fmt::format("--backup-every {}: a duration from 1min, as 24h, or 0 is needed",
+                            in_quotes(every)));
+  const auto count = parse_integer(keep);
+  if (!count || *count < 1 || *count > kMostKept)
+    return fail(Code::kInvalidArgument,
+                fmt::format("--backup-keep {}: a number from 1 to {} is needed", in_quotes(keep),
+                            kMostKept));
+  return store::BackupPlan{.every_seconds = *ns / 1e9, .keep = static_cast<std::size_t>(*count)};
+}
+
 // "": no simulated clock.
 Result<std::optional<double>> clock_value(const std::string& value) {
   if (value.empty()) return std::nullopt;
@@ -139,6 +158,11 @@ Status check_choice(std::string_view name, const std::string& value,
   if (std::ranges::find(allowed, value) != allowed.end()) return {};
   return fail(Code::kInvalidArgument,
               fmt::format("--{} {}: {} is needed", name, in_quotes(value), one_of(allowed)));
+}
+
+Status check_log(const Config& config) {
+  RG_TRY_OK(check_choice("log-level", config.log_level, {"debug", "info", "warn", "error"}));
+  return check_choice("log-format", config.log_format, {"text", "json"});
 }
 
 // kInvalidArgument: TCP without certificates and without --insecure, an incomplete set of files, or
@@ -226,6 +250,7 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
       .log_format = chosen["log-format"],
       .audit_log = chosen["audit-log"],
       .backup_folder = chosen["backup-folder"],
+      .backups = RG_TRY(backup_plan(chosen["backup-every"], chosen["backup-keep"])),
       .simulated_clock = RG_TRY(clock_value(chosen["simulated-clock"])),
       .console_listen = chosen["console-listen"],
       .console_may_lack = is_default("console-listen"),
@@ -244,8 +269,7 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
   if (config.console_listen == "none") config.console_listen.clear();
   if (config.metrics_listen == "none") config.metrics_listen.clear();
   RG_TRY_OK(check_tcp_options(config.tcp));
-  RG_TRY_OK(check_choice("log-level", config.log_level, {"debug", "info", "warn", "error"}));
-  RG_TRY_OK(check_choice("log-format", config.log_format, {"text", "json"}));
+  RG_TRY_OK(check_log(config));
   RG_TRY_OK(check_choice("upgrade-policy", config.upgrade_policy, {"off", "propose", "run"}));
   const std::vector<std::string> formats(std::begin(deliver::kFormatNames),
                                          std::end(deliver::kFormatNames));

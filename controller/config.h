@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "controller/deliver/targets.h"
+#include "controller/store/upkeep/timed_backup.h"
 #include "kernels/core/base/result.h"
 #include "kernels/core/text/settings_file.h"
 
@@ -66,6 +67,7 @@ struct Config {
   std::string log_format;
   std::string audit_log{};      // "": audit.jsonl beside the database; "none"; "-": standard output
   std::string backup_folder{};  // "": backups beside the database
+  store::BackupPlan backups{};
   std::optional<double> simulated_clock{};  // begins at this time, unix seconds; absent: the host's
   std::string console_listen{};             // HOST:PORT; "" for none
   bool console_may_lack = false;            // its port was nobody's wish: a taken one is no error

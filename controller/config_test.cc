@@ -111,6 +111,22 @@ TEST(Config, TheAuditLogAndTheBackupsAreBesideTheDatabaseUnlessTheyAreNamed) {
   EXPECT_EQ(audit_log_of(of({{"audit-log", "-"}})), "-");
 }
 
+TEST(Config, BackupsAreMadeAsOftenAsTheSettingsSay) {
+  EXPECT_EQ(resolve({}, no_environment, {})->backups.every_seconds, 0);
+  const Values flags{{"backup-every", "24h"}, {"backup-keep", "14"}};
+  const auto chosen = resolve(flags, no_environment, {});
+  ASSERT_TRUE(chosen) << chosen.error().message;
+  EXPECT_EQ(chosen->backups.every_seconds, 86'400);
+  EXPECT_EQ(chosen->backups.keep, 14U);
+  for (const char* wrong : {"daily", "-1h", "1s", ""}) {
+    const auto refused = resolve({{"backup-every", wrong}}, no_environment, {});
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_THAT(refused.error().message, HasSubstr("--backup-every"));
+  }
+  for (const char* wrong : {"0", "-1", "1001", "all", ""})
+    EXPECT_FALSE(resolve({{"backup-keep", wrong}}, no_environment, {})) << wrong;
+}
+
 TEST(HostPort, SplitsNamesAndBracketedAddresses) {
   EXPECT_EQ(parse_host_port("listen", "127.0.0.1:7470")->port, 7470);
   EXPECT_EQ(parse_host_port("listen", "[::1]:7470")->host, "::1");

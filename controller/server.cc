@@ -14,6 +14,7 @@
 #include "controller/store/queries/data_kind.h"
 #include "controller/store/upkeep/backup.h"
 #include "controller/store/upkeep/backup_folder.h"
+#include "controller/store/upkeep/timed_backup.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -109,6 +110,8 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       archive_(*store_, retention_of(config.keep_days), Archive::kExportRanks, leaves_,
                backup_folder_of(config)),
       retention_(retention_of(config.keep_days)),
+      backups_(config.backups),
+      backup_folder_(backup_folder_of(config)),
       pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
       queries_(std::make_unique<fleet::WorkerPool>(kQueryWorkers)),
       sql_(std::make_unique<fleet::WorkerPool>(1)),
@@ -321,6 +324,8 @@ void Server::on_tick() {
   const bool may_prune = director_.idle() || now >= next_prune_ + kPruneGraceSeconds;
   if (has_host_clock && may_prune && is_due(next_prune_, kPruneSeconds))
     static_cast<void>(upkeep_->submit([this] { prune_store(); }));
+  if (has_host_clock && !stopping_ && is_due(next_backup_, kBackupLookSeconds))
+    static_cast<void>(upkeep_->submit([this] { look_after_backups(); }));
   if (is_due(next_give_back_, kGiveBackSeconds))
     static_cast<void>(feeder_->submit([] { give_back_free_memory(); }));
   const std::string trouble = store_->trouble();
@@ -477,6 +482,30 @@ void Server::prune_store() {
                   counts->distributions, counts->points);
   audit_->did("prune", pruned + " deleted");
   spdlog::info("store: pruned {}", pruned);
+}
+
+// The newest backup of the folder counts, whoever made it.
+void Server::look_after_backups() {
+  metric::Registry& series = metrics_.series();
+  const double now = fleet::monotonic_seconds();
+  Result<std::string> made;
+  if (now >= next_backup_try_)
+    made =
+        store::make_due_backup(backup_folder_, backups_, fleet::unix_seconds(),
+                               [this](const std::string& path) { return store_->back_up(path); });
+  if (!made) {
+    audit_->did("back_up", "by schedule", tl::unexpected(made.error()));
+    spdlog::warn("{}", made.error().message);
+    series.add("railgauge_backups_total", {{"outcome", "failed"}});
+    next_backup_try_ = now + kBackupRetrySeconds;
+  } else if (!made->empty()) {
+    audit_->did("back_up", *made + " by schedule");
+    spdlog::info("backup {} is made and restores", *made);
+    series.add("railgauge_backups_total", {{"outcome", "made"}});
+  }
+  series.set("railgauge_backup_interval_seconds", {}, backups_.every_seconds);
+  const auto newest = store::newest_backup(backup_folder_);
+  series.set("railgauge_backup_timestamp_seconds", {}, newest ? newest->written_at : 0);
 }
 
 // Measures new findings a second time at once, before anybody is alerted. If the run cannot start,

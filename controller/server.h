@@ -52,6 +52,8 @@ class Server {
   // Seconds between two looks for upgrades whose reports are to be sent, and the age from which on
   // no report is sent.
   static constexpr double kReportSeconds = 30;
+  static constexpr double kBackupLookSeconds = 60;
+  static constexpr double kBackupRetrySeconds = 3'600;  // a failed one copied the database already
   static constexpr double kReportPastSeconds = 24 * 3600;
   // Seconds between two looks for streams and calls of revoked certificates.
   static constexpr double kRevokedSeconds = 1;
@@ -130,6 +132,7 @@ class Server {
   void show_rare_node_facts();
   void show_port();
   void prune_store();
+  void look_after_backups();
   void look_for_room();
   void open_reporter(const Config& config, std::vector<deliver::Target> targets);
   void start_confirming(const std::vector<store::SeriesRow>& series);
@@ -154,6 +157,8 @@ class Server {
   Archive archive_;
   std::unique_ptr<Reporter> reporter_;
   const store::Retention retention_;
+  const store::BackupPlan backups_;
+  const std::string backup_folder_;
   std::unique_ptr<fleet::WorkerPool> pool_;     // calls of Control
   std::unique_ptr<fleet::WorkerPool> queries_;  // calls of Archive and Judge
   std::unique_ptr<fleet::WorkerPool> sql_;      // statements that people wrote
@@ -181,6 +186,8 @@ class Server {
   double next_revoked_ = 0;
   double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
+  double next_backup_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
+  double next_backup_try_ = 0;  // on the upkeep pool alone
   double next_reports_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double judges_left_open_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   std::vector<std::string> left_open_{};  // runs for judge_left_open(), on the loop

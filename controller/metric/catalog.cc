@@ -218,6 +218,12 @@ constexpr std::array kCatalog{
          "failed after all attempts, refused by the receiver, dropped because too many waited"},
     Info{"railgauge_deliveries_waiting", kGauge, kController, "1", "target", 2, 3,
          "Reports that wait to be sent"},
+    Info{"railgauge_backups_total", kCounter, kController, "1", "outcome", 2, 2,
+         "Backups by schedule, by outcome: made and proved by restoring, or failed"},
+    Info{"railgauge_backup_timestamp_seconds", kGauge, kController, "seconds", "", 1, 1,
+         "When the newest file of the backup folder was written, unix time; 0: there is none"},
+    Info{"railgauge_backup_interval_seconds", kGauge, kController, "seconds", "", 1, 1,
+         "How often a backup is made by schedule; 0: never"},
     // --- both ----------------------------------------------------------------------------------
     Info{"railgauge_certificate_expiry_timestamp_seconds", kGauge, kBoth, "seconds", "certificate",
          2, 3,

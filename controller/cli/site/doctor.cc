@@ -293,7 +293,7 @@ class Doctor {
 
   void check_backups() {
     const std::string remedy =
-        "railgauge db backup NAME, from cron or a timer: railgauge db restore needs it";
+        "backup_every = 24h in controller.conf, or railgauge db backup NAME: db restore needs one";
     const auto newest = parse_calendar(told().newest_backup_at());
     if (!told().has_newest_backup_at() || !newest)
       return add("warn", "there is no backup in " + told().backup_folder(), remedy);
