@@ -305,7 +305,10 @@ void Server::on_tick() {
   if (is_port_open_) show_port();
   metric::Registry& series = metrics_.series();
   series.set("railgauge_run_active", {}, director_.idle() ? 0 : 1);
-  series.set("railgauge_runs_waiting", {}, static_cast<double>(director_.waiting()));
+  for (const run::Priority priority :
+       {run::Priority::kGate, run::Priority::kCli, run::Priority::kSchedule})
+    series.set("railgauge_runs_waiting", {{"priority", std::string(text_of(priority))}},
+               static_cast<double>(director_.waiting(priority)));
   // The fleet counts; the metric follows and never falls.
   series.raise_to("railgauge_records_stored_total", {},
                   static_cast<double>(fleet_.records_stored()));

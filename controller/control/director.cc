@@ -1,8 +1,11 @@
 #include "controller/control/director.h"
 
+#include <variant>
+
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/control/run_tasks.h"
 #include "kernels/core/base/outcome.h"
 
 namespace railgauge::run {
@@ -18,7 +21,7 @@ Director::Director(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& st
 
 Status Director::admits() const {
   if (stopping_) return fail(Code::kUnavailable, "the controller is stopping and takes no new run");
-  if (waiting_.size() < kMaxWaitingRuns) return {};
+  if (queue_.waiting() < kMaxWaitingRuns) return {};
   return fail(Code::kResourceExhausted,
               fmt::format("{} runs are waiting already; wait for one to end, or cancel one",
                           kMaxWaitingRuns));
@@ -44,7 +47,7 @@ std::shared_ptr<RunDriver> Director::make(RunOrder order,
     });
   };
   return std::make_shared<RunDriver>(std::move(order), nodes,
-                                     RunDriver::Edges{fleet_, store_, writes_, metrics_},
+                                     RunDriver::Edges{fleet_, store_, writes_, metrics_, uplinks_},
                                      std::move(callbacks));
 }
 
@@ -52,18 +55,45 @@ void Director::submit(std::shared_ptr<RunDriver> run) {
   const std::string id = run->summary().run_id();
   spdlog::info("run {}: {} tasks, requested by {}", id, run->summary().tasks_total(),
                run->summary().requested_by());
+  QueuedRun queued{.run_id = id,
+                   .priority = priority_of(run->summary().trigger()),
+                   .requester = run->summary().requested_by(),
+                   .nodes = run->plan().nodes};
   runs_[id] = std::move(run);
-  waiting_.push_back(id);
   if (stopping_) return void(cancel(id, std::string(store::kControllerStopping)));
-  start_next();
+  QueueActions actions;
+  queue_.add(std::move(queued), actions);
+  carry_out(actions);
 }
 
-// Starts the first waiting run, unless one is under way.
-void Director::start_next() {
-  if (!active_.empty() || waiting_.empty() || stopping_) return;
-  active_ = waiting_.front();
-  waiting_.pop_front();
-  runs_[active_]->start(busy_nodes_.text());
+// Then each run learns what it waits for now.
+void Director::carry_out(const QueueActions& actions) {
+  for (const QueueAction& action : actions)
+    std::visit([this](const auto& one) { act(one); }, action);
+  clear_loans();
+  for (const auto& [id, run] : runs_) run->set_waits(queue_.waits_of(id));
+}
+
+void Director::act(const BeginRun& action) {
+  if (RunDriver* run = find(action.run_id); run != nullptr && !stopping_)
+    run->start(busy_nodes_.text());
+}
+
+void Director::act(const LendNodes& action) {
+  if (RunDriver* run = find(action.run_id); run != nullptr) run->lend(action.nodes, action.to);
+}
+
+void Director::act(const ReturnNodes& action) {
+  if (RunDriver* run = find(action.run_id); run != nullptr) run->take_back(action.nodes);
+}
+
+// Hands lent nodes on that have no task under way any more.
+void Director::clear_loans() {
+  QueueActions actions;
+  for (const auto& [id, node] : queue_.uncleared())
+    if (const RunDriver* run = find(id); run == nullptr || !run->is_on(node))
+      queue_.cleared(id, node, actions);
+  if (!actions.empty()) carry_out(actions);
 }
 
 RunDriver* Director::find(const std::string& run_id) const {
@@ -76,8 +106,14 @@ Result<api::RunSummary> Director::cancel(const std::string& run_id, const std::s
   RunDriver* run = find(run_id);
   if (run == nullptr) return fail(Code::kNotFound, fmt::format("run {} is not under way", run_id));
   run->cancel(reason, cancelled_by);
-  std::erase(waiting_, run_id);
-  return run->summary();
+  api::RunSummary cancelled = run->summary();
+  // One that has begun keeps its nodes until its end is stored: its runners may be there.
+  if (!queue_.has_begun(run_id)) {
+    QueueActions actions;
+    queue_.remove(run_id, actions);
+    carry_out(actions);
+  }
+  return cancelled;
 }
 
 std::string Director::run_with(const std::string& node) const {
@@ -88,7 +124,14 @@ std::string Director::run_with(const std::string& node) const {
 
 std::optional<api::RunSummary> Director::summary(const std::string& run_id) const {
   const RunDriver* run = find(run_id);
-  return run == nullptr ? std::nullopt : std::optional(run->summary());
+  if (run == nullptr) return std::nullopt;
+  api::RunSummary summary = run->summary();
+  // Waits for uplinks come and go with every task, so they are looked up for those who ask.
+  if (run->ended()) return summary;
+  if (const std::string uplinks = text_of(uplinks_.waits_of(run_id)); !uplinks.empty())
+    summary.set_reason(fmt::format("{}{}waits for {}", summary.reason(),
+                                   summary.reason().empty() ? "" : "; ", uplinks));
+  return summary;
 }
 
 Status Director::watch(const std::string& run_id, std::shared_ptr<RunWatcher> watcher) {
@@ -108,15 +151,17 @@ void Director::stop(const std::string& reason) {
   for (const std::string& id : ids) static_cast<void>(cancel(id, reason));
 }
 
-// The run's end is stored, so it leaves, and the next one begins.
+// The run's end is stored, so it leaves, and those that waited for its nodes begin.
 void Director::remove(const std::string& run_id) {
   RunDriver* run = find(run_id);
   if (run == nullptr) return;
   run->finish();
   runs_.erase(run_id);
+  uplinks_.leave(run_id);
   on_figures_(run_id);
-  if (active_ == run_id) active_.clear();
-  start_next();
+  QueueActions actions;
+  queue_.remove(run_id, actions);
+  carry_out(actions);
 }
 
 // The run of the attempt that `ref` names, if it is under way and its rank is on `node`; else null.
@@ -133,7 +178,7 @@ void Director::cancel_strays(const std::string& node, const std::vector<api::Tas
 }
 
 void Director::feed_tasks(const RunDriver::TaskEvent& event) {
-  if (RunDriver* run = find(active_); run != nullptr) run->feed_tasks(event);
+  for (const auto& [id, run] : runs_) run->feed_tasks(event);
 }
 
 void Director::node_attached(const std::string& name, const std::vector<api::TaskRef>& running) {
@@ -147,14 +192,15 @@ void Director::node_attached(const std::string& name, const std::vector<api::Tas
 void Director::node_resumed(const std::string& name, const std::vector<api::TaskRef>& running) {
   note_heard(name);
   cancel_strays(name, running);
-  feed_tasks([&](TaskMachine& task, TaskActions& out) {
-    std::vector<std::uint32_t> ranks;
-    for (const api::TaskRef& ref : running)
-      if (ref.run_id() == active_ && ref.task_id() == task.spec().task_id &&
-          ref.attempt() == task.attempt())
-        ranks.push_back(ref.rank());
-    task.node_resumed(name, ranks, fleet::monotonic_seconds(), out);
-  });
+  for (const auto& [id, run] : runs_)
+    run->feed_tasks([&, &run_id = id](TaskMachine& task, TaskActions& out) {
+      std::vector<std::uint32_t> ranks;
+      for (const api::TaskRef& ref : running)
+        if (ref.run_id() == run_id && ref.task_id() == task.spec().task_id &&
+            ref.attempt() == task.attempt())
+          ranks.push_back(ref.rank());
+      task.node_resumed(name, ranks, fleet::monotonic_seconds(), out);
+    });
 }
 
 void Director::report_node(const std::string& name, NodeReport report) {
@@ -225,11 +271,14 @@ void Director::records_stored(const std::string& name,
 void Director::tick(double now) {
   writes_.retry();
   if (busy_nodes_.expire(now)) report_busy();
-  if (RunDriver* run = find(active_); run != nullptr) run->tick(now);
+  for (const auto& [id, run] : runs_)
+    if (queue_.has_begun(id)) run->tick(now);
+  clear_loans();
 }
 
 void Director::report_busy() {
-  if (RunDriver* run = find(active_); run != nullptr) run->set_busy(busy_nodes_.text());
+  for (const auto& [id, run] : runs_)
+    if (queue_.has_begun(id)) run->set_busy(busy_nodes_.text());
 }
 
 void Director::note_busy(const std::string& node, const std::string& why) {

@@ -1,9 +1,8 @@
-// Drives the runs of the controller: hands events of the fleet to them, and starts one after the
-// other. Only one run measures at a time, because two runs would measure each other. Every function
-// but make() is called on the event loop and does not block.
+// Drives the runs of the controller: hands events of the fleet to them, and begins them as RunQueue
+// decides: those whose nodes do not meet side by side, the others one after the other. Every
+// function but make() is called on the event loop and does not block.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,6 +14,8 @@
 #include "controller/control/run_driver.h"
 #include "controller/fleet/fleet.h"
 #include "controller/run/busy_nodes.h"
+#include "controller/run/run_queue.h"
+#include "controller/run/uplink_ledger.h"
 #include "controller/store/store.h"
 
 namespace railgauge::run {
@@ -34,7 +35,7 @@ class Director final : public fleet::FleetListener {
   // seconds. `nodes` are those of the fleet.
   std::shared_ptr<RunDriver> make(RunOrder order,
                                   const std::map<std::string, fleet::NodeState>& nodes);
-  // Takes a run that is stored as planned. It begins when the runs before it have ended.
+  // Takes a run that is stored as planned. It begins when it has its nodes.
   void submit(std::shared_ptr<RunDriver> run);
   // `cancelled_by`: who wanted it; "" for the controller itself. kNotFound: not under way.
   // Cancelling twice is one cancel.
@@ -50,7 +51,7 @@ class Director final : public fleet::FleetListener {
   // Cancels all runs and admits no more. The stop is complete when idle() is true.
   void stop(const std::string& reason);
   [[nodiscard]] bool idle() const { return runs_.empty(); }
-  [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
+  [[nodiscard]] std::size_t waiting(Priority priority) const { return queue_.waiting(priority); }
   // Call it regularly, with a monotonic time in seconds.
   void tick(double now);
   // Sets the function that is called on the loop when the end of a run is stored, and again when
@@ -85,7 +86,11 @@ class Director final : public fleet::FleetListener {
   // The run, if its end is not stored yet; else null.
   [[nodiscard]] RunDriver* find(const std::string& run_id) const;
   [[nodiscard]] RunDriver* run_of(const api::TaskRef& ref, const std::string& node) const;
-  void start_next();
+  void carry_out(const QueueActions& actions);
+  void act(const BeginRun& action);
+  void act(const LendNodes& action);
+  void act(const ReturnNodes& action);
+  void clear_loans();
   void remove(const std::string& run_id);
   void feed_tasks(const RunDriver::TaskEvent& event);
   using NodeReport = void (TaskMachine::*)(const std::string& node, double now, TaskActions& out);
@@ -99,9 +104,9 @@ class Director final : public fleet::FleetListener {
   store::Store& store_;
   Metrics& metrics_;
   PendingWrites writes_;
+  UplinkLedger uplinks_;
   std::map<std::string, std::shared_ptr<RunDriver>> runs_;  // whose end is not stored yet
-  std::deque<std::string> waiting_;                         // planned ones, in order
-  std::string active_;                                      // "" when none is under way
+  RunQueue queue_;
   BusyNodes busy_nodes_;
   std::function<void(const std::string&)> on_figures_ = [](const std::string&) {};
   std::function<void(const std::string&, PairsAnswer)> ask_pairs_{};

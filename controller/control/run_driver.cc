@@ -11,6 +11,7 @@
 #include "controller/metric/controller_metrics.h"
 #include "controller/plan/follow_up.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/fold.h"
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge::run {
@@ -62,6 +63,7 @@ RunDriver::RunDriver(RunOrder order, const std::map<std::string, fleet::NodeStat
       order_(std::move(order)),
       machine_(run_tasks_of(order_.plan, nodes), order_.plan.policy, order_.uplinks),
       forecast_(forecast_tasks(order_.plan)) {
+  machine_.share_uplinks(edges_.uplinks, order_.row.run_id);
   for (std::size_t i = 0; i < order_.plan.tasks.size(); ++i) index_of_[order_.plan.tasks[i].id] = i;
   summary_ = to_api(store::RunSummaryRow{
       .run = order_.row, .tasks_total = static_cast<std::uint32_t>(order_.plan.tasks.size())});
@@ -86,6 +88,7 @@ void RunDriver::unwatch(const RunWatcher* watcher) {
 
 void RunDriver::start(const std::string& busy) {
   const double started_at = fleet::unix_seconds();
+  edges_.uplinks.join(order_.row.run_id, order_.uplinks);
   summary_.set_started_at(rfc3339(started_at));
   store::RunUpdate update;
   update.run_id = order_.row.run_id;
@@ -126,6 +129,47 @@ void RunDriver::set_busy(const std::string& busy) {
   feed([&](RunMachine& machine, RunActions& out) {
     machine.set_busy(busy, fleet::monotonic_seconds(), out);
   });
+}
+
+void RunDriver::lend(const std::vector<std::string>& nodes, const std::string& to) {
+  if (ended_) return;
+  const double now = fleet::monotonic_seconds();
+  for (const std::string& node : nodes) lent_since_[node] = now;
+  feed([&](RunMachine& machine, RunActions& out) {
+    machine.lend(nodes, fmt::format("run {}", to), now, out);
+  });
+  if (!ended_) publish("", fmt::format("lends {} to run {}", fold_names(nodes), to));
+}
+
+void RunDriver::take_back(const std::vector<std::string>& nodes) {
+  if (ended_ || nodes.empty()) return;
+  const double now = fleet::monotonic_seconds();
+  const auto since = lent_since_.find(nodes.front());
+  const double seconds = since == lent_since_.end() ? 0 : now - since->second;
+  for (const std::string& node : nodes) lent_since_.erase(node);
+  loans_.push_back(fmt::format("{} lent to a gate for {:.0f} s", fold_names(nodes), seconds));
+  publish("", fmt::format("has {} again", fold_names(nodes)));
+  feed([&](RunMachine& machine, RunActions& out) { machine.take_back(nodes, now, out); });
+}
+
+// Lists show it as the reason, and watchers get one line when it changes.
+void RunDriver::set_waits(std::span<const RunWait> waits) {
+  if (ended_) return;
+  std::string text = waits.empty() ? "" : fmt::format("waits for {}", text_of(waits));
+  if (text == waits_) return;
+  waits_ = std::move(text);
+  show_reason();
+  if (!waits_.empty() && machine_.state() == RunState::kPlanned) publish("", waits_);
+}
+
+void RunDriver::show_reason() {
+  const std::string& own = order_.row.reason;
+  const std::string reason =
+      own.empty() || waits_.empty() ? own + waits_ : fmt::format("{}; {}", own, waits_);
+  if (reason.empty())
+    summary_.clear_reason();
+  else
+    summary_.set_reason(reason);
 }
 
 const TaskMachine* RunDriver::find_attempt(const api::TaskRef& ref, const std::string& node) const {
@@ -250,6 +294,8 @@ void RunDriver::act(const StartTask& action) {
       presence[rank.node] = {node->second.presence, node->second.presence_since};
   TaskSpec spec = task_spec_of(task, !order_.force_reason.empty());
   spec.max_attempts = order_.plan.policy.max_attempts;
+  if (const auto lost = interruptions_.find(action.index); lost != interruptions_.end())
+    spec.max_attempts += lost->second;
   if (const auto before = attempts_.find(action.index); before != attempts_.end())
     spec.attempts_before = before->second;
   active_.emplace(action.index, TaskMachine(std::move(spec)));
@@ -270,6 +316,12 @@ void RunDriver::act(const GiveUpTask& action) {
 void RunDriver::act(const CancelTaskAction& action) {
   feed(action.index, [&](TaskMachine& machine, TaskActions& out) {
     machine.cancel(action.reason, fleet::monotonic_seconds(), out);
+  });
+}
+
+void RunDriver::act(const InterruptTask& action) {
+  feed(action.index, [&](TaskMachine& machine, TaskActions& out) {
+    machine.interrupt(action.reason, fleet::monotonic_seconds(), out);
   });
 }
 
@@ -454,17 +506,20 @@ void RunDriver::act(std::size_t index, const AttemptEnded& action) {
 void RunDriver::act(std::size_t index, const TaskFinished& action) {
   const plan::PlannedTask& task = order_.plan.tasks[index];
   const std::uint32_t attempts = active_.at(index).attempt();
+  const std::uint32_t before = active_.at(index).spec().attempts_before;
   active_.erase(index);
   held_.erase(index);
   const RankEnd end = judged_end(index, {action.outcome, action.reason});
   beyond_.erase(index);
   // The machine is called directly, not through feed(), since drive() is on the stack.
   RunActions out;
-  const bool again =
-      machine_.task_ended(index, {end.outcome, end.reason, action.may_retry, action.unverified},
-                          fleet::monotonic_seconds(), out);
+  const bool again = machine_.task_ended(
+      index, {end.outcome, end.reason, action.may_retry, action.unverified, action.interrupted},
+      fleet::monotonic_seconds(), out);
   for (RunAction& one : out) run_actions_.push_back(std::move(one));
   if (again) attempts_[index] = attempts;
+  // Only the last attempt of a start is interrupted, and none if the task had not begun.
+  if (again && action.interrupted && attempts > before) ++interruptions_[index];
   store::TaskUpdate update = task_update(index, again ? TaskState::kWaiting : TaskState::kEnded);
   update.outcome = end.outcome;
   update.reason = end.reason;
@@ -474,10 +529,22 @@ void RunDriver::act(std::size_t index, const TaskFinished& action) {
                                 {{"kernel", task.kernel}, {"outcome", end.outcome}});
   publish(task.id, fmt::format("{} {} {}: {}{}", task.id, task.kernel, nodes_text(task),
                                with_reason(end.outcome, end.reason),
-                               again ? "; it is tried again after the last round" : ""));
+                               !again               ? ""
+                               : action.interrupted ? "; it is measured when its nodes are back"
+                                                    : "; it is tried again after the last round"));
 }
 
-// Stores the end of the run with the reasons of the order, the machine and the drill-down.
+// The reasons of the order, the machine, the drill-down and the loans.
+std::string RunDriver::reason_of(const std::string& machine_reason) const {
+  std::vector<std::string> reasons;
+  if (!order_.row.reason.empty()) reasons.push_back(order_.row.reason);
+  if (!machine_reason.empty()) reasons.push_back(machine_reason);
+  for (const std::string& note : drill_down_.notes()) reasons.push_back(note);
+  for (const std::string& loan : loans_) reasons.push_back(loan);
+  return fmt::format("{}", fmt::join(reasons, "; "));
+}
+
+// Stores the end of the run.
 void RunDriver::act(const RunFinished& action) {
   const double now = fleet::unix_seconds();
   ended_ = true;
@@ -485,14 +552,12 @@ void RunDriver::act(const RunFinished& action) {
   update.run_id = order_.row.run_id;
   update.state = RunState::kEnded;
   update.outcome = action.outcome;
-  std::vector<std::string> reasons;
-  if (!order_.row.reason.empty()) reasons.push_back(order_.row.reason);
-  if (!action.reason.empty()) reasons.push_back(action.reason);
-  for (const std::string& note : drill_down_.notes()) reasons.push_back(note);
-  update.reason = fmt::format("{}", fmt::join(reasons, "; "));
+  update.reason = reason_of(action.reason);
   update.ended_at = now;
   if (!cancelled_by_.empty()) update.cancelled_by = cancelled_by_;
   end_ = update;
+  waits_.clear();
+  show_reason();
   spdlog::info("run {}: {}", order_.row.run_id, with_reason(action.outcome, action.reason));
   edges_.metrics.run_ended(order_.plan.suite, order_.row.trigger, action.outcome, now);
   // Watchers get the end when a query would show it, so finish() waits for the commit.

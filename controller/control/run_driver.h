@@ -20,6 +20,7 @@
 #include "controller/plan/planner.h"
 #include "controller/run/run_forecast.h"
 #include "controller/run/run_machine.h"
+#include "controller/run/run_queue.h"
 #include "controller/run/task_machine.h"
 #include "controller/store/store.h"
 
@@ -61,6 +62,7 @@ class RunDriver {
     store::Store& store;
     PendingWrites& writes;
     Metrics& metrics;
+    UplinkLedger& uplinks;  // of all runs under way
   };
   // Functions that the driver calls. None destroys the driver before it returns.
   struct Callbacks {
@@ -95,6 +97,13 @@ class RunDriver {
   // `cancelled_by`: who wanted it; "" for the controller itself. Cancelling twice is one cancel.
   void cancel(const std::string& reason, const std::string& cancelled_by);
   void set_busy(const std::string& busy);
+  // Lends nodes to run `to`, see RunMachine::lend().
+  void lend(const std::vector<std::string>& nodes, const std::string& to);
+  void take_back(const std::vector<std::string>& nodes);
+  // Reports whether a task under way uses the node.
+  [[nodiscard]] bool is_on(const std::string& node) const { return machine_.rounds().is_on(node); }
+  // Sets what the run waits for. Watchers get a line if that is new.
+  void set_waits(std::span<const RunWait> waits);
   void tick(double now);
   // Adds tasks after the rounds: retests of `pairs`, and tests of failed groups by halves.
   void add_follow_ups(std::span<const plan::WantedPair> pairs);
@@ -126,6 +135,7 @@ class RunDriver {
   void act(const StartTask& action);
   void act(const GiveUpTask& action);
   void act(const CancelTaskAction& action);
+  void act(const InterruptTask& action);
   void act(const SkipTask& action);
   void act(const RunFinished& action);
   void act(const AddTask& action);
@@ -141,11 +151,13 @@ class RunDriver {
   void add_to_plan(plan::PlannedTask task, const std::string& why);
   [[nodiscard]] api::TaskRef ref_of(std::size_t index, std::uint32_t rank) const;
   [[nodiscard]] const std::string& node_of(std::size_t index, std::uint32_t rank) const;
+  [[nodiscard]] std::string reason_of(const std::string& machine_reason) const;
   [[nodiscard]] store::TaskUpdate task_update(std::size_t index, TaskState state) const;
   void send(std::size_t index, std::uint32_t rank, api::ControllerMessage message);
   void save(store::TaskUpdate update);
   void save(store::RunUpdate update);
   void show_state();
+  void show_reason();
   void publish(const std::string& task_id, std::string text);
 
   const Edges edges_;
@@ -153,9 +165,14 @@ class RunDriver {
   RunOrder order_;
   RunMachine machine_;
   RunForecast forecast_;
+  std::string waits_;                              // "waits for run ..."; "": for nothing
   std::map<std::size_t, std::uint32_t> attempts_;  // so far, of tasks that wait for another start
-  std::map<std::string, std::size_t> index_of_;    // by task id
-  std::map<std::size_t, TaskMachine> active_;      // tasks under way, by index
+  std::map<std::size_t, std::uint32_t> interruptions_;  // attempts that do not count, likewise
+  // Loans that are over, and nodes that are lent with the time of the loan on the monotonic clock.
+  std::vector<std::string> loans_;
+  std::map<std::string, double> lent_since_;
+  std::map<std::string, std::size_t> index_of_;  // by task id
+  std::map<std::size_t, TaskMachine> active_;    // tasks under way, by index
   // Messages of an attempt whose start is not committed: an agent that had them could deliver
   // records of an attempt that the store does not know after a crash.
   struct Held {

@@ -5,6 +5,9 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "kernels/core/text/fold.h"
 
 namespace railgauge::run {
 namespace {
@@ -119,6 +122,37 @@ std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan) {
 
 std::string resumed_text(const std::string& run_id) {
   return fmt::format("{}{}", kResumedWords, run_id);
+}
+
+std::string text_of(std::span<const RunWait> waits) {
+  std::vector<std::string> texts;
+  for (const RunWait& wait : waits) {
+    const std::string nodes = fold_names(wait.nodes);
+    switch (wait.kind) {
+      case RunWait::Kind::kNodes:
+        texts.push_back(fmt::format("run {} on {}", wait.run_id, nodes));
+        break;
+      case RunWait::Kind::kQueue:
+        texts.push_back(fmt::format("run {}, which goes first on {}", wait.run_id, nodes));
+        break;
+      case RunWait::Kind::kYield:
+        texts.push_back(fmt::format("run {} to give up {}", wait.run_id, nodes));
+        break;
+      case RunWait::Kind::kLent:
+        texts.push_back(fmt::format("run {} to give back {}", wait.run_id, nodes));
+        break;
+    }
+  }
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+std::string text_of(const std::map<std::string, std::set<std::string>>& uplink_waits) {
+  std::vector<std::string> texts;
+  for (const auto& [run_id, leaves] : uplink_waits)
+    texts.push_back(
+        fmt::format("run {} on the uplinks of {}", run_id,
+                    fold_names(std::vector<std::string>(leaves.begin(), leaves.end()))));
+  return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 void show_progress(const RunMachine& machine, const RunForecast& forecast,

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,8 @@
 #include "controller/plan/planner.h"
 #include "controller/run/run_forecast.h"
 #include "controller/run/run_machine.h"
+#include "controller/run/run_queue.h"
+#include "controller/run/uplink_ledger.h"
 
 namespace railgauge::run {
 
@@ -27,6 +31,11 @@ LeafUplinks uplinks_of(const plan::Topology& topology,
 std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan);
 // The reason of a run that resumes run `run_id`.
 std::string resumed_text(const std::string& run_id);
+// The causes of a run's wait as people see them: "run 20261127-010000-a1b2c3 on node[003-004]".
+// Several are separated by "; ".
+std::string text_of(std::span<const RunWait> waits);
+// Likewise for uplinks that other runs load: leaves by run.
+std::string text_of(const std::map<std::string, std::set<std::string>>& uplink_waits);
 // Writes rounds, failures, leftovers and seconds left into `progress`.
 void show_progress(const RunMachine& machine, const RunForecast& forecast,
                    api::RunProgress& progress);

@@ -111,8 +111,8 @@ constexpr std::array kCatalog{
     Info{"railgauge_runs_total", kCounter, kController, "1", "trigger outcome", 6, 40,
          "Runs that ended"},
     Info{"railgauge_run_active", kGauge, kController, "1", "", 1, 1, "1 while a run is under way"},
-    Info{"railgauge_runs_waiting", kGauge, kController, "1", "", 1, 1,
-         "Runs that wait for the one under way"},
+    Info{"railgauge_runs_waiting", kGauge, kController, "1", "priority", 3, 3,
+         "Runs that wait for their nodes, by priority"},
     Info{"railgauge_run_last_outcome", kGauge, kController, "1", "suite outcome", 8, kMostNames,
          "Always 1; how the newest run of a suite that ended did"},
     Info{"railgauge_run_last_success_timestamp_seconds", kGauge, kController, "seconds", "suite", 8,
@@ -283,6 +283,7 @@ constexpr std::array kLabels{
     LabelValues{"part", "names of the stack's versions: gpu_driver, ofed, linux_kernel, ..."},
     LabelValues{"pci_bus_id", "as dcgm-exporter has it: 00000000:17:00.0"},
     LabelValues{"port", "ports of the device"},
+    LabelValues{"priority", "gate, cli, schedule"},
     LabelValues{"rail", "0 ..., as the nodes' NICs are counted"},
     LabelValues{"result",
                 "started, skipped, missed, by_hand; of connections: accepted, shed, timed_out, "

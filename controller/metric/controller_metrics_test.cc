@@ -25,7 +25,7 @@ TEST(Metrics, EveryFamilyIsThereWithItsLabelsAndZerosAreToldToo) {
   metrics.series().set("railgauge_store_queue_depth", {}, 4);
   metrics.series().set("railgauge_db_size_bytes", {}, 8'192);
   metrics.series().set("railgauge_run_active", {}, 1);
-  metrics.series().set("railgauge_runs_waiting", {}, 3);
+  metrics.series().set("railgauge_runs_waiting", {{"priority", "cli"}}, 3);
   const std::string text = metrics.text();
   for (const char* line : {"railgauge_runs_total{outcome=\"passed\",trigger=\"cli\"} 1",
                            "railgauge_runs_total{outcome=\"failed\",trigger=\"schedule\"} 1",
@@ -41,7 +41,7 @@ TEST(Metrics, EveryFamilyIsThereWithItsLabelsAndZerosAreToldToo) {
                            "railgauge_store_queue_depth 4",
                            "railgauge_db_size_bytes 8192",
                            "railgauge_run_active 1",
-                           "railgauge_runs_waiting 3",
+                           "railgauge_runs_waiting{priority=\"cli\"} 3",
                            "railgauge_run_last_success_timestamp_seconds{suite=\"quick\"} 1000",
                            "railgauge_controller_info{version=",
                            "process_cpu_seconds_total ",

@@ -14,6 +14,11 @@ namespace {
 // Allows for rounding in sums of rates, in bits per second.
 constexpr double kRoundingBits = 1;
 
+// The node of an endpoint "n1/rxe0:1".
+std::string node_part(const std::string& endpoint) {
+  return endpoint.substr(0, endpoint.find('/'));
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> RoundEngine::Names::operator()(const std::vector<std::string>& texts) {
@@ -63,12 +68,18 @@ void RoundEngine::place(Task& task, const std::vector<std::string>& endpoints,
                         const std::vector<std::string>& leaves) {
   task.endpoints = endpoint_names_(endpoints);
   leased_.resize(endpoint_names_.size());
+  node_of_.resize(endpoint_names_.size());
+  for (const std::string& endpoint : endpoints)
+    node_of_[endpoint_names_(endpoint)] = node_names_(node_part(endpoint));
+  nodes_.resize(node_names_.size());
   const std::vector<std::string> touched = leaves.empty() ? std::vector<std::string>{""} : leaves;
   task.leaves = leaf_names_(touched);
   leaves_.resize(leaf_names_.size());
-  for (const std::string& leaf : touched)
+  for (const std::string& leaf : touched) {
+    leaves_[leaf_names_(leaf)].name = leaf;
     if (const auto known = uplinks_.find(leaf); known != uplinks_.end())
       leaves_[leaf_names_(leaf)].uplinks_bits_per_second = known->second;
+  }
 }
 
 std::size_t RoundEngine::add(std::size_t like, const std::vector<std::string>& endpoints,
@@ -76,6 +87,11 @@ std::size_t RoundEngine::add(std::size_t like, const std::vector<std::string>& e
   Task task = tasks_[like];
   place(task, endpoints, leaves);
   return add_leftover(std::move(task));
+}
+
+void RoundEngine::share_uplinks(UplinkLedger& ledger, std::string run_id) {
+  ledger_ = &ledger;
+  run_id_ = std::move(run_id);
 }
 
 std::uint32_t RoundEngine::rounds_total() const {
@@ -88,6 +104,24 @@ bool RoundEngine::is_waiting(std::size_t index) const {
 
 bool RoundEngine::is_under_way(std::size_t index) const {
   return tasks_[index].state == State::kStarted || tasks_[index].state == State::kGivenUp;
+}
+
+bool RoundEngine::is_on(const std::string& node) const {
+  const auto number = node_names_.find(node);
+  return number && nodes_[*number].tasks > 0;
+}
+
+std::vector<std::size_t> RoundEngine::under_way_on(const std::vector<std::string>& nodes) const {
+  std::vector<char> wanted(nodes_.size());
+  for (const std::string& node : nodes)
+    if (const auto number = node_names_.find(node)) wanted[*number] = 1;
+  std::vector<std::size_t> on;
+  for (std::size_t index = 0; index < tasks_.size(); ++index)
+    if (is_under_way(index) && std::ranges::any_of(tasks_[index].endpoints, [&](std::uint32_t e) {
+          return wanted[node_of_[e]] != 0;
+        }))
+      on.push_back(index);
+  return on;
 }
 
 void RoundEngine::start(double now) {
@@ -105,6 +139,32 @@ void RoundEngine::drop(std::size_t index) {
   RG_CHECK(is_waiting(index));
   leftovers_.erase({tasks_[index].stage, index});
   tasks_[index].state = State::kEnded;
+}
+
+void RoundEngine::lend(const std::vector<std::string>& nodes, const std::string& who, double now) {
+  for (const std::string& name : nodes) {
+    const auto number = node_names_.find(name);
+    if (!number || nodes_[*number].lent_since) continue;
+    nodes_[*number].lent_to = who;
+    nodes_[*number].lent_since = now;
+    ++lent_nodes_;
+  }
+}
+
+void RoundEngine::take_back(const std::vector<std::string>& nodes, double now) {
+  for (const std::string& name : nodes) {
+    const auto number = node_names_.find(name);
+    if (!number || !nodes_[*number].lent_since) continue;
+    Node& node = nodes_[*number];
+    node.lent_seconds += now - *node.lent_since;
+    node.lent_since.reset();
+    node.lent_to.clear();
+    --lent_nodes_;
+  }
+}
+
+void RoundEngine::withdraw_claim() {
+  if (ledger_ != nullptr) ledger_->set_claim(run_id_, {});
 }
 
 // Counts the end for the quorum of the open round.
@@ -129,6 +189,13 @@ void RoundEngine::count(const Task& task, bool begins) {
     leased_[endpoint] = begins ? 1 : 0;
   }
   const std::uint32_t one = begins ? 1U : ~0U;  // adds 1, or takes it away
+  for (const std::uint32_t endpoint : task.endpoints) nodes_[node_of_[endpoint]].tasks += one;
+  if (ledger_ != nullptr && loads_uplinks(task)) {
+    if (begins)
+      ledger_->take(run_id_, leaf_texts(task), task.load_bits_per_second);
+    else
+      ledger_->give_back(run_id_, leaf_texts(task), task.load_bits_per_second);
+  }
   under_way_ += one;
   for (const std::uint32_t number : task.leaves) {
     Leaf& leaf = leaves_[number];
@@ -152,21 +219,57 @@ bool RoundEngine::is_kind(const Task& task) const {
     if (leaf.loading >= kindness.bandwidth_tasks_per_leaf) return false;
     if (task.leaves.size() < 2) return true;
     const double allowed = kindness.cross_leaf_share * leaf.uplinks_bits_per_second.value_or(0);
-    return leaf.leaving_bits_per_second + task.load_bits_per_second <= allowed + kRoundingBits &&
+    const double leaving =
+        ledger_ == nullptr ? leaf.leaving_bits_per_second : ledger_->load_of(leaf.name);
+    return leaving + task.load_bits_per_second <= allowed + kRoundingBits &&
            leaf.uplinks_bits_per_second.has_value();
   });
+}
+
+bool RoundEngine::loads_uplinks(const Task& task) const {
+  return task.loads_fabric && task.leaves.size() > 1;
+}
+
+std::vector<std::string> RoundEngine::leaf_texts(const Task& task) const {
+  std::vector<std::string> texts;
+  texts.reserve(task.leaves.size());
+  for (const std::uint32_t leaf : task.leaves) texts.push_back(leaves_[leaf].name);
+  return texts;
+}
+
+bool RoundEngine::may_load_uplinks(const Task& task) const {
+  return ledger_ == nullptr || !loads_uplinks(task) || ledger_->is_alone(run_id_) ||
+         ledger_->allows(run_id_, leaf_texts(task), task.load_bits_per_second);
+}
+
+bool RoundEngine::is_lent(const Task& task) const {
+  return lent_nodes_ > 0 && std::ranges::any_of(task.endpoints, [this](std::uint32_t endpoint) {
+           return nodes_[node_of_[endpoint]].lent_since.has_value();
+         });
+}
+
+// The longest time that a node of the task was away.
+double RoundEngine::seconds_lent(const Task& task, double now) const {
+  double longest = 0;
+  for (const std::uint32_t endpoint : task.endpoints) {
+    const Node& node = nodes_[node_of_[endpoint]];
+    longest = std::max(longest, node.lent_seconds + now - node.lent_since.value_or(now));
+  }
+  return longest;
 }
 
 RoundEngine::Hold RoundEngine::hold_of(const Task& task) const {
   if (std::ranges::any_of(task.endpoints, [this](std::uint32_t e) { return leased_[e] != 0; }))
     return Hold::kLease;
+  if (is_lent(task)) return Hold::kLent;
   const std::uint32_t per_leaf = policy_.max_tasks_per_leaf;
   if ((policy_.max_tasks > 0 && under_way_ >= policy_.max_tasks) ||
       (per_leaf > 0 && std::ranges::any_of(task.leaves, [&](std::uint32_t leaf) {
          return leaves_[leaf].tasks >= per_leaf;
        })))
     return Hold::kCap;
-  return is_kind(task) ? Hold::kNone : Hold::kKindness;
+  if (!is_kind(task)) return Hold::kKindness;
+  return may_load_uplinks(task) ? Hold::kNone : Hold::kUplinks;
 }
 
 std::string RoundEngine::why_unkind(const Task& task) const {
@@ -184,7 +287,8 @@ bool RoundEngine::budget_is_spent(const Task& task, double now) const {
   if (task.stage >= policy_.stage_budget_seconds.size()) return false;
   const double budget = policy_.stage_budget_seconds[task.stage];
   const auto started = stage_started_at_.find(task.stage);
-  return budget > 0 && started != stage_started_at_.end() && now >= started->second + budget;
+  return budget > 0 && started != stage_started_at_.end() &&
+         now >= started->second + budget + seconds_lent(task, now);
 }
 
 // True if the task waits no longer: it was started or skipped, or is over.
@@ -199,7 +303,11 @@ bool RoundEngine::launch(std::size_t index, double now, EngineActions& out) {
                              policy_.stage_budget_seconds[task.stage])});
     return true;
   }
-  if (hold_of(task) != Hold::kNone) return false;
+  const Hold hold = hold_of(task);
+  if (hold == Hold::kUplinks)
+    for (const std::string& leaf : leaf_texts(task))
+      refused_.try_emplace(leaf, task.load_bits_per_second);
+  if (hold != Hold::kNone) return false;
   count(task, true);
   leftovers_.erase({task.stage, index});
   stage_started_at_.emplace(task.stage, now);
@@ -308,15 +416,24 @@ bool RoundEngine::is_over(double now, EngineActions& out) {
   launch_pending(now, out);
   give_up_late_ones(now, out);
   if (!running_.empty()) return false;
-  // A task that waits for a cap gets its turn: tasks of earlier rounds end within a bound. A task
-  // that waits for an endpoint, or for the fabric, is left over.
+  // A task that waits for a cap gets its turn: tasks of earlier rounds end within a bound. So do
+  // those of other runs on the uplinks, where claims have an order. A task that waits for an
+  // endpoint, a node or the fabric is left over.
   held_by_.clear();
   return std::ranges::none_of(pending_, [this](std::size_t index) {
-    return tasks_[index].state == State::kWaiting && hold_of(tasks_[index]) == Hold::kCap;
+    if (tasks_[index].state != State::kWaiting) return false;
+    const Hold hold = hold_of(tasks_[index]);
+    return hold == Hold::kCap || hold == Hold::kUplinks;
   });
 }
 
 void RoundEngine::poll(double now, EngineActions& out) {
+  refused_.clear();
+  poll_phase(now, out);
+  if (ledger_ != nullptr) ledger_->set_claim(run_id_, std::exchange(refused_, {}));
+}
+
+void RoundEngine::poll_phase(double now, EngineActions& out) {
   while (phase_ == Phase::kRound || phase_ == Phase::kSettling) {
     if (phase_ == Phase::kSettling) {
       if (now < settle_until_) return;
@@ -351,15 +468,29 @@ void RoundEngine::work_off_leftovers(double now, EngineActions& out) {
   // Whatever an earlier round has left under way is of another stage, or being ended.
   if (launch_leftovers(now, out)) held_since_.reset();
   if (leftovers_.empty() || under_way_ > 0) return;
-  // Nothing of ours is under way, so kindness alone holds them.
+  // Nothing of ours is under way. Lent nodes come back, and other runs leave the uplinks, so
+  // kindness alone is given up on.
+  std::vector<std::size_t> unkind;
+  for (const auto& [stage, index] : leftovers_)
+    if (hold_of(tasks_[index]) == Hold::kKindness) unkind.push_back(index);
+  held_by_ = unkind.empty() ? who_holds() : busy_;
+  if (unkind.empty()) return held_since_.reset();
   if (!held_since_) held_since_ = now;
-  held_by_ = busy_;
   if (now < *held_since_ + policy_.kindness.wait_seconds) return;
-  const auto waiting = std::vector(leftovers_.begin(), leftovers_.end());
-  for (const auto& [stage, index] : waiting) {
+  for (const std::size_t index : unkind) {
     out.emplace_back(SkipTask{index, std::string(kWaived), why_unkind(tasks_[index])});
     drop(index);
   }
+}
+
+// The run that has lent nodes, or the uplinks that others load.
+std::string RoundEngine::who_holds() const {
+  const auto lent =
+      std::ranges::find_if(nodes_, [](const Node& node) { return node.lent_since.has_value(); });
+  if (lent != nodes_.end()) return fmt::format("its nodes are lent to {}", lent->lent_to);
+  return refused_.empty()
+             ? ""
+             : fmt::format("other runs load the uplinks of leaf {}", refused_.begin()->first);
 }
 
 }  // namespace railgauge::run

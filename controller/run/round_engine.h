@@ -4,7 +4,8 @@
 //
 // Invariants, whatever the order of events: No endpoint is in two tasks under way. No cap is
 // exceeded. A hung task holds only its own endpoints once its round has closed. While the fabric is
-// busy, no task begins that kindness forbids. Leftovers of two stages never run together.
+// busy, no task begins that kindness forbids. Leftovers of two stages never run together. No task
+// begins on a node that is lent to another run, or loads uplinks beyond what UplinkLedger allows.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,9 @@
 
 #include "controller/plan/policy/policy.h"
 #include "controller/run/run_task.h"
+#include "controller/run/uplink_ledger.h"
 
 namespace railgauge::run {
-
-// Total rate of each leaf's uplinks in bits per second; a missing leaf is unknown.
-using LeafUplinks = std::map<std::string, double>;
 
 struct StartTask {
   std::size_t index;
@@ -52,6 +51,9 @@ class RoundEngine {
 
   RoundEngine(std::span<const RunTaskSpec> tasks, RoundPolicy policy, const LeafUplinks& uplinks);
 
+  // Shares uplinks with other runs from start() on. The ledger outlives the engine, and knows the
+  // run from start() to its last end.
+  void share_uplinks(UplinkLedger& ledger, std::string run_id);
   // Opens the first round. Call it once.
   void start(double now);
   // Adds a copy of the task `like`, between other ends, to the leftovers. Returns its index.
@@ -66,12 +68,23 @@ class RoundEngine {
   void drop(std::size_t index);
   // Sets the production work on the fabric. People see `who`; "": no node is busy.
   void set_busy(std::string who);
+  // Lends nodes to another run, which people see as `who`: no task begins on them until they are
+  // back, and the time that they are away does not count in the budgets of their stages. Tasks
+  // under way there are the owner's to end. Nodes that the plan does not use have no effect.
+  void lend(const std::vector<std::string>& nodes, const std::string& who, double now);
+  void take_back(const std::vector<std::string>& nodes, double now);
+  // Withdraws the claim on uplinks: the run begins no task any more.
+  void withdraw_claim();
   // Decides which tasks begin and which are given up. Call after each function above, and
   // regularly.
   void poll(double now, EngineActions& out);
 
   [[nodiscard]] bool is_waiting(std::size_t index) const;  // not begun, or left over
   [[nodiscard]] bool is_under_way(std::size_t index) const;
+  // Whether a task under way uses the node.
+  [[nodiscard]] bool is_on(const std::string& node) const;
+  // The tasks under way on any of the nodes.
+  [[nodiscard]] std::vector<std::size_t> under_way_on(const std::vector<std::string>& nodes) const;
   [[nodiscard]] std::uint32_t rounds_total() const;
   [[nodiscard]] std::uint32_t rounds_begun() const { return next_round_; }
   [[nodiscard]] bool in_leftovers() const { return phase_ == Phase::kLeftovers; }
@@ -89,6 +102,10 @@ class RoundEngine {
     // The numbers of `texts` without duplicates: both ranks of a loopback task use one port.
     std::vector<std::uint32_t> operator()(const std::vector<std::string>& texts);
     [[nodiscard]] std::size_t size() const { return numbers_.size(); }
+    [[nodiscard]] std::optional<std::uint32_t> find(const std::string& name) const {
+      const auto found = numbers_.find(name);
+      return found == numbers_.end() ? std::nullopt : std::optional(found->second);
+    }
 
    private:
     std::map<std::string, std::uint32_t> numbers_;
@@ -97,7 +114,7 @@ class RoundEngine {
   enum class Phase : std::uint8_t { kPlanned, kRound, kSettling, kLeftovers };
   enum class State : std::uint8_t { kWaiting, kStarted, kGivenUp, kLeftOver, kEnded };
   // Why a task may not begin now.
-  enum class Hold : std::uint8_t { kNone, kLease, kCap, kKindness };
+  enum class Hold : std::uint8_t { kNone, kLease, kLent, kCap, kKindness, kUplinks };
   struct Task {
     std::uint32_t stage = 0;
     std::vector<std::uint32_t> endpoints{};
@@ -112,16 +129,29 @@ class RoundEngine {
   };
   // The load under one leaf switch.
   struct Leaf {
+    std::string name{};
     std::uint32_t tasks = 0;
     std::uint32_t loading = 0;  // tasks that load the fabric
     double leaving_bits_per_second = 0;
     std::optional<double> uplinks_bits_per_second{};
+  };
+  struct Node {
+    std::uint32_t tasks = 0;             // under way
+    std::string lent_to{};               // "": not lent
+    std::optional<double> lent_since{};  // while it is lent
+    double lent_seconds = 0;             // before that
   };
 
   [[nodiscard]] Task task_of(const RunTaskSpec& spec);
   std::size_t add_leftover(Task task);
   [[nodiscard]] Hold hold_of(const Task& task) const;
   [[nodiscard]] bool is_kind(const Task& task) const;
+  [[nodiscard]] bool loads_uplinks(const Task& task) const;
+  [[nodiscard]] std::vector<std::string> leaf_texts(const Task& task) const;
+  [[nodiscard]] bool may_load_uplinks(const Task& task) const;
+  [[nodiscard]] bool is_lent(const Task& task) const;
+  [[nodiscard]] double seconds_lent(const Task& task, double now) const;
+  [[nodiscard]] std::string who_holds() const;
   [[nodiscard]] bool budget_is_spent(const Task& task, double now) const;
   [[nodiscard]] std::string why_unkind(const Task& task) const;
   void place(Task& task, const std::vector<std::string>& endpoints,
@@ -137,6 +167,7 @@ class RoundEngine {
   void count(const Task& task, bool begins);
   void work_off_leftovers(double now, EngineActions& out);
   bool launch_leftovers(double now, EngineActions& out);
+  void poll_phase(double now, EngineActions& out);
 
   std::vector<Task> tasks_;
   RoundPolicy policy_;
@@ -145,6 +176,10 @@ class RoundEngine {
   Names leaf_names_;
   std::vector<std::vector<std::size_t>> rounds_;  // in order, each with its tasks
   std::vector<char> leased_;                      // by endpoint
+  Names node_names_;
+  std::vector<std::uint32_t> node_of_;  // by endpoint
+  std::vector<Node> nodes_;
+  std::uint32_t lent_nodes_ = 0;
   std::vector<Leaf> leaves_;
   std::map<std::uint32_t, double> stage_started_at_;
   std::string busy_;
@@ -162,6 +197,9 @@ class RoundEngine {
   std::uint32_t leftover_stage_ = 0;
   std::optional<double> held_since_;  // leftovers, by kindness alone
   std::uint32_t under_way_ = 0;
+  UplinkLedger* ledger_ = nullptr;  // null: not shared
+  std::string run_id_;
+  std::map<std::string, double> refused_;  // loads that the ledger refused in this poll, by leaf
 };
 
 }  // namespace railgauge::run

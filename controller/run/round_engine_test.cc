@@ -264,5 +264,47 @@ TEST(RoundEngine, LeftoversOfTwoStagesDoNotRunTogether) {
   EXPECT_THAT(rounds.started_, ElementsAre(1));
 }
 
+TEST(RoundEngine, TasksOnLentNodesWaitUntilTheyAreBackAndTheOthersGoOn) {
+  Rounds rounds({pair_of(0, 1, 2), pair_of(0, 3, 4), pair_of(1, 1, 3), pair_of(1, 2, 4)});
+  rounds.engine_.lend({"n1", "n9"}, "run g", 1);
+  EXPECT_THAT(rounds.engine_.under_way_on({"n1"}), ElementsAre(0));
+  rounds.end(0, 1, true);
+  EXPECT_FALSE(rounds.engine_.is_on("n1"));
+  EXPECT_TRUE(rounds.engine_.is_on("n3"));
+  rounds.end(1, 2);
+  EXPECT_THAT(rounds.started_, ElementsAre(3)) << "the next round, without the lent node";
+  rounds.end(3, 3);
+  EXPECT_THAT(rounds.started_, IsEmpty());
+  EXPECT_EQ(rounds.engine_.held_by(), "its nodes are lent to run g");
+  rounds.poll(9'000);
+  EXPECT_THAT(rounds.skipped_, IsEmpty()) << "lent nodes come back";
+  rounds.engine_.take_back({"n1"}, 9'000);
+  rounds.poll(9'000);
+  EXPECT_THAT(rounds.started_, ElementsAre(0));
+  rounds.end(0, 9'001);
+  EXPECT_THAT(rounds.started_, ElementsAre(2));
+}
+
+TEST(RoundEngine, TheTimeOfALoanDoesNotCountInTheStagesBudget) {
+  RoundPolicy policy;
+  policy.stage_budget_seconds = {10};
+  Rounds rounds({pair_of(0, 1, 2), pair_of(1, 1, 3), pair_of(1, 2, 4)}, policy);
+  rounds.engine_.lend({"n3"}, "run g", 2);
+  rounds.end(0, 4);
+  EXPECT_THAT(rounds.started_, ElementsAre(2));
+  rounds.end(2, 8);
+  rounds.poll(100);
+  EXPECT_THAT(rounds.skipped_, IsEmpty());
+  rounds.engine_.take_back({"n3"}, 100);
+  rounds.poll(107.9);
+  EXPECT_THAT(rounds.started_, ElementsAre(1)) << "10 s from its start and 98 s away";
+  Rounds late({pair_of(0, 1, 2), pair_of(1, 1, 3)}, policy);
+  late.engine_.lend({"n3"}, "run g", 2);
+  late.end(0, 4);
+  late.engine_.take_back({"n3"}, 5);
+  late.poll(13.1);
+  EXPECT_EQ(late.skipped_.size(), 1U) << "10 s and 3 s";
+}
+
 }  // namespace
 }  // namespace railgauge::run

@@ -1,5 +1,6 @@
 // Invariants of a run, whatever the order of events: random plans and policies from fixed seeds,
-// tasks that end, fail, hang and are tried again, nodes that become busy, a cancel now and then.
+// tasks that end, fail, hang and are tried again, nodes that become busy or are lent, a cancel now
+// and then.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -32,7 +33,10 @@ class RunSimulation {
       random_event();
       check();
     }
-    // From here on all that is under way ends, and time passes.
+    // From here on all that is under way ends, lent nodes are back, and time passes.
+    machine_->take_back({lent_.begin(), lent_.end()}, now_, actions_);
+    lent_.clear();
+    check();
     for (int step = 0; step < 2000 && !finished_; ++step) {
       if (under_way_.empty()) {
         now_ += 30;
@@ -49,6 +53,7 @@ class RunSimulation {
   }
 
   [[nodiscard]] std::size_t measured_elsewhere() const { return elsewhere_.size(); }
+  [[nodiscard]] std::size_t interruptions() const { return interruptions_; }
 
  private:
   std::uint32_t pick(std::uint32_t below) { return static_cast<std::uint32_t>(random_() % below); }
@@ -120,11 +125,30 @@ class RunSimulation {
     }
     if (kind < 16) return machine_->tick(now_, actions_);
     if (kind == 19 && pick(20) == 0) return machine_->cancel("stop", actions_);
+    if (kind >= 18) return lend_or_take_back();
     busy_ = pick(2) == 0;
     machine_->set_busy(busy_ ? "n9 runs a job" : "", now_, actions_);
   }
 
+  void lend_or_take_back() {
+    const std::string node = "n" + std::to_string(pick(8));
+    if (lent_.erase(node) > 0) return machine_->take_back({node}, now_, actions_);
+    lent_.insert(node);
+    machine_->lend({node}, "run g", now_, actions_);
+  }
+
+  // A task that was interrupted begins again, however often that was.
+  void end_interrupted(std::size_t index) {
+    under_way_.erase(index);
+    given_up_.erase(index);
+    if (machine_->task_ended(index, {.outcome = "cancelled", .interrupted = true}, now_, actions_))
+      --starts_[index];
+    else
+      ASSERT_TRUE(ends_.insert(index).second) << "ended twice";
+  }
+
   void end_one(std::size_t index) {
+    if (interrupted_.erase(index) > 0 && pick(3) > 0) return end_interrupted(index);
     static const std::vector<std::string> words{"passed",    "passed",  "failed",   "waived",
                                                 "timed_out", "crashed", "cancelled"};
     const std::string& word = words[pick(static_cast<std::uint32_t>(words.size()))];
@@ -169,8 +193,15 @@ class RunSimulation {
     ASSERT_FALSE(asked_);
     asked_ = true;
   }
+  void see(const InterruptTask& interrupt) {
+    ASSERT_TRUE(under_way_.contains(interrupt.index));
+    interrupted_.insert(interrupt.index);
+    ++interruptions_;
+  }
   void see(const StartTask& start) {
     const RunTaskSpec& task = tasks_[start.index];
+    for (const std::string& endpoint : task.endpoints)
+      ASSERT_FALSE(lent_.contains(endpoint)) << endpoint << " is lent";
     ASSERT_FALSE(task.waived || ends_.contains(start.index));
     ASSERT_LE(++starts_[start.index], policy_.max_attempts);
     const std::set<std::string> mine(task.endpoints.begin(), task.endpoints.end());
@@ -269,6 +300,9 @@ class RunSimulation {
   std::uint32_t waves_ = 0;
   std::set<std::size_t> under_way_;
   std::set<std::size_t> given_up_;
+  std::set<std::string> lent_;
+  std::set<std::size_t> interrupted_;
+  std::size_t interruptions_ = 0;
   std::set<std::size_t> ends_;
   std::set<std::size_t> failed_;
   std::set<std::size_t> passed_;
@@ -278,16 +312,19 @@ class RunSimulation {
 
 TEST(RoundProperty, InAnyOrderLeasesAndCapsHoldEveryTaskEndsOnceAndTheRunEnds) {
   std::size_t elsewhere = 0;
+  std::size_t interruptions = 0;
   for (std::uint32_t seed = 1; seed <= 3000; ++seed) {
     RunSimulation simulation(seed);
     simulation.play();
     elsewhere += simulation.measured_elsewhere();
+    interruptions += simulation.interruptions();
     if (testing::Test::HasFatalFailure()) {
       ADD_FAILURE() << "seed " << seed;
       return;
     }
   }
   EXPECT_GT(elsewhere, 1'000u) << "other partners were hardly tried";
+  EXPECT_GT(interruptions, 1'000u) << "tasks were hardly interrupted";
 }
 
 }  // namespace

@@ -42,29 +42,34 @@ void RunMachine::skip(std::size_t index, std::string_view outcome, std::string r
   end_task(tasks_[index], std::string(outcome), std::move(reason));
 }
 
-// Retries a task within its attempts. A cancelled task that crashed is unverified: its runner may
-// still be there.
+// Retries a task within its attempts.
 bool RunMachine::task_ended(std::size_t index, TaskEnd end, double now, RunActions& out) {
   RG_CHECK(index < tasks_.size() && engine_.is_under_way(index));
   Task& task = tasks_[index];
-  const bool again = end.may_retry && state_ == RunState::kRunning && !stopped_ &&
-                     task.starts < policy_.max_attempts;
+  if (end.interrupted) --task.starts;
+  const bool again = (end.interrupted || (end.may_retry && task.starts < policy_.max_attempts)) &&
+                     state_ == RunState::kRunning && !stopped_;
   engine_.ended(index, again, now);
-  if (!again) {
-    const bool unverified = end.unverified || (task.told_cancel && end.outcome == kCrashed);
-    if (unverified && unverified_.empty())
-      unverified_ = end.reason.empty() ? end.outcome : end.reason;
-    const bool failed =
-        end.outcome == kFailed || end.outcome == kCrashed || end.outcome == kTimedOut;
-    ++measured_;
-    failures_ += failed ? 1 : 0;
-    if (end.outcome == kPassed) partners_.passed(index);
-    if (failed) partners_.failed(index);
-    end_task(task, std::move(end.outcome), std::move(end.reason));
-    if (failed && state_ == RunState::kRunning) stop_after(task, out);
-  }
+  if (!again) end_measured(index, std::move(end), out);
   advance(now, out);
   return again;
+}
+
+// Counts the final end of a task that was started. A cancelled task that crashed is unverified: its
+// runner may still be there. One that the stopped run does not start again is the run's own cancel.
+void RunMachine::end_measured(std::size_t index, TaskEnd end, RunActions& out) {
+  Task& task = tasks_[index];
+  const bool unverified = end.unverified || (task.told_cancel && end.outcome == kCrashed);
+  if (unverified && unverified_.empty())
+    unverified_ = end.reason.empty() ? end.outcome : end.reason;
+  const bool failed = end.outcome == kFailed || end.outcome == kCrashed || end.outcome == kTimedOut;
+  ++measured_;
+  failures_ += failed ? 1 : 0;
+  own_cancelled_ += end.interrupted && stopped_ ? 1 : 0;
+  if (end.outcome == kPassed) partners_.passed(index);
+  if (failed) partners_.failed(index);
+  end_task(task, std::move(end.outcome), std::move(end.reason));
+  if (failed && state_ == RunState::kRunning) stop_after(task, out);
 }
 
 // The reason to stop by the suite's budget of failures; "" while the budget lasts.
@@ -142,6 +147,7 @@ void RunMachine::cancel(std::string reason, RunActions& out) {
   if (state_ == RunState::kEnded || state_ == RunState::kCancelling) return;
   state_ = RunState::kCancelling;
   cancel_reason_ = std::move(reason);
+  engine_.withdraw_claim();
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     if (engine_.is_waiting(i)) skip(i, kCancelledOutcome, cancel_reason_, out);
     if (!engine_.is_under_way(i)) continue;
@@ -153,6 +159,20 @@ void RunMachine::cancel(std::string reason, RunActions& out) {
 
 void RunMachine::set_busy(std::string who, double now, RunActions& out) {
   engine_.set_busy(std::move(who));
+  if (state_ == RunState::kRunning) advance(now, out);
+}
+
+void RunMachine::lend(const std::vector<std::string>& nodes, const std::string& who, double now,
+                      RunActions& out) {
+  engine_.lend(nodes, who, now);
+  for (const std::size_t index : engine_.under_way_on(nodes))
+    out.emplace_back(
+        InterruptTask{index, fmt::format("interrupted: its nodes are lent to {}", who)});
+  if (state_ == RunState::kRunning) advance(now, out);
+}
+
+void RunMachine::take_back(const std::vector<std::string>& nodes, double now, RunActions& out) {
+  engine_.take_back(nodes, now);
   if (state_ == RunState::kRunning) advance(now, out);
 }
 

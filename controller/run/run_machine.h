@@ -24,6 +24,11 @@ struct CancelTaskAction {
   std::size_t index;
   std::string reason{};
 };
+// A task under way is to end, because a node of it is lent to another run.
+struct InterruptTask {
+  std::size_t index;
+  std::string reason{};
+};
 // The run is over; nothing follows.
 struct RunFinished {
   std::string outcome{};
@@ -36,8 +41,8 @@ struct AddTask {
 };
 // All planned tasks have ended. The owner looks for follow-ups and passes them to add_follow_ups().
 struct WantFollowUps {};
-using RunAction = std::variant<StartTask, GiveUpTask, CancelTaskAction, SkipTask, RunFinished,
-                               AddTask, WantFollowUps>;
+using RunAction = std::variant<StartTask, GiveUpTask, CancelTaskAction, InterruptTask, SkipTask,
+                               RunFinished, AddTask, WantFollowUps>;
 using RunActions = std::vector<RunAction>;
 
 // The end of one start of a task, after all of its attempts.
@@ -46,6 +51,8 @@ struct TaskEnd {
   std::string reason{};
   bool may_retry = false;   // its node was lost or it hung, and no runner is left
   bool unverified = false;  // a runner of it may still be there
+  // It ended for InterruptTask alone: it is started again, and this start does not count.
+  bool interrupted = false;
 };
 
 // The state machine of one run. Not thread safe. Times are seconds of a monotonic clock.
@@ -58,6 +65,10 @@ class RunMachine {
   explicit RunMachine(std::vector<RunTaskSpec> tasks, RoundPolicy policy = {},
                       const LeafUplinks& uplinks = {});
 
+  // See RoundEngine::share_uplinks(). Call it before start().
+  void share_uplinks(UplinkLedger& ledger, std::string run_id) {
+    engine_.share_uplinks(ledger, std::move(run_id));
+  }
   // Skips waived tasks and starts the first round. Call it once.
   void start(double now, RunActions& out);
   // Most times that the run asks for follow-ups.
@@ -75,6 +86,11 @@ class RunMachine {
   void cancel(std::string reason, RunActions& out);
   // Sets the production work on the fabric; "": no node is busy.
   void set_busy(std::string who, double now, RunActions& out);
+  // Lends nodes to another run, which people see as `who`. Tasks under way on them are interrupted,
+  // and measured when the nodes are back. The run does not end before that.
+  void lend(const std::vector<std::string>& nodes, const std::string& who, double now,
+            RunActions& out);
+  void take_back(const std::vector<std::string>& nodes, double now, RunActions& out);
   // Applies deadlines of rounds; call regularly.
   void tick(double now, RunActions& out);
 
@@ -97,6 +113,8 @@ class RunMachine {
     std::uint32_t starts = 0;
     bool told_cancel = false;  // a cancel was sent
   };
+
+  void end_measured(std::size_t index, TaskEnd end, RunActions& out);
 
   void end_task(Task& task, std::string outcome, std::string reason);
   void skip(std::size_t index, std::string_view outcome, std::string reason, RunActions& out);

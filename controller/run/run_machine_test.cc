@@ -315,5 +315,37 @@ TEST(RunMachineFollowUps, ARunThatStoppedByItselfAsksNothing) {
   EXPECT_EQ(finished(out).outcome, "failed");
 }
 
+TEST(RunMachine, AnInterruptedTaskIsMeasuredLaterAndItsStartDoesNotCount) {
+  RoundPolicy policy;
+  policy.max_attempts = 1;
+  RunMachine machine({{.endpoints = {"n1/x"}}, {.endpoints = {"n2/x"}}}, policy);
+  RunActions out;
+  machine.start(0, out);
+  out.clear();
+  machine.lend({"n1"}, "run g", 1, out);
+  ASSERT_THAT(out, SizeIs(1));
+  EXPECT_EQ(std::get<InterruptTask>(out[0]).index, 0U);
+  EXPECT_EQ(std::get<InterruptTask>(out[0]).reason, "interrupted: its nodes are lent to run g");
+  out.clear();
+  EXPECT_TRUE(machine.task_ended(0, {.outcome = "cancelled", .interrupted = true}, 2, out));
+  machine.task_ended(1, {"passed", ""}, 3, out);
+  EXPECT_THAT(out, SizeIs(0)) << "the run does not end without the lent node";
+  machine.take_back({"n1"}, 60, out);
+  EXPECT_THAT(started(out), ElementsAre(0));
+  machine.task_ended(0, {"passed", ""}, 61, out);
+  EXPECT_EQ(finished(out).outcome, "passed");
+}
+
+TEST(RunMachine, ACancelEndsARunWhoseNodesAreLent) {
+  RunMachine machine({{.endpoints = {"n1/x"}}, {.endpoints = {"n2/x"}}});
+  RunActions out;
+  machine.start(0, out);
+  machine.lend({"n1"}, "run g", 1, out);
+  machine.task_ended(0, {.outcome = "cancelled", .interrupted = true}, 2, out);
+  machine.cancel("cancelled by me", out);
+  machine.task_ended(1, {"cancelled", "cancelled by me"}, 3, out);
+  EXPECT_EQ(finished(out).outcome, "cancelled");
+}
+
 }  // namespace
 }  // namespace railgauge::run

@@ -155,7 +155,7 @@ void TaskMachine::end_rank(std::uint32_t rank, std::string_view outcome, std::st
   // An end that repeats the cancel adds no cause. Wrong data always does.
   const bool echo = r.told_cancel && outcome != kFailed &&
                     (outcome == cancel_outcome_ || outcome == kCancelledOutcome || cancelled_ ||
-                     yielded_ || reason.find(cancel_reason_) != std::string::npos);
+                     interrupted_ || yielded_ || reason.find(cancel_reason_) != std::string::npos);
   if (outcome != kPassed && !echo) {
     // A rank that crashed or hung could not report its place itself.
     const bool dumb = outcome == kCrashed || outcome == kTimedOut;
@@ -284,6 +284,16 @@ void TaskMachine::give_up(std::string reason, double now, TaskActions& out) {
   settle(now, out);
 }
 
+void TaskMachine::interrupt(std::string reason, double now, TaskActions& out) {
+  if (state_ == TaskState::kEnded || interrupted_ || given_up_ || cancelled_) return;
+  interrupted_ = true;
+  if (state_ == TaskState::kWaiting)
+    return finish(std::string(kCancelledOutcome), std::move(reason), out);
+  if (state_ == TaskState::kEnding) return;  // it has a cause of its own
+  stop(kCancelledOutcome, reason, now, out);
+  settle(now, out);
+}
+
 // Loses ranks whose node came back without them and did not deliver their end in time.
 void TaskMachine::give_up_on_silent_ranks(double now, TaskActions& out) {
   for (std::uint32_t rank = 0; rank < size(); ++rank) {
@@ -369,9 +379,10 @@ RankEnd TaskMachine::combined() const {
 // Requeues the task after a lost node within max_attempts, or after a yield.
 void TaskMachine::finish_attempt(double now, TaskActions& out) {
   last_ = combined();
-  const bool again = lost_ && !cancelled_ && !unverified_ && !given_up_ &&
+  const bool may_stay = !given_up_ && !interrupted_;
+  const bool again = lost_ && !cancelled_ && !unverified_ && may_stay &&
                      last_.outcome == kCrashed && attempt_ - attempts_yielded_ < spec_.max_attempts;
-  const bool requeue = again || (!given_up_ && retries_after_yield(now));
+  const bool requeue = again || (may_stay && retries_after_yield(now));
   out.emplace_back(AttemptEnded{attempt_, last_.outcome, last_.reason, requeue});
   if (!requeue) return finish(last_.outcome, last_.reason, out);
   state_ = TaskState::kWaiting;
@@ -385,7 +396,10 @@ void TaskMachine::finish(std::string outcome, std::string reason, TaskActions& o
       outcome == kTimedOut || (outcome == kCrashed && (lost_ || attempt_ == spec_.attempts_before));
   const bool may_retry =
       hung_or_lost && !cancelled_ && !unverified_ && attempt_ < spec_.max_attempts;
-  out.emplace_back(TaskFinished{std::move(outcome), std::move(reason), may_retry, unverified_});
+  const bool interrupted =
+      interrupted_ && outcome == kCancelledOutcome && !cancelled_ && !unverified_;
+  out.emplace_back(
+      TaskFinished{std::move(outcome), std::move(reason), may_retry, unverified_, interrupted});
 }
 
 void TaskMachine::node_busy(const std::string& node, std::string reason, double now,

@@ -86,6 +86,8 @@ struct TaskFinished {
   // A node was lost or the task hung, and every runner is gone: a later start may pass.
   bool may_retry = false;
   bool unverified = false;  // a runner of it may still be there
+  // It ended only because of interrupt(), so it is to be measured later, as if not begun.
+  bool interrupted = false;
 };
 using TaskAction = std::variant<SendPrepare, SendGo, SendStep, SendCancel, AttemptStarted,
                                 AttemptEnded, TaskFinished>;
@@ -147,6 +149,9 @@ class TaskMachine {
   // The round no longer waits. The task ends as soon as its runners are gone, without another
   // attempt now.
   void give_up(std::string reason, double now, TaskActions& out);
+  // The run gives a node of the task up for a while. The task ends as cancelled as soon as its
+  // runners are gone, unless it has a cause of its own.
+  void interrupt(std::string reason, double now, TaskActions& out);
   void tick(double now, TaskActions& out);
   // When tick() is next needed; absent when the task has ended.
   [[nodiscard]] std::optional<double> next_tick() const;
@@ -209,6 +214,7 @@ class TaskMachine {
   std::vector<RankEnd> causes_;  // why this attempt did not pass, in order of arrival
   bool cancelled_ = false;       // by a person or by the run
   bool given_up_ = false;
+  bool interrupted_ = false;
   bool unverified_ = false;  // a runner may still be there: no pass, no requeue, no "cancelled"
   bool lost_ = false;        // a rank of this attempt was lost with its node
   YieldWindow yield_;

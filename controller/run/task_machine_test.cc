@@ -405,5 +405,45 @@ TEST(TaskMachine, TheFirstFinalRecordOfARankStays) {
   EXPECT_EQ(bench.finished().outcome, "failed");
 }
 
+TEST(TaskMachine, AnInterruptedTaskEndsItsRunnersAndSaysThatItMayBeMeasuredLater) {
+  Bench bench;
+  bench.all_prepared();
+  bench.machine.interrupt("its nodes are lent", bench.now, bench.actions);
+  EXPECT_THAT(bench.take<SendCancel>(), SizeIs(3));
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    bench.machine.stored(1, rank, 0, RankEnd{"cancelled", "told to"}, bench.now, bench.actions);
+    bench.machine.ended(1, rank, "cancelled", "told to", bench.now, bench.actions);
+  }
+  const TaskFinished end = bench.finished();
+  EXPECT_EQ(end.outcome, "cancelled");
+  EXPECT_EQ(end.reason, "its nodes are lent");
+  EXPECT_TRUE(end.interrupted);
+  EXPECT_FALSE(end.unverified);
+}
+
+TEST(TaskMachine, ATaskThatHadAnEndOfItsOwnIsNotInterrupted) {
+  Bench bench;
+  bench.all_prepared();
+  bench.machine.stored(1, 0, 0, RankEnd{"failed", "wrong data"}, bench.now, bench.actions);
+  bench.machine.ended(1, 0, "failed", "wrong data", bench.now, bench.actions);
+  bench.machine.interrupt("its nodes are lent", bench.now, bench.actions);
+  for (std::uint32_t rank = 1; rank < 3; ++rank) {
+    bench.machine.stored(1, rank, 0, RankEnd{"cancelled", ""}, bench.now, bench.actions);
+    bench.machine.ended(1, rank, "cancelled", "", bench.now, bench.actions);
+  }
+  EXPECT_EQ(bench.finished().outcome, "failed");
+  EXPECT_FALSE(bench.finished().interrupted);
+}
+
+TEST(TaskMachine, AnInterruptedTaskThatACancelFollowsIsCancelled) {
+  Bench bench;
+  bench.machine.interrupt("its nodes are lent", bench.now, bench.actions);
+  bench.machine.cancel("cancelled by me", bench.now, bench.actions);
+  for (std::uint32_t rank = 0; rank < 3; ++rank)
+    bench.machine.refused(1, rank, "cancelled", "", bench.now, bench.actions);
+  EXPECT_EQ(bench.finished().outcome, "cancelled");
+  EXPECT_FALSE(bench.finished().interrupted);
+}
+
 }  // namespace
 }  // namespace railgauge::run

@@ -20,25 +20,22 @@ void TaskBoard::prepare(const api::PrepareTask& prepare, const Endpoint& endpoin
 
 void TaskBoard::set_calendar(Nanoseconds jumped_to_ns) {
   calendar_ns_ = jumped_to_ns;
-  last_run_.clear();
-  runs_ = 0;
+  runs_.clear();
 }
 
-// One run after the other, as the controller drives them. The tasks of a run are spread over its
-// time by their names.
+// Runs get their times one after the other, in the order of their first task. The tasks of a run
+// are spread over its time by their names.
 Nanoseconds TaskBoard::time_of(const api::TaskRef& task, Nanoseconds time_ns) {
   constexpr Nanoseconds kRunNs = 600'000'000'000;
   if (!calendar_ns_) return time_ns;
-  if (task.run_id() != last_run_) {
-    last_run_ = task.run_id();
-    ++runs_;
-  }
+  const auto run =
+      runs_.try_emplace(task.run_id(), static_cast<std::int64_t>(runs_.size())).first->second;
   const double share = DrawKey(fabric_->scenario().seed)
                            .with("time")
                            .with(task.task_id())
                            .with(std::uint64_t{task.attempt()})
                            .uniform();
-  return *calendar_ns_ + (runs_ - 1) * kRunNs +
+  return *calendar_ns_ + run * kRunNs +
          static_cast<Nanoseconds>(share * static_cast<double>(kRunNs));
 }
 

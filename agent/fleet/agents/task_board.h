@@ -55,8 +55,7 @@ class TaskBoard {
 
   const ModelledFabric* fabric_;
   std::optional<Nanoseconds> calendar_ns_;
-  std::string last_run_;
-  std::int64_t runs_ = 0;  // since calendar_ns_
+  std::map<std::string, std::int64_t> runs_;  // since calendar_ns_, by id: their numbers from 0
   std::map<Key, Entry> entries_;
 };
 

@@ -1,4 +1,6 @@
 // runs, runs show, runs cancel
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "controller/cli/input/inputs.h"
@@ -114,21 +116,34 @@ void print_run(const Output& output, const RunDetail& detail, bool phases) {
 
 }  // namespace
 
-// A run without an outcome shows its state.
+// A run without an outcome shows its state, and the reason column what it waits for. It is there
+// only while a run waits.
 Result<int> list_runs(Session& session, const Arguments& arguments) {
   ListRunsRequest request;
   request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultRuns)));
   const auto list = RG_TRY(call(session, rpc::kListRuns, request));
-  const Rows rows = rows_of(list.runs(), [](const RunSummary& run) {
-    return Row({run.run_id(), run.suite(),
-                state_cell(run.outcome().empty() ? run.state() : run.outcome()),
-                fmt::format("{}/{}", run.tasks_ended(), run.tasks_total()), run.nodes_size(),
-                run.started_at().empty() ? run.created_at() : run.started_at(), took_text(run),
-                run.trigger(), run.requested_by()});
+  const auto waits = [](const RunSummary& run) {
+    return run.ended_at().empty() ? run.reason() : "";
+  };
+  const bool any_waits =
+      std::ranges::any_of(list.runs(), [&](const RunSummary& run) { return !waits(run).empty(); });
+  const Rows rows = rows_of(list.runs(), [&](const RunSummary& run) {
+    Row row{run.run_id(),
+            run.suite(),
+            state_cell(run.outcome().empty() ? run.state() : run.outcome()),
+            fmt::format("{}/{}", run.tasks_ended(), run.tasks_total()),
+            run.nodes_size(),
+            run.started_at().empty() ? run.created_at() : run.started_at(),
+            took_text(run),
+            run.trigger(),
+            run.requested_by()};
+    if (any_waits) row.push_back(waits(run));
+    return row;
   });
   return print_list(session.output, list, "runs",
-                    "RUN|SUITE|OUTCOME|TASKS>|NODES>|STARTED|TOOK>|TRIGGER|BY", rows,
-                    "no run yet; railgauge run SUITE starts one");
+                    any_waits ? "RUN|SUITE|OUTCOME|TASKS>|NODES>|STARTED|TOOK>|TRIGGER|BY|REASON"
+                              : "RUN|SUITE|OUTCOME|TASKS>|NODES>|STARTED|TOOK>|TRIGGER|BY",
+                    rows, "no run yet; railgauge run SUITE starts one");
 }
 
 // With --as the tasks are printed as command lines of another tool. The page has the tasks in
