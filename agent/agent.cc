@@ -19,6 +19,7 @@
 #include <spdlog/spdlog.h>
 
 #include "agent/inventory/contract.h"
+#include "agent/inventory/facts/files.h"
 #include "agent/inventory/read_inventory.h"
 #include "agent/os/atomic_file.h"
 #include "agent/os/children.h"
@@ -44,6 +45,7 @@ constexpr double kListSeconds = 5;
 constexpr double kStopNs = 10 * kSecondNs;     // for tasks to end after a stop
 constexpr double kFarewellNs = 2 * kSecondNs;  // for the controller to take the last records
 constexpr std::size_t kMaxPollFds = 64;
+constexpr std::size_t kMostLabelFileBytes = 64U << 10U;
 constexpr double kFirstLookSeconds = 2;    // of the busy guard, before the first Hello
 constexpr std::size_t kStoreRecords = 64;  // in one transaction, which an almost full disk takes
 
@@ -561,9 +563,30 @@ void Agent::refresh_inventory() {
     spdlog::warn("inventory: {} did not answer in {} s; its facts are unknown", source,
                  options.source_seconds);
   fill_hello(inventory_, hello_);
+  refresh_labels();
   (*hello_.mutable_facts())["runner_confinement"] =
       describe_confinement(options_.supervisor.task.confinement, landlock_version());
   metrics_.set_node(hello_);
+}
+
+// The settings' own labels come first. A file that cannot be read leaves those that it had.
+void Agent::refresh_labels() {
+  Labels labels = options_.labels;
+  if (!options_.labels_file.empty()) {
+    const std::string text = small_file(options_.labels_file, kMostLabelFileBytes);
+    auto more = parse_label_lines(text);
+    const std::string trouble = text.empty() ? "is empty or cannot be read"
+                                : more       ? ""
+                                             : more.error().message;
+    if (trouble != labels_trouble_ && !trouble.empty())
+      spdlog::warn("labels file {}: {}; its labels stay as they were", options_.labels_file,
+                   trouble);
+    labels_trouble_ = trouble;
+    if (!trouble.empty()) return;
+    labels.merge(*more);
+  }
+  hello_.clear_labels();
+  hello_.mutable_labels()->insert(labels.begin(), labels.end());
 }
 
 void Agent::look_again(double now_ns) {

@@ -21,6 +21,7 @@
 #include "agent/preflight/worker.h"
 #include "agent/tasks/supervisor.h"
 #include "agent/watch/watch.h"
+#include "kernels/core/text/labels.h"
 
 namespace railgauge::agent {
 
@@ -40,6 +41,8 @@ struct AgentOptions {
   std::vector<MpiInstallation> mpi_installations{};
   // Hours that records stay in the spool after the controller acknowledged them.
   double spool_keep_hours = 24;
+  Labels labels{};            // of the node, by its settings
+  std::string labels_file{};  // more of them, read again and again; "": none
 };
 
 // The folders that replace /sys and /proc, as the inventory takes them.
@@ -92,6 +95,8 @@ class Agent final : private TaskListener {
   // Sends a heartbeat with the state of the node.
   void beat();
   void refresh_inventory();
+  // Reads the labels of the settings and of their file.
+  void refresh_labels();
   void load_kernels();
   // Reads the inventory again when it is due and reports changes.
   void look_again(double now_ns);
@@ -130,8 +135,9 @@ class Agent final : private TaskListener {
   Watch watch_;
   std::vector<api::NodeEvent> events_;  // to be sent with the next heartbeat
   api::Hello hello_;
-  std::string left_out_;  // of the last Hello, beyond the contract's bounds
-  Inventory inventory_;   // the last reading
+  std::string left_out_;          // of the last Hello, beyond the contract's bounds
+  std::string labels_trouble_{};  // why the file of labels is not read; "" for none
+  Inventory inventory_;           // the last reading
   ConfigKeeper config_keeper_;
   // The figures of a running task. They become visible once the task has passed.
   struct Measured {

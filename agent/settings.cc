@@ -83,6 +83,9 @@ void declare_agent(CLI::App& app, Settings& settings) {
   agent.state_dir = "/var/lib/railgauge-agent";
   app.add_option("--controller", link.controller, "HOST:PORT or unix:/path of the controller");
   app.add_option("--name", agent.name, "name of this node");
+  app.add_option("--labels", settings.labels, "labels of this node: rack=rack7,pod=p1");
+  app.add_option("--labels-file", agent.labels_file,
+                 "more labels, a line each, as Kubernetes' downward API writes them");
   app.add_option("--state-dir", agent.state_dir, "folder for identity and spool");
   app.add_option("--spool-keep-hours", agent.spool_keep_hours,
                  "how long records stay after the controller stored them, should it lose them")
@@ -166,6 +169,9 @@ Status apply_file(CLI::App& app, Settings& settings) {
       return fail(Code::kInvalidArgument, fmt::format("{}: {}", setting.source, error.what()));
     }
   }
+  const auto labels = parse_labels(settings.labels);
+  if (!labels) return fail(Code::kInvalidArgument, "--labels: " + labels.error().message);
+  settings.agent.labels = *labels;
   settings.agent.mpi_installations = RG_TRY(read_installations(settings.mpi_installations));
   Confinement& confinement = settings.agent.supervisor.task.confinement;
   confinement.variables = RG_TRY(read_variables(settings.runner_environment));

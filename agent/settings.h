@@ -29,6 +29,7 @@ struct Settings {
   bool print_inventory = false;
   bool check_config = false;
   std::map<std::string, std::string> from_file;  // flag -> FILE:LINE: key, of what the file set
+  std::string labels;                            // KEY=VALUE by commas
   std::string mpi_installations;                 // NAME=FLAVOR:/PREFIX by commas
   std::string data_address;                      // IPv4; "" derives it from the network
   std::string runner_environment;                // names of variables by commas

@@ -40,5 +40,18 @@ TEST(AgentSettings, EachSettingThatIsNoDefaultIsPrintedWithItsSource) {
                        "  # --config\n");
 }
 
+TEST(AgentSettings, LabelsAreReadAndAWrongOneIsNamed) {
+  Settings settings;
+  CLI::App app;
+  declare_settings(app, settings);
+  app.parse("--labels rack=rack7,pod=p1 --config /dev/null", false);
+  ASSERT_TRUE(apply_file(app, settings));
+  EXPECT_EQ(label_text(settings.agent.labels), "pod=p1,rack=rack7");
+  settings.labels = "rack";
+  const Status refused = apply_file(app, settings);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "--labels: label \"rack\": must be KEY=VALUE, as rack=rack7");
+}
+
 }  // namespace
 }  // namespace railgauge::agent

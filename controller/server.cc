@@ -80,6 +80,10 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   server->record_restores(config.database);
   server->open_reporter(config, std::move(targets));
   RG_TRY_OK(server->end_interrupted_runs());
+  // A pause that ended while no controller ran ends before any run begins.
+  RG_TRY_OK(server->control_.pauses().load());
+  server->control_.pauses().tick(fleet::unix_seconds());
+  server->site_words_.refresh();
   server->feed_.restore(fleet::unix_seconds());
   RG_TRY_OK(server->start_grpc(config));
   RG_TRY_OK(server->start_http(config));
@@ -103,9 +107,10 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       preflights_(loop_, fleet_, *store_, preflight_site(site)),
       director_(loop_, fleet_, *store_, metrics_),
       control_(loop_, fleet_, director_, *store_, preflights_, SuiteFolder(suites_folder(config)),
-               std::move(site)),
+               site),
       schedules_(loop_, director_, control_, *store_),
       upgrade_watch_(std::move(upgrades), control_, *store_),
+      site_words_(*store_, std::move(site)),
       feed_(metrics_, *store_, config.database, leaves_, [this] { return matrices_.done(); }),
       archive_(*store_, retention_of(config.keep_days), Archive::kExportRanks, leaves_,
                backup_folder_of(config)),
@@ -137,6 +142,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
   };
   schedules_.on_act(record);
   upgrade_watch_.on_act(record);
+  control_.pauses().on_change([this](const Pauses::Held& held) { show_pauses(held); });
   control_.set_gate([this] { return memory_.check(); });
   control_.set_installation(
       [this, config, started_at = fleet::unix_seconds()] { return describe(config, started_at); });
@@ -316,7 +322,7 @@ void Server::on_tick() {
     series.raise_to("railgauge_agents_refused_total", {{"code", code}}, count);
   const bool has_host_clock = !simulated_clock();
   if (has_host_clock && !stopping_ && is_due(next_schedules_, kScheduleSeconds))
-    static_cast<void>(starter_->submit([this] { schedules_.tick(fleet::unix_seconds()); }));
+    static_cast<void>(starter_->submit([this] { start_due(fleet::unix_seconds()); }));
   if (has_host_clock && !stopping_ && is_due(next_upgrades_, kUpgradeSeconds))
     static_cast<void>(queries_->submit([this] { watch_upgrades(fleet::unix_seconds()); }));
   if (reporter_ && reporter_->has_targets() && has_host_clock && !stopping_ &&
@@ -346,7 +352,12 @@ void Server::start_fast_forward() {
   forward_ = std::make_unique<FastForward>(
       simulated_clock(),
       FastForward::Site{.is_idle = [this] { return is_idle_for_clock(); },
-                        .next_due = [this] { return schedules_.next_start(wall_seconds()); },
+                        .next_due =
+                            [this] {
+                              const auto start = schedules_.next_start(wall_seconds());
+                              const auto end = control_.pauses().next_end();
+                              return start && end ? std::min(start, end) : start ? start : end;
+                            },
                         .do_due = [this](double now) { do_due(now); }});
 }
 
@@ -366,7 +377,7 @@ void Server::do_due(double now) {
     next_prune_ += kPruneSeconds * (1 + std::floor((now - next_prune_) / kPruneSeconds));
     prune_store();
   }
-  schedules_.tick(now);
+  start_due(now);
   watch_upgrades(now);
   reporter_->look_for_upgrades(now - kReportPastSeconds);
 }
@@ -387,6 +398,7 @@ void Server::look_for_room() {
 void Server::feed_metrics() {
   if (feeding_.exchange(true)) return;
   const bool taken = feeder_->submit([this] {
+    site_words_.refresh();
     feed_.update(fleet::unix_seconds());
     feeding_ = false;
   });
@@ -426,8 +438,22 @@ void Server::show_nodes() {
       ++counts.lost;
     }
   }
+  counts.paused = static_cast<std::uint32_t>(fleet_.paused().size());
   metrics_.set_nodes(counts);
   metrics_.series().set("railgauge_agents_certificate_expiring", {}, expiring);
+}
+
+// On a worker's thread. Waits for the loop, so that a run that is asked for next leaves the nodes
+// out.
+void Server::show_pauses(const Pauses::Held& held) {
+  std::map<std::string, std::string> texts;
+  LabelledCounts ends;
+  for (const auto& [node, pause] : held) {
+    texts[node] = pause_text(pause);
+    ends[{{"node", node}}] = pause.until;
+  }
+  metrics_.series().replace("railgauge_node_pause_end_timestamp_seconds", ends);
+  loop_.call([&] { fleet_.set_paused(std::move(texts)); });
 }
 
 // The metrics of the TCP port, and grpc.health, which says the same as /healthz.

@@ -25,6 +25,7 @@
 #include "controller/listen/unix_listener.h"
 #include "controller/memory_guard.h"
 #include "controller/metric/controller_metrics.h"
+#include "controller/nodes/site_words.h"
 #include "controller/relay/relay.h"
 #include "controller/reporter.h"
 #include "controller/rpc/gate.h"
@@ -90,8 +91,12 @@ class Server {
   [[nodiscard]] bool idle();
   // Reads the TLS files again at the next moment. Does nothing without them.
   void reload_tls();
-  // Starts the suites that are due at `now` (unix seconds). The server does so itself every second.
-  void start_due(double now) { schedules_.tick(now); }
+  // Ends the pauses of nodes that are over at `now` (unix seconds), then starts the suites that are
+  // due. The server does so itself every second.
+  void start_due(double now) {
+    control_.pauses().tick(now);
+    schedules_.tick(now);
+  }
   // Judges runs that a restart ended although all their results were stored: no further record will
   // have them judged. The server does so itself kFirstScheduleSeconds after its start.
   void judge_left_open();
@@ -130,6 +135,7 @@ class Server {
   void show_nodes();
   void end_revoked();
   void show_rare_node_facts();
+  void show_pauses(const Pauses::Held& held);
   void show_port();
   void prune_store();
   void look_after_backups();
@@ -153,6 +159,7 @@ class Server {
   Control control_;
   ScheduleService schedules_;
   UpgradeWatch upgrade_watch_;
+  SiteWords site_words_;
   MetricsFeed feed_;
   Archive archive_;
   std::unique_ptr<Reporter> reporter_;

@@ -75,6 +75,8 @@ def shown(value, unit):
         return scaled(value, ((1e9, "G"), (1e6, "M"), (1e3, "k")), "B/s" if unit == "Bps" else "B")
     if unit == "s":
         return f"{value:.4g} s" if value >= 1 or value == 0 else scaled(value * 1e9, ((1e6, "m"), (1e3, "u"), (1, "n")), "s")
+    if unit == "dateTimeAsIso":
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(value / 1000))
     return f"{value:.6g}"
 
 

@@ -104,6 +104,7 @@ controller/store/rows: =core controller/api controller/store/sqlite
 controller/store/ingest: =core controller/api controller/store/rows controller/store/sqlite
 controller/store/queries: =core controller/api controller/store/ingest controller/store/rows controller/store/sqlite
 controller/store/outbox: =core controller/store/sqlite
+controller/store/nodes: =core controller/store/ingest controller/store/rows controller/store/sqlite
 controller/store/upkeep: =core controller/store/rows controller/store/sqlite
 controller/store: =core controller/clock controller/store/*
 controller/audit: =core controller/clock controller/store controller/store/rows
@@ -112,19 +113,20 @@ controller/deliver: =core controller/api controller/http controller/metric contr
 controller/console: =core controller/api controller/detect controller/http controller/stats
 controller/log: =core
 controller/fleet: =core controller/api controller/audit controller/clock controller/plan controller/plan/* controller/store controller/store/* controller/trust
+controller/nodes: =core controller/api controller/fleet controller/plan/suite controller/plan/topology controller/store controller/store/nodes controller/store/queries controller/store/rows
 controller/listen: =core controller/fleet
 controller/relay: =core controller/listen controller/trust
-controller/history: =core controller/api controller/fleet controller/localise controller/localise/retest controller/plan controller/plan/topology controller/store controller/store/*
-controller/control: =core controller/api controller/fleet controller/history controller/localise/retest controller/metric controller/plan controller/plan/* controller/run controller/stats controller/store controller/store/queries
+controller/history: =core controller/api controller/fleet controller/localise controller/localise/retest controller/nodes controller/plan controller/plan/topology controller/store controller/store/*
+controller/control: =core controller/api controller/fleet controller/history controller/localise/retest controller/metric controller/nodes controller/plan controller/plan/* controller/run controller/stats controller/store controller/store/nodes controller/store/queries
 controller/schedule: =core controller/api controller/control controller/fleet controller/plan/suite controller/store
 controller/upgrades: =core controller/api controller/detect controller/fleet controller/plan/suite controller/stats controller/store controller/store/rows controller/verdict
-controller/findings: =core controller/api controller/detect controller/fleet controller/history controller/localise controller/localise/retest controller/parts controller/stats controller/store controller/store/rows controller/upgrades controller/verdict
+controller/findings: =core controller/api controller/detect controller/fleet controller/history controller/localise controller/localise/retest controller/nodes controller/parts controller/stats controller/store controller/store/rows controller/upgrades controller/verdict
 controller/gate: =core controller/api controller/control controller/schedule controller/store controller/upgrades
 controller/exporter: =core controller/findings controller/fleet controller/history controller/metric controller/schedule controller/store
 controller/rpc: =core controller/api controller/audit controller/control controller/findings controller/fleet controller/gate controller/history controller/schedule controller/upgrades
-controller: =core kernels/core/version controller/api controller/audit controller/console controller/clock controller/control controller/deliver controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/plan/topology controller/relay controller/report controller/rpc controller/schedule controller/store controller/store/queries controller/store/upkeep controller/trust controller/upgrades
+controller: =core kernels/core/version controller/api controller/audit controller/console controller/clock controller/control controller/deliver controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/nodes controller/plan/topology controller/relay controller/report controller/rpc controller/schedule controller/store controller/store/queries controller/store/upkeep controller/trust controller/upgrades
 controller/cli/render: =core kernels/core/report controller/api
-controller/cli/input: =core controller/api controller/cli/render controller/trust
+controller/cli/input: =core controller/api controller/cli/render controller/plan/topology controller/trust
 controller/cli/live: =core controller/api controller/cli/input controller/cli/render
 controller/cli/peers: =core kernels/peers kernels/peers/perftest kernels/peers/nccl_tests kernels/peers/osu controller/api controller/cli/render
 controller/cli/report: =core kernels/peers/nccl_tests controller/api controller/detect controller/stats controller/cli/input controller/cli/render
@@ -153,7 +155,7 @@ httplib.h: controller/http
 openssl/: controller/http controller/trust controller/trust/*
 date/tz.h: controller/schedule
 CLI/: agent agent/fleet controller controller/cli controller/cli/* kernels/runner
-spdlog/: agent agent/* controller controller/audit controller/control controller/deliver controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/relay controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
+spdlog/: agent agent/* controller controller/audit controller/control controller/deliver controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/nodes controller/relay controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
 '
 # Rooms that judge, and the modelled fabric. Their code reads no clock, file, socket, random number or other state of the process (std::lgamma
 # writes `signgam`).

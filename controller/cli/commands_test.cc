@@ -39,6 +39,8 @@ std::vector<GoldenCase> golden_cases() {
           {"suites", {"suites"}},
           {"suites_show", {"suites", "show", "broken"}},
           {"nodes_rename", {"nodes", "rename", "n1", "m1"}},
+          {"nodes_pause", {"nodes", "pause", "n1", "--for", "1h", "--reason", "DIMM swap"}},
+          {"nodes_resume", {"nodes", "resume", "n1"}},
           {"suites_check", {"suites", "check", "broken"}, kExitUsage},
           {"suites_plan", {"suites", "plan", "quick"}},
           {"runs", {"runs"}},
@@ -285,6 +287,29 @@ TEST_F(Commands, ResultsPassTheFiltersOn) {
   EXPECT_EQ(request.node_set(), "n[1-2]");
   EXPECT_EQ(request.metric(), "latency_ns");
   EXPECT_EQ(request.limit(), 7U);
+}
+
+TEST_F(Commands, LabelsFollowTheNodeSetOfEveryVerb) {
+  run({"results", "all", "--nodes", "n[1-2]", "-l", "Rack=r7,pod=p1"});
+  EXPECT_EQ(archive_.last_points().node_set(), "n[1-2]&pod=p1,rack=r7");
+  run({"run", "quick", "--labels", "rack=r7"});
+  EXPECT_EQ(control_.last_request().node_set(), "&rack=r7");
+  run({"preflight", "n1", "-l", "rack=r7"});
+  EXPECT_EQ(control_.last_preflight().node_set(), "n1&rack=r7");
+  EXPECT_EQ(run({"run", "quick", "-l", "rack"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("-l: label \"rack\": must be KEY=VALUE"));
+}
+
+TEST_F(Commands, APauseIsAskedForAsItWasGiven) {
+  run({"nodes", "pause", "-l", "rack=r7", "--until", "2026-11-28T08:00:00Z", "--reason", "DIMM"});
+  EXPECT_EQ(control_.last_pause().node_set(), "&rack=r7");
+  EXPECT_EQ(control_.last_pause().until_unix_seconds(), 1795852800);
+  EXPECT_FALSE(control_.last_pause().has_for_seconds());
+  run({"nodes", "pause", "n1", "--for", "90min", "--reason", "DIMM"});
+  EXPECT_EQ(control_.last_pause().for_seconds(), 5400);
+  EXPECT_FALSE(control_.last_pause().has_until_unix_seconds());
+  EXPECT_EQ(run({"nodes", "pause", "n1", "--until", "2h", "--reason", "DIMM"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("--until: \"2h\": must be a time as 2026-11-28T08:00:00Z"));
 }
 
 TEST_F(Commands, ResultsSayWhenTheLimitCutThem) {

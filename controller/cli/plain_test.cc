@@ -90,7 +90,7 @@ TEST(Arguments, WrongUseSaysWhatIsWrong) {
   EXPECT_EQ(named({"nodes", "-o", "csv", "--format", "csv"}), "error: --format is given twice");
   EXPECT_EQ(named({"nodes", "show", "n\xff"}), "error: \"n?\": byte 2 is not UTF-8");
   EXPECT_EQ(named({"nodes", "-x"}), "error: unknown flag -x");
-  EXPECT_EQ(named({"nodes", "-l", "a=b"}), "error: unknown flag -l") << "no near name is proposed";
+  EXPECT_EQ(named({"nodes", "-k", "a=b"}), "error: unknown flag -k") << "no near name is proposed";
   EXPECT_EQ(named({"nodes", "-format", "csv"}),
             "error: unknown flag -format; did you mean \"--format\"?");
 }

@@ -15,10 +15,13 @@
 #include "controller/control/run_tasks.h"
 #include "controller/fleet/convert.h"
 #include "controller/fleet/kernels.h"
-#include "controller/plan/topology/node_set.h"
+#include "controller/nodes/known_nodes.h"
 #include "controller/run/yield_window.h"
+#include "controller/store/nodes/node_words.h"
+#include "controller/store/queries/events.h"
 #include "controller/store/queries/queries.h"
 #include "kernels/core/stack_hash.h"
+#include "kernels/core/text/fold.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 
@@ -81,7 +84,7 @@ Result<std::optional<api::NodeList>> list_live(const store::Store& store, const 
   for (const auto& [name, node] : live) stacks.emplace(name, 0);
   std::vector<std::string> names;
   for (const auto& [name, stack] : stacks) names.push_back(name);
-  if (!node_set.empty()) names = RG_TRY(plan::select_nodes(node_set, names));
+  if (!node_set.empty()) names = RG_TRY(choose_nodes(store, node_set, std::move(names)));
   std::map<std::int64_t, std::string> hashes{{0, ""}};
   api::NodeList list;
   list.set_schema_version(kSchemaVersion);
@@ -105,7 +108,10 @@ Result<std::optional<api::NodeList>> list_live(const store::Store& store, const 
 Result<api::NodeList> Control::list_nodes(const api::ListNodesRequest& request) {
   const NodeStates live = view_.live();
   if (!request.with_facts())
-    if (auto list = RG_TRY(list_live(store_, live, request.node_set()))) return std::move(*list);
+    if (auto list = RG_TRY(list_live(store_, live, request.node_set()))) {
+      RG_TRY_OK(say_of_nodes(*list));
+      return std::move(*list);
+    }
   std::map<std::string, api::NodeInfo> infos;
   for (const store::NodeRow& row : RG_TRY(store_.list_nodes())) infos[row.name] = to_api(row);
   for (const auto& [name, node] : live) {
@@ -119,7 +125,8 @@ Result<api::NodeList> Control::list_nodes(const api::ListNodesRequest& request) 
   }
   std::vector<std::string> names;
   for (const auto& [name, info] : infos) names.push_back(name);
-  if (!request.node_set().empty()) names = RG_TRY(plan::select_nodes(request.node_set(), names));
+  if (!request.node_set().empty())
+    names = RG_TRY(choose_nodes(store_, request.node_set(), std::move(names)));
   api::NodeList list;
   list.set_schema_version(kSchemaVersion);
   for (const std::string& name : names) {
@@ -129,7 +136,47 @@ Result<api::NodeList> Control::list_nodes(const api::ListNodesRequest& request) 
     info.clear_stack_versions();
     info.clear_stack_settings();
   }
+  RG_TRY_OK(say_of_nodes(list));
   return list;
+}
+
+// Adds labels and pauses, which the store has of every node.
+Status Control::say_of_nodes(api::NodeList& list) {
+  const store::NodeWords words = RG_TRY(store_.read(store::read_node_words));
+  const Pauses::Held held = pauses_.held();
+  for (api::NodeInfo& info : *list.mutable_nodes()) {
+    if (const auto labels = words.labels.find(info.name()); labels != words.labels.end())
+      info.mutable_labels()->insert(labels->second.begin(), labels->second.end());
+    if (const auto pause = held.find(info.name()); pause != held.end())
+      *info.mutable_pause() = to_api(pause->second);
+  }
+  return {};
+}
+
+Result<api::NodeList> Control::pause_nodes(const api::PauseNodesRequest& request,
+                                           const std::string& requested_by) {
+  if (request.node_set().empty())
+    return fail(Code::kInvalidArgument, "nodes pause: which nodes? name them, or -l KEY=VALUE");
+  const std::vector<std::string> names = RG_TRY(view_.select(request.node_set()));
+  RG_TRY_OK(pauses_.pause(names, request, requested_by, fleet::unix_seconds()));
+  api::ListNodesRequest paused;
+  paused.set_node_set(fmt::format("{}", fmt::join(names, ",")));
+  return list_nodes(paused);
+}
+
+Result<api::NodeList> Control::resume_nodes(const api::ResumeNodesRequest& request,
+                                            const std::string& requested_by) {
+  if (request.node_set().empty())
+    return fail(Code::kInvalidArgument, "nodes resume: which nodes? name them, or -l KEY=VALUE");
+  const std::vector<std::string> names = RG_TRY(view_.select(request.node_set()));
+  const std::vector<std::string> resumed =
+      RG_TRY(pauses_.resume(names, requested_by, fleet::unix_seconds()));
+  if (resumed.empty())
+    return fail(Code::kInvalidArgument,
+                fmt::format("nodes resume: {}: none of them is paused", fold_names(names)));
+  api::ListNodesRequest request_of_list;
+  request_of_list.set_node_set(fmt::format("{}", fmt::join(resumed, ",")));
+  return list_nodes(request_of_list);
 }
 
 // In three steps, since the loop must not wait for the database: the names are reserved meanwhile.
@@ -155,6 +202,8 @@ Result<api::NodeList> Control::rename_node(const std::string& name, const std::s
           store_.add_event({.kind = "node_renamed", .node_id = node.node_id, .text = text});
       !event_stored)
     spdlog::warn("event not stored: {}", event_stored.error().message);
+  if (const Status loaded = pauses_.load(); !loaded)
+    spdlog::warn("the pauses of nodes are not read anew: {}", loaded.error().message);
   api::ListNodesRequest request;
   request.set_node_set(new_name);
   return list_nodes(request);
@@ -206,7 +255,12 @@ Result<std::string> Control::suite_text(const std::string& name) const {
 }
 
 Result<api::RunPlan> Control::plan_run(const api::RunRequest& request) {
-  return to_api(RG_TRY(preparer_.prepare(request, {.night = RunPreparer::today()})).outline);
+  const RunPreparer::Prepared prepared =
+      RG_TRY(preparer_.prepare(request, {.night = RunPreparer::today()}));
+  api::RunPlan plan = to_api(prepared.outline);
+  for (LeftOutLine& line : RunPreparer::lines_of(prepared.left_out))
+    if (line.kind == store::kPausedNodesKind) plan.add_notes(std::move(line.text));
+  return plan;
 }
 
 // Refuses a run on busy nodes unless it is forced. A forced run needs a reason.
@@ -250,21 +304,14 @@ void Control::record_force(const api::RunRequest& request, const store::RunRow& 
 
 // Stores an event for the nodes that were asked for and are not in the run. An event that is not
 // stored does not stop the run.
-void Control::record_left_out(const RunPreparer::LeftOut& left_out, const store::RunRow& row) {
-  const auto record = [&](const char* kind, const std::string& text) {
-    spdlog::info("run {}: {}", row.run_id, text);
-    static_cast<void>(
-        store_.add_event({.at = row.created_at, .kind = kind, .run_id = row.run_id, .text = text}));
-  };
-  if (!left_out.absent.empty())
-    record("nodes_absent",
-           fmt::format("not attached, left out: {}", fmt::join(left_out.absent, " ")));
-  std::vector<std::string> busy;
-  for (const auto& [node, why] : left_out.busy) busy.push_back(fmt::format("{} ({})", node, why));
-  if (!busy.empty()) record("nodes_busy", fmt::format("busy, left out: {}", fmt::join(busy, "; ")));
-  if (!left_out.refused.empty())
-    record("nodes_refused",
-           fmt::format("left out by preflight: {}", fmt::join(left_out.refused, "; ")));
+void Control::record_left_out(const std::vector<LeftOutLine>& left_out, const store::RunRow& row) {
+  for (const LeftOutLine& line : left_out) {
+    spdlog::info("run {}: {}", row.run_id, line.text);
+    static_cast<void>(store_.add_event({.at = row.created_at,
+                                        .kind = std::string(line.kind),
+                                        .run_id = row.run_id,
+                                        .text = line.text}));
+  }
 }
 
 // Plans first, then stores the run with its tasks and claim in one transaction, then submits it: a
@@ -309,10 +356,13 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   row.suite_text = prepared.suite_text;  // for the store alone
   RG_TRY_OK(store_.create_planned_run(row, task_rows(run, std::move(node_ids)), std::move(claim)));
   if (request.force()) record_force(request, row);
-  record_left_out(prepared.left_out, row);
+  const std::vector<LeftOutLine> left_out = RunPreparer::lines_of(prepared.left_out);
+  record_left_out(left_out, row);
   return loop_.call([&] {
     director_.submit(run);
-    return Result<api::RunSummary>(*director_.summary(row.run_id));
+    api::RunSummary summary = *director_.summary(row.run_id);
+    for (const LeftOutLine& line : left_out) summary.add_left_out(line.text);
+    return Result<api::RunSummary>(std::move(summary));
   });
 }
 
@@ -353,6 +403,8 @@ Result<api::RunDetail> Control::get_run(const std::string& run_id) {
   detail.set_schema_version(kSchemaVersion);
   auto live = loop_.call([&] { return director_.summary(run_id); });
   *detail.mutable_run() = live ? std::move(*live) : to_api(row->summary);
+  for (std::string& text : RG_TRY(store_.read(store::read_left_out, run_id)))
+    detail.mutable_run()->add_left_out(std::move(text));
   for (const store::TaskDetailRow& task : row->tasks) *detail.add_tasks() = to_api(task);
   return detail;
 }

@@ -13,6 +13,7 @@
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/fleet.h"
 #include "controller/fleet/preflight_service.h"
+#include "controller/nodes/pauses.h"
 #include "controller/plan/suite/suite_folder.h"
 #include "controller/store/store.h"
 
@@ -23,7 +24,7 @@ namespace railgauge {
 using OwnAct = std::function<void(std::string act, std::string subject, const Status& outcome)>;
 
 // Each public function answers one call. Errors are one line for the caller: a name that does not
-// exist is kInvalidArgument. Thread safe: it has no state of its own beside constants.
+// exist is kInvalidArgument. Thread safe: its own state is that of pauses().
 class Control {
  public:
   // All references outlive it. `site` is the site profile; the default knows no topology.
@@ -50,6 +51,15 @@ class Control {
   // taken.
   Result<api::NodeList> rename_node(const std::string& name, const std::string& new_name,
                                     const std::string& requested_by);
+  // Pauses nodes for maintenance, or resumes them; pauses() has the errors. The answer is the
+  // paused nodes, or those that were. kInvalidArgument: the node set names none, or none of them is
+  // paused.
+  Result<api::NodeList> pause_nodes(const api::PauseNodesRequest& request,
+                                    const std::string& requested_by);
+  Result<api::NodeList> resume_nodes(const api::ResumeNodesRequest& request,
+                                     const std::string& requested_by);
+  // The pauses that hold. The program around loads them before the first call and lets them end.
+  Pauses& pauses() { return pauses_; }
   // The kernels of the attached nodes, in the newest version of each. kUnavailable: no node is
   // attached.
   Result<KernelList> list_kernels(const api::ListKernelsRequest& request);
@@ -95,7 +105,8 @@ class Control {
  private:
   Status admit_busy(const api::RunRequest& request, const std::vector<std::string>& nodes);
   void record_force(const api::RunRequest& request, const store::RunRow& row);
-  void record_left_out(const RunPreparer::LeftOut& left_out, const store::RunRow& row);
+  void record_left_out(const std::vector<LeftOutLine>& left_out, const store::RunRow& row);
+  Status say_of_nodes(api::NodeList& list);
 
   std::function<Status()> may_begin_;            // may be empty
   std::function<api::Installation()> describe_;  // likewise
@@ -107,6 +118,7 @@ class Control {
   const SuiteFolder suites_;
   FleetView view_;
   RunPreparer preparer_;
+  Pauses pauses_{store_};
 };
 
 }  // namespace railgauge

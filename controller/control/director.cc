@@ -220,14 +220,28 @@ void Director::node_lost(const std::string& name) {
 
 void Director::node_busy(const std::string& name, const std::string& reason) {
   note_busy(name, reason);
-  feed_tasks([&](TaskMachine& task, TaskActions& out) {
-    task.node_busy(name, reason, fleet::monotonic_seconds(), out);
-  });
+  report_held(name);
 }
 
 void Director::node_idle(const std::string& name) {
   note_idle(name);
-  report_node(name, &TaskMachine::node_idle);
+  report_held(name);
+}
+
+// Maintenance is nobody's work on the fabric: other nodes' tasks need not be kind to it.
+void Director::node_paused(const std::string& name, const std::string& /*reason*/) {
+  report_held(name);
+}
+
+void Director::node_unpaused(const std::string& name) { report_held(name); }
+
+// A node may be paused and busy: tasks wait until it is neither.
+void Director::report_held(const std::string& node) {
+  const std::string why = fleet_.held_text(node);
+  if (why.empty()) return report_node(node, &TaskMachine::node_idle);
+  feed_tasks([&](TaskMachine& task, TaskActions& out) {
+    task.node_busy(node, why, fleet::monotonic_seconds(), out);
+  });
 }
 
 // Feeds a report of an agent to its task. A report for an attempt that is over cancels the runner

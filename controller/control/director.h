@@ -78,6 +78,8 @@ class Director final : public fleet::FleetListener {
   void node_lost(const std::string& name) override;
   void node_busy(const std::string& name, const std::string& reason) override;
   void node_idle(const std::string& name) override;
+  void node_paused(const std::string& name, const std::string& reason) override;
+  void node_unpaused(const std::string& name) override;
   void task_message(const std::string& name, api::AgentMessage message) override;
   void records_stored(const std::string& name,
                       const std::vector<fleet::StoredRecords>& stored) override;
@@ -96,6 +98,7 @@ class Director final : public fleet::FleetListener {
   using NodeReport = void (TaskMachine::*)(const std::string& node, double now, TaskActions& out);
   void report_node(const std::string& name, NodeReport report);
   void note_heard(const std::string& node);
+  void report_held(const std::string& node);
   void report_busy();
   void cancel_strays(const std::string& node, const std::vector<api::TaskRef>& running);
 

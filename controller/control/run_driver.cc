@@ -301,8 +301,8 @@ void RunDriver::act(const StartTask& action) {
   active_.emplace(action.index, TaskMachine(std::move(spec)));
   feed(action.index, [&](TaskMachine& machine, TaskActions& out) {
     for (const auto& [name, ignored] : presence)
-      if (const std::string busy = fleet::busy_text(edges_.fleet.nodes().at(name)); !busy.empty())
-        machine.node_busy(name, busy, fleet::monotonic_seconds(), out);
+      if (const std::string why = edges_.fleet.held_text(name); !why.empty())
+        machine.node_busy(name, why, fleet::monotonic_seconds(), out);
     machine.start(presence, fleet::monotonic_seconds(), out);
   });
 }

@@ -10,10 +10,13 @@
 #include "controller/control/run_tasks.h"
 #include "controller/fleet/convert.h"
 #include "controller/fleet/kernels.h"
+#include "controller/nodes/known_nodes.h"
 #include "controller/plan/policy/preflight_gate.h"
 #include "controller/plan/topology/node_set.h"
 #include "controller/run/yield_window.h"
+#include "controller/store/queries/events.h"
 #include "controller/store/queries/queries.h"
+#include "kernels/core/text/fold.h"
 
 namespace railgauge {
 namespace {
@@ -97,35 +100,92 @@ Result<std::vector<std::string>> FleetView::select(const std::string& node_set) 
   for (store::NodeHeadRow& head : RG_TRY(store_.read(store::read_node_heads)))
     names.insert(std::move(head.name));
   for (std::string& name : names_of(live())) names.insert(std::move(name));
-  return plan::select_nodes(node_set, std::vector<std::string>(names.begin(), names.end()));
+  return choose_nodes(store_, node_set, std::vector<std::string>(names.begin(), names.end()));
 }
+
+std::map<std::string, std::string> FleetView::paused() const {
+  return loop_.call([this] { return fleet_.paused(); });
+}
+
+std::vector<LeftOutLine> RunPreparer::lines_of(const LeftOut& left_out) {
+  std::vector<LeftOutLine> lines;
+  const auto by_cause = [&](std::string_view kind, const char* head,
+                            const std::map<std::string, std::string>& causes) {
+    if (causes.empty()) return;
+    std::map<std::string, std::vector<std::string>> alike;
+    for (const auto& [node, why] : causes) alike[why].push_back(node);
+    std::vector<std::string> groups;
+    for (const auto& [why, names] : alike)
+      groups.push_back(fmt::format("{} ({})", fold_names(names), why));
+    lines.push_back({kind, fmt::format("{}, left out: {}", head, fmt::join(groups, "; "))});
+  };
+  if (!left_out.absent.empty())
+    lines.push_back({store::kAbsentKind,
+                     fmt::format("not attached, left out: {}", fold_names(left_out.absent))});
+  by_cause(store::kBusyKind, "busy", left_out.busy);
+  by_cause(store::kPausedNodesKind, "in maintenance", left_out.paused);
+  if (!left_out.refused.empty())
+    lines.push_back({store::kRefusedKind,
+                     fmt::format("left out by preflight: {}", fmt::join(left_out.refused, "; "))});
+  return lines;
+}
+
+namespace {
+
+// Why no node can be used; the pauses come first, since a person made them.
+tl::unexpected<Error> nobody_left(const RunPreparer::LeftOut& left_out) {
+  if (!left_out.paused.empty()) {
+    const auto& [node, why] = *left_out.paused.begin();
+    return fail(
+        Code::kUnavailable,
+        fmt::format("no node can be used: node {} is {}{}; railgauge nodes resume NODES, or "
+                    "measure in spite of it with --force --reason TEXT",
+                    node, why,
+                    left_out.paused.size() > 1
+                        ? fmt::format(" (and {} others are paused)", left_out.paused.size() - 1)
+                        : ""));
+  }
+  if (!left_out.busy.empty())
+    return fail(Code::kUnavailable,
+                fmt::format("every attached node is busy: {}", run::busy_refusal(left_out.busy)));
+  return fail(Code::kUnavailable, "none of the nodes is attached");
+}
+
+}  // namespace
 
 std::uint64_t RunPreparer::today() { return day_of(fleet::unix_seconds()); }
 
 // The attached nodes that the node set selects; without a set, every idle node. `order` is the
 // order of the plan. With skip_absent, busy nodes are left out like absent ones: one job must not
-// cost all other nodes their run.
+// cost all other nodes their run. Paused nodes are left out in any case, also those whose agent is
+// away.
 Result<NodeStates> RunPreparer::nodes_to_use(const api::RunRequest& request,
                                              std::vector<std::string>& order, LeftOut& left_out) {
   const std::string& node_set = request.node_set();
   NodeStates live = fleet_.live();
   std::map<std::string, std::string>& busy = left_out.busy;
+  const auto paused = request.force() ? std::map<std::string, std::string>{} : fleet_.paused();
+  const auto is_paused = [&](const std::string& name) {
+    const auto found = paused.find(name);
+    if (found != paused.end()) left_out.paused.insert(*found);
+    return found != paused.end();
+  };
   if (node_set.empty())
     std::erase_if(live, [&](const auto& node) {
       if (node.second.presence != fleet::NodePresence::kAttached) return true;
+      if (is_paused(node.first)) return true;
       if (request.force() || fleet::busy_text(node.second).empty()) return false;
       busy[node.first] = fleet::busy_text(node.second);
       return true;
     });
-  if (live.empty() && !busy.empty())
-    return fail(Code::kUnavailable,
-                fmt::format("every attached node is busy: {}", run::busy_refusal(busy)));
+  if (live.empty() && (!busy.empty() || !left_out.paused.empty())) return nobody_left(left_out);
   if (live.empty() && node_set.empty())
     return fail(Code::kUnavailable, "no node is attached; start an agent on the nodes to measure");
   if (!node_set.empty()) left_out.asked = RG_TRY(fleet_.select(node_set));
   const std::vector<std::string> names = node_set.empty() ? names_of(live) : left_out.asked;
   NodeStates chosen;
   for (const std::string& name : names) {
+    if (is_paused(name)) continue;
     const auto node = live.find(name);
     if (node != live.end() && node->second.presence == fleet::NodePresence::kAttached) {
       const std::string why = fleet::busy_text(node->second);
@@ -143,10 +203,7 @@ Result<NodeStates> RunPreparer::nodes_to_use(const api::RunRequest& request,
                               name, name));
     left_out.absent.push_back(name);
   }
-  if (order.empty() && !busy.empty())
-    return fail(Code::kUnavailable,
-                fmt::format("every attached node is busy: {}", run::busy_refusal(busy)));
-  if (order.empty()) return fail(Code::kUnavailable, "none of the nodes is attached");
+  if (order.empty()) return nobody_left(left_out);
   return chosen;
 }
 
@@ -157,12 +214,16 @@ Result<NodeStates> RunPreparer::nodes_to_resume(const api::RunRequest& request, 
                                                 LeftOut& left_out) {
   const NodeStates all = RG_TRY(fleet_.all());
   order = left_out.asked = RG_TRY(plan::select_nodes(request.node_set(), names_of(all)));
+  const auto paused = request.force() ? std::map<std::string, std::string>{} : fleet_.paused();
   NodeStates chosen;
   for (const std::string& name : order) {
     const fleet::NodeState& node = all.at(name);
     chosen.emplace(name, node);
     const std::string busy = request.force() ? "" : fleet::busy_text(node);
-    if (node.presence != fleet::NodePresence::kAttached) {
+    if (const auto pause = paused.find(name); pause != paused.end()) {
+      left_out.paused.insert(*pause);
+      made_for.unusable[name] = fmt::format("node {} is {}", name, pause->second);
+    } else if (node.presence != fleet::NodePresence::kAttached) {
       left_out.absent.push_back(name);
       made_for.unusable[name] = fmt::format("node {} is not attached", name);
     } else if (!busy.empty()) {
@@ -272,6 +333,7 @@ Result<RunPreparer::Prepared> RunPreparer::prepare_admitted(const api::RunReques
   left_out.absent.insert(left_out.absent.begin(), prepared.left_out.absent.begin(),
                          prepared.left_out.absent.end());
   left_out.busy.merge(prepared.left_out.busy);
+  left_out.paused.merge(prepared.left_out.paused);
   left_out.refused = why;
   return again;
 }

@@ -19,6 +19,12 @@
 
 namespace railgauge {
 
+// A line for each cause why nodes that were asked for are not in a run, by the kind of its event.
+struct LeftOutLine {
+  std::string_view kind;
+  std::string text{};
+};
+
 // Nodes by name.
 using NodeStates = std::map<std::string, fleet::NodeState>;
 
@@ -33,6 +39,8 @@ class FleetView {
 
   // Nodes that attached at least once in this controller's life, also lost ones.
   [[nodiscard]] NodeStates live() const;
+  // The nodes in maintenance, with pause_text().
+  [[nodiscard]] std::map<std::string, std::string> paused() const;
   // The live nodes, and those that only the store knows as lost.
   [[nodiscard]] Result<NodeStates> all() const;
   // Those of all() that the node set selects, in its order.
@@ -50,10 +58,11 @@ class RunPreparer {
  public:
   // The nodes that were asked for and are not in the plan.
   struct LeftOut {
-    std::vector<std::string> asked{};           // every node asked for; empty: any attached node
-    std::vector<std::string> absent{};          // not attached
-    std::map<std::string, std::string> busy{};  // node to the work that keeps it busy
-    std::vector<std::string> refused{};         // by preflight: "node: reason"
+    std::vector<std::string> asked{};             // every node asked for; empty: any attached node
+    std::vector<std::string> absent{};            // not attached
+    std::map<std::string, std::string> busy{};    // node to the work that keeps it busy
+    std::map<std::string, std::string> paused{};  // node to "paused until TIME by WHO: REASON"
+    std::vector<std::string> refused{};           // by preflight: "node: reason"
   };
   // The input of a plan beside the request.
   struct PlanInput {
@@ -95,6 +104,8 @@ class RunPreparer {
   // preflight refuses every node, or the run to resume is under way or cannot be planned again.
   Result<PlannedRun> plan_run(const api::RunRequest& request, std::uint64_t night);
 
+  // "paused, left out: n1 (until ..., by ann: DIMM)" and so on; empty: all are in the plan.
+  static std::vector<LeftOutLine> lines_of(const LeftOut& left_out);
   // Days since 1970 in UTC: the slice of a run that belongs to no schedule.
   static std::uint64_t today();
 

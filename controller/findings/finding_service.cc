@@ -13,10 +13,12 @@
 #include "controller/findings/finding_events.h"
 #include "controller/findings/measured_twice.h"
 #include "controller/findings/part_cases.h"
+#include "controller/nodes/known_nodes.h"
 #include "controller/store/rows/stack_parts.h"
 #include "controller/upgrades/judge_report.h"
 #include "controller/upgrades/series_measure.h"
 #include "controller/upgrades/upgrade_stack.h"
+#include "kernels/core/text/lines.h"
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge {
@@ -247,6 +249,17 @@ Status add_event(const store::Store& store, const LeafSource& leaves, api::Findi
 
 }  // namespace
 
+namespace {
+
+// Reports whether a word of the suspect is one of the nodes or an endpoint of it.
+bool names_one_of(const std::string& suspect, const std::set<std::string>& nodes) {
+  return std::ranges::any_of(words_of(suspect), [&](std::string_view word) {
+    return nodes.contains(std::string(word.substr(0, word.find('/'))));
+  });
+}
+
+}  // namespace
+
 Result<api::FindingList> FindingService::list(const api::ListFindingsRequest& request, double now) {
   const std::uint32_t limit = request.limit() == 0 ? kFindingsShown : request.limit();
   auto list = new_document<api::FindingList>();
@@ -254,6 +267,11 @@ Result<api::FindingList> FindingService::list(const api::ListFindingsRequest& re
     const auto run = store_.run_summary(request.run_id());
     if (!run) return tl::unexpected(as_wrong_use(run.error()));
     if (run->run.judged_at > 0) list.set_judged_at(rfc3339(run->run.judged_at));
+  }
+  std::set<std::string> nodes;
+  if (!request.node_set().empty()) {
+    const auto chosen = RG_TRY(choose_nodes(store_, request.node_set()));
+    nodes.insert(chosen.begin(), chosen.end());
   }
   std::map<std::string, std::string> events;
   for (const OpenEvent& event : RG_TRY(open_events(store_, leaves_)))
@@ -265,6 +283,7 @@ Result<api::FindingList> FindingService::list(const api::ListFindingsRequest& re
     const bool is_closed = api::is_closed(row.state);
     if (request.state().empty() ? is_closed : finding.state() != request.state()) continue;
     if (!request.run_id().empty() && finding.run_id() != request.run_id()) continue;
+    if (!nodes.empty() && !names_one_of(finding.suspect(), nodes)) continue;
     if (const auto event = events.find(finding.finding_id()); event != events.end())
       finding.set_event_id(event->second);
     *list.add_findings() = std::move(finding);
@@ -315,7 +334,7 @@ Result<api::BaselineList> FindingService::pin(const api::PinRequest& request,
                                               const std::string& who, double now) {
   store::ResultsFilter filter{
       .kernel = request.kernel(), .metric = request.metric(), .limit = kMostPinned};
-  if (!request.node_set().empty()) filter.nodes.push_back(request.node_set());
+  if (!request.node_set().empty()) filter.nodes = RG_TRY(choose_nodes(store_, request.node_set()));
   std::vector<store::BaselineRow> rows;
   for (const store::SeriesRow& series : RG_TRY(store_.list_series(filter))) {
     if (request.has_series_id() && series.series_id != request.series_id()) continue;

@@ -22,7 +22,8 @@ class FindingService {
 
   // The findings, newest first, with the event that each open one belongs to. `now`: unix seconds;
   // an acknowledgement that has ended by then counts as reopened. Without a state in the request
-  // closed findings are left out. kInvalidArgument: the request names a run that is not known.
+  // closed findings are left out. With a node set: findings whose suspect is or names one of its
+  // nodes. kInvalidArgument: the request names a run that is not known, or its node set is wrong.
   Result<api::FindingList> list(const api::ListFindingsRequest& request, double now);
   // One finding with its series, its causes, its event and the next steps.
   Result<api::Finding> get(const std::string& finding_id, double now);

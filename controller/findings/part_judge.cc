@@ -15,7 +15,9 @@
 #include "controller/findings/run_judge.h"
 #include "controller/history/run_suspects.h"
 #include "controller/localise/localise_cells.h"
+#include "controller/nodes/pause_times.h"
 #include "kernels/core/text/json.h"
+#include "kernels/core/text/lines.h"
 
 namespace railgauge {
 namespace {
@@ -39,6 +41,8 @@ class PartJudge {
 
   Status run(const LeafSource& leaves) {
     places_.emplace(RG_TRY(RunPlaces::of(store_, leaves)));
+    const auto [from, until] = span_of(run_);
+    paused_ = RG_TRY(PauseTimes::of(store_, from)).nodes_during(from, until);
     RG_TRY_OK(store_levels());
     RG_TRY_OK(judge_nights());
     RG_TRY_OK(judge_suspects(leaves));
@@ -65,6 +69,7 @@ class PartJudge {
     for (const PartSeries& series : RG_TRY(part_series_of(store_, run_.run_id))) {
       JudgedNights one{.series = series.series,
                        .figures = RG_TRY(night_of(store_, *places_, run_.nodes, series))};
+      leave_out_paused(one.figures);
       const std::uint32_t nodes = measured_nodes(one.figures);
       if (nodes < kFewestNodesOfLevels) continue;
       const auto levels = parts::levels_of(one.figures);
@@ -81,6 +86,20 @@ class PartJudge {
     return store_.write(store::write_part_levels, run_.run_id, std::move(rows));
   }
 
+  // Reports whether a word of the suspect is a paused node or has one: "n1/mlx5_0:1 n2/mlx5_0:1".
+  [[nodiscard]] bool names_paused(const std::string& suspect) const {
+    return std::ranges::any_of(words_of(suspect), [&](std::string_view word) {
+      return paused_.contains(std::string(word.substr(0, word.find('/'))));
+    });
+  }
+
+  void leave_out_paused(parts::NightFigures& night) const {
+    std::erase_if(night.figures, [&](const parts::Figure& figure) {
+      return paused_.contains(night.nodes[figure.from].name) ||
+             paused_.contains(night.nodes[figure.to].name);
+    });
+  }
+
   Status judge_nights() {
     for (JudgedNights& one : judged_) {
       one.nights = RG_TRY(read_nights(store_, run_.run_id, one.series));
@@ -94,6 +113,15 @@ class PartJudge {
   Status judge_suspects(const LeafSource& leaves) {
     api::PairsRequest request;
     request.set_run_id(run_.run_id);
+    std::string without;
+    std::size_t left = run_.nodes.size();
+    for (const std::string& node : run_.nodes) {
+      if (!paused_.contains(node)) continue;
+      without += (without.empty() ? "!" : ",!") + node;
+      --left;
+    }
+    if (left == 0) return {};
+    request.set_node_set(without);
     const auto suspects = read_suspects(store_, request, leaves);
     if (!suspects) {
       const bool is_none = suspects.error().code == Code::kNotFound ||
@@ -116,6 +144,7 @@ class PartJudge {
 
   // One case a part. Evidence of nights is richer than that of a retest, which is added to it.
   void add(PartCase found) {
+    if (paused_.contains(found.node)) return;
     const auto [place, is_new] = cases_.try_emplace(found.name, found);
     if (is_new) return;
     PartCase& known = place->second;
@@ -184,6 +213,8 @@ class PartJudge {
          RG_TRY(store_.read(store::read_findings, {}, kPartsCompared))) {
       if (row.kind != kPartKind || !api::is_open(row.state) || shown.contains(row.finding_id))
         continue;
+      // Figures of a paused node neither end nor keep a finding.
+      if (names_paused(row.suspect)) continue;
       const PartEvidence evidence = part_evidence_of(row);
       const auto judged = std::ranges::find_if(judged_, [&](const JudgedNights& one) {
         return text_of_series(one.series) == evidence.series();
@@ -200,6 +231,8 @@ class PartJudge {
   const store::RunRow& run_;
   const double now_;
   std::optional<RunPlaces> places_{};
+  // Nodes that were paused during the run.
+  std::set<std::string> paused_{};
   std::vector<JudgedNights> judged_{};
   // By lasting name.
   std::map<std::string, PartCase> cases_{};

@@ -14,6 +14,7 @@
 #include "controller/findings/part_levels.h"
 #include "controller/findings/run_judge.h"
 #include "controller/sim/nights.h"
+#include "controller/store/nodes/node_words.h"
 #include "controller/store/testing/store_testing.h"
 
 namespace railgauge {
@@ -68,6 +69,7 @@ class PartJudgement : public store::StoreTest {
     store::RunRow run = store::run_row(run_id_);
     run.suite = suite;
     run.trigger = "schedule";
+    run.state = store::RunState::kEnded;
     run.created_at = kFirstNight + kNightSeconds * number;
     run.nodes.clear();
     for (const parts::NightNode& node : figures.nodes) run.nodes.push_back(node.name);
@@ -92,6 +94,15 @@ class PartJudgement : public store::StoreTest {
           static_cast<float>(figure.value);
     ASSERT_TRUE(store_->put_pair_matrices(run_id_, matrices));
     judge();
+  }
+  // During the next nights, and no longer.
+  void pause_slow_node_for(std::uint32_t nights) {
+    const auto at = [&](double night) { return kFirstNight + kNightSeconds * (nights_ + night); };
+    ASSERT_TRUE(store_->write(
+        store::write_pauses, std::vector<std::string>{"sim0009"},
+        store::PauseRow{
+            .since = at(-0.5), .until = at(nights - 0.5), .who = "ann", .reason = "DIMM"}));
+    ASSERT_TRUE(store_->write(store::write_pauses_over, at(nights - 0.5)));
   }
   void judge() {
     const auto judged = judge_run(*store_, run_id_, kFirstNight + kNightSeconds * nights_);
@@ -145,6 +156,20 @@ TEST_F(PartJudgement, APortThatLosesATenthIsConfirmedByTheSecondNight) {
   EXPECT_THAT(told->causes(0), HasSubstr("figures of the run that use it show half of the loss"));
   EXPECT_THAT(told->excluded(), Contains(HasSubstr("receiving as expected")));
   EXPECT_THAT(told->next(), Contains("railgauge preflight sim0009"));
+}
+
+TEST_F(PartJudgement, NightsOfAPausedNodeNeitherOpenNorEndAFinding) {
+  for (int i = 0; i < 4; ++i) night();
+  pause_slow_node_for(3);
+  for (int i = 0; i < 3; ++i) night(kTenth);
+  EXPECT_THAT(findings(), IsEmpty());
+  for (int i = 0; i < 2; ++i) night(kTenth);
+  ASSERT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 confirmed"));
+  pause_slow_node_for(4);
+  for (int i = 0; i < 4; ++i) night();
+  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 confirmed"));
+  for (int i = 0; i < 3; ++i) night();
+  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 fixed"));
 }
 
 TEST_F(PartJudgement, HealthyNightsOpenNothing) {

@@ -9,6 +9,7 @@
 
 #include "controller/findings/finding_service.h"
 #include "controller/plan/suite/suite.h"
+#include "controller/store/nodes/node_words.h"
 #include "controller/store/testing/store_testing.h"
 #include "controller/verdict/testing/simulate.h"
 
@@ -79,6 +80,15 @@ class RunJudgement : public store::StoreTest {
     EXPECT_EQ(state(), "confirmed");
     return level;
   }
+  // Pauses n1 during the next nights, and no longer.
+  void pause_n1_for(int nights) {
+    const auto at = [&](double night) { return 1.7e9 + 86'400 * (nights_ + night); };
+    ASSERT_TRUE(store_->write(
+        store::write_pauses, std::vector<std::string>{"n1"},
+        store::PauseRow{
+            .since = at(0.5), .until = at(nights + 0.5), .who = "ann", .reason = "DIMM"}));
+    ASSERT_TRUE(store_->write(store::write_pauses_over, at(nights + 0.5)));
+  }
   void settle(const std::string& action) {
     ASSERT_TRUE(store_->write(store::write_finding_step,
                               store_->read(store::read_findings, {}, 10)->front().finding_id,
@@ -89,6 +99,25 @@ class RunJudgement : public store::StoreTest {
   int nights_ = 0;
   std::vector<store::SeriesRow> fresh_;  // what the last night wants confirmed
 };
+
+TEST_F(RunJudgement, NightsOfAPausedNodeOpenNoFinding) {
+  for (int i = 0; i < 20; ++i) night(1500);
+  pause_n1_for(10);
+  for (int i = 0; i < 10; ++i) night(1650);
+  EXPECT_EQ(state(), "");
+  for (int i = 0; i < 5; ++i) night(1500);
+  EXPECT_EQ(state(), "") << "nor are they the past of later nights";
+}
+
+TEST_F(RunJudgement, NightsOfAPausedNodeEndNoFinding) {
+  for (int i = 0; i < 20; ++i) night(1500);
+  confirmed_step(1500, 0.1);
+  pause_n1_for(8);
+  for (int i = 0; i < 8; ++i) night(1500);
+  EXPECT_EQ(state(), "confirmed");
+  for (int i = 0; i < 6; ++i) night(1500);
+  EXPECT_EQ(state(), "fixed");
+}
 
 TEST_F(RunJudgement, AStepIsNewThenConfirmedThenFixed) {
   for (int i = 0; i < 20; ++i) night(1500);

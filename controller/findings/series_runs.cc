@@ -5,15 +5,31 @@
 #include <utility>
 
 #include "controller/findings/run_places.h"
+#include "controller/upgrades/series_measure.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/stats/quantile.h"
 
 namespace railgauge {
 
 // Many series share a run, so that times are kept.
-Result<double> RunTimes::of(const std::string& run_id) {
-  if (const auto known = times_.find(run_id); known != times_.end()) return known->second;
-  return times_[run_id] = RG_TRY(store_.run_summary(run_id)).run.created_at;
+Result<const RunTimes::Times*> RunTimes::times_of(const std::string& run_id) {
+  if (const auto known = times_.find(run_id); known != times_.end()) return &known->second;
+  if (!pauses_) pauses_ = RG_TRY(PauseTimes::of(store_, 0));
+  const store::RunRow run = RG_TRY(store_.run_summary(run_id)).run;
+  const auto [from, until] = span_of(run);
+  Times& times = times_[run_id];
+  times = {.made_at = run.created_at, .paused = pauses_->nodes_during(from, until)};
+  return &times;
+}
+
+Result<double> RunTimes::of(const std::string& run_id) { return RG_TRY(times_of(run_id))->made_at; }
+
+// Asked for each point of hundreds of thousands of series; nearly no run had a pause.
+Result<bool> RunTimes::had_pause(const std::string& run_id, const store::SeriesRow& series) {
+  const std::set<std::string>& paused = RG_TRY(times_of(run_id))->paused;
+  if (paused.empty()) return false;
+  return std::ranges::any_of(nodes_of(series),
+                             [&](const std::string& node) { return paused.contains(node); });
 }
 
 // Points that did not pass or have no positive headline carry no level.
@@ -28,6 +44,7 @@ Result<std::vector<double>> take_runs(const std::vector<store::HistoryPointRow>&
   std::vector<std::string> order;
   for (const store::HistoryPointRow& point : points) {
     if (point.outcome != kPassed || !(point.headline > 0)) continue;
+    if (RG_TRY(made.had_pause(point.run_id, out.series))) continue;
     Run& run = runs[point.run_id];
     if (run.values.empty()) order.push_back(point.run_id);
     run.values.push_back(point.headline);
@@ -55,6 +72,7 @@ Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store, const s
   std::vector<SeriesRuns> all;
   for (const std::int64_t id : ids) {
     store::HistoryRow history = RG_TRY(store.history(id, std::nullopt, kPointsOfSeries));
+    if (RG_TRY(made.had_pause(run_id, history.series))) continue;
     SeriesRuns& one = all.emplace_back();
     one.series = std::move(history.series);
     one.peers = places.class_of(one.series);

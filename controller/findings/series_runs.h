@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "controller/api/states.h"
 #include "controller/detect/changes.h"
 #include "controller/fleet/leaf_map.h"
+#include "controller/nodes/pause_times.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
@@ -39,27 +41,38 @@ inline std::optional<MovedKind> moved_kind_of(std::string_view text) {
 // Newest points of a series that are read: 90 runs of three launches.
 inline constexpr std::uint32_t kPointsOfSeries = 270;
 
-// When runs were made, by the controller's clock. Each run is read once; one thread at a time.
+// When runs were made, by the controller's clock, and which nodes were paused meanwhile. Each run
+// is read once; one thread at a time.
 class RunTimes {
  public:
   explicit RunTimes(const store::Store& store) : store_(store) {}
   // The time of the run; unix seconds. kNotFound: no such run.
   Result<double> of(const std::string& run_id);
+  // Whether a node of the series was paused during the run: its figures are judged by nobody.
+  Result<bool> had_pause(const std::string& run_id, const store::SeriesRow& series);
 
  private:
+  struct Times {
+    double made_at = 0;
+    std::set<std::string> paused{};  // nodes, at any time of the run
+  };
+  Result<const Times*> times_of(const std::string& run_id);
+
   const store::Store& store_;
-  std::map<std::string, double> times_{};
+  std::map<std::string, Times> times_{};
+  std::optional<PauseTimes> pauses_{};
 };
 
 // Fills `out` with one figure a run, the median of its launches, in the order in which the runs
-// were made: a node's clock may be years ahead. Returns when each run's last figure was measured,
-// by the clock of the node; unix seconds.
+// were made: a node's clock may be years ahead. Runs in which a node of out.series was paused are
+// left out. Returns when each run's last figure was measured, by the clock of the node; unix
+// seconds.
 Result<std::vector<double>> take_runs(const std::vector<store::HistoryPointRow>& points,
                                       RunTimes& made, SeriesRuns& out);
 
 // The run's series with their newest figures, their class of peers, and which figures were made
-// with the present stack. `leaves` gives the leaf of nodes that do not report it. Fails as the
-// store fails.
+// with the present stack; without series of nodes that were paused during the run. `leaves` gives
+// the leaf of nodes that do not report it. Fails as the store fails.
 Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store, const std::string& run_id,
                                               const LeafSource& leaves = {});
 

@@ -151,6 +151,7 @@ plan::PlanNode plan_node_of(const fleet::NodeState& node) {
 plan::TopologyNode topology_node_of(const fleet::NodeState& node) {
   plan::TopologyNode out{.name = node.hello->name(),
                          .labels = {node.hello->facts().begin(), node.hello->facts().end()}};
+  for (const auto& [key, value] : node.hello->labels()) out.labels[key] = value;
   std::vector<const api::Nic*> nics;
   for (const api::Nic& nic : node.hello->nics()) nics.push_back(&nic);
   std::ranges::stable_sort(nics, {}, [](const api::Nic* nic) { return nic->pci_address(); });
@@ -169,6 +170,7 @@ fleet::NodeState state_of(const store::NodeRow& row) {
   hello.set_version(row.version);
   hello.mutable_facts()->insert(row.described.begin(), row.described.end());
   hello.mutable_facts()->insert(row.facts.begin(), row.facts.end());
+  hello.mutable_labels()->insert(row.labels.begin(), row.labels.end());
   for (const store::EndpointRow& endpoint : row.endpoints) {
     if (endpoint.kind == "nic")
       *hello.add_nics() = to_api(endpoint);

@@ -652,6 +652,22 @@ void Fleet::on_busy(NodeState& node, std::optional<api::BusyState> now) {
     listener_->node_busy(name, words);
 }
 
+void Fleet::set_paused(std::map<std::string, std::string> paused) {
+  const std::map<std::string, std::string> before = std::exchange(paused_, std::move(paused));
+  if (listener_ == nullptr) return;
+  for (const auto& [name, why] : paused_)
+    if (const auto old = before.find(name); old == before.end() || old->second != why)
+      listener_->node_paused(name, why);
+  for (const auto& [name, why] : before)
+    if (!paused_.contains(name)) listener_->node_unpaused(name);
+}
+
+std::string Fleet::held_text(const std::string& name) const {
+  if (const auto pause = paused_.find(name); pause != paused_.end()) return pause->second;
+  const auto node = nodes_.find(name);
+  return node == nodes_.end() ? "" : busy_text(node->second);
+}
+
 void Fleet::on_events(NodeState& node, const api::Heartbeat& heartbeat) {
   constexpr std::array<std::string_view, 7> kKinds{
       "counter", "xid", "sxid", "device_vanished", "device_returned", "watch", "row_remap"};

@@ -91,6 +91,10 @@ class FleetListener {
   // when it ends. For a node that attaches, it is called before node_attached and node_resumed.
   virtual void node_busy(const std::string& /*name*/, const std::string& /*reason*/) {}
   virtual void node_idle(const std::string& /*name*/) {}
+  // Called when a node is paused for maintenance (`reason`: "paused until ..."), or its pause
+  // changes, and when it ends.
+  virtual void node_paused(const std::string& /*name*/, const std::string& /*reason*/) {}
+  virtual void node_unpaused(const std::string& /*name*/) {}
   // Prepared, Refusal, TaskStep or TaskEnded.
   virtual void task_message(const std::string& name, api::AgentMessage message) = 0;
   virtual void records_stored(const std::string& name,
@@ -180,6 +184,11 @@ class Fleet {
   // Ends at once the streams of peers that `is_barred` names; the agent learns `reason`.
   void end_streams(const std::string& reason,
                    const std::function<bool(const auth::Peer&)>& is_barred);
+  // Replaces the nodes in maintenance; each with one line, "paused until TIME by WHO: REASON".
+  void set_paused(std::map<std::string, std::string> paused);
+  [[nodiscard]] const std::map<std::string, std::string>& paused() const { return paused_; }
+  // Why no task may begin on the node: its pause, else its work; "" where nothing is known.
+  [[nodiscard]] std::string held_text(const std::string& name) const;
   [[nodiscard]] const std::map<std::string, NodeState>& nodes() const { return nodes_; }
   [[nodiscard]] std::uint64_t records_stored() const { return records_stored_; }
   // Agents refused since the start, by the reasons of kRefusalReasons. Thread safe.
@@ -252,7 +261,8 @@ class Fleet {
   Roster roster_;
   store::DataKind kind_ = store::DataKind::kNone;
   std::map<Session, Stream> streams_;
-  std::map<std::string, NodeState> nodes_;  // nodes that attached in this process's life
+  std::map<std::string, NodeState> nodes_;     // nodes that attached in this process's life
+  std::map<std::string, std::string> paused_;  // by name; also of nodes that are not here
   std::map<std::string, std::uint64_t> stored_through_;  // spool ids, by node id
   std::uint64_t records_stored_ = 0;
   double next_seen_ = 0;

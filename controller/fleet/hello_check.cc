@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/labels.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::fleet {
@@ -127,6 +128,7 @@ Status check_bounds(const api::Hello& hello) {
   const std::size_t facts =
       bytes_of(hello.facts()) + bytes_of(hello.stack_versions()) + bytes_of(hello.stack_settings());
   if (facts > kMaxFactBytes) return too_large("bytes of facts", facts, kMaxFactBytes);
+  RG_TRY_OK(list("labels", static_cast<int>(hello.labels().size()), static_cast<int>(kMaxLabels)));
   const Texts texts(hello);
   if (texts.longest > kMaxTextBytes)
     return too_large("bytes in one text", texts.longest, kMaxTextBytes);
@@ -142,6 +144,10 @@ Status check_bounds(const api::Hello& hello) {
     return fail(Code::kInvalidArgument,
                 fmt::format("node {}: its Hello has a control character in a text of {}",
                             hello.name(), texts.unclean));
+  for (const auto& [key, value] : hello.labels())
+    if (!parse_label(fmt::format("{}={}", key, value)))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("node {}: its Hello has a label that is none", hello.name()));
   return check_devices(hello);
 }
 
@@ -254,6 +260,10 @@ store::NodeRow node_row(const api::Hello& hello) {
   row.settings = {hello.stack_settings().begin(), hello.stack_settings().end()};
   row.stack_incomplete = hello.stack_incomplete();
   row.described = {hello.facts().begin(), hello.facts().end()};
+  // Keys in lower case: an agent of ours writes no others.
+  for (const auto& [key, value] : hello.labels())
+    if (auto label = parse_label(fmt::format("{}={}", key, value)))
+      row.labels.insert(std::move(*label));
   // An old agent, without named parts of the stack, reports its versions as facts.
   if (row.facts.empty()) std::swap(row.facts, row.described);
   for (const api::Nic& nic : hello.nics())

@@ -73,6 +73,18 @@ TEST(HelloCheck, EachBoundIsNamedWithWhatIsAllowed) {
   EXPECT_THAT(fault(hello), HasSubstr("bytes, at most 1048576 are allowed"));
 }
 
+TEST(HelloCheck, LabelsAreFewAndSuchThatASelectorCanName) {
+  api::Hello hello = sound_hello();
+  (*hello.mutable_labels())["rack"] = "r7";
+  EXPECT_EQ(fault(hello), "");
+  EXPECT_EQ(label_text(node_row(hello).labels), "rack=r7");
+  (*hello.mutable_labels())["pod"] = "a,b";
+  EXPECT_EQ(fault(hello), "node n1: its Hello has a label that is none");
+  for (std::size_t i = 0; i < kMaxLabels; ++i)
+    (*hello.mutable_labels())[fmt::format("k{}", i)] = "v";
+  EXPECT_EQ(fault(hello), "its Hello has 130 labels, at most 128 are allowed");
+}
+
 TEST(HelloCheck, ALongTextIsFoundWhereverItIs) {
   const std::string text(kMaxTextBytes + 1, 'x');
   const std::string words = "its Hello has 4097 bytes in one text, at most 4096 are allowed";

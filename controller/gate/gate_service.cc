@@ -46,7 +46,14 @@ api::RunRequest run_request(const std::string& suite, const std::vector<std::str
   return request;
 }
 
-// kFailedPrecondition: a node is not attached; the message names it and its state.
+// Why a paused node is not measured.
+std::string pause_of(const api::NodeInfo& node) {
+  return fmt::format("node {} is paused until {} by {}: {}; railgauge nodes resume {}", node.name(),
+                     node.pause().until_at(), node.pause().who(), node.pause().reason(),
+                     node.name());
+}
+
+// kFailedPrecondition: a node is not attached, or is paused; the message names it and its state.
 Status all_attached(const std::vector<std::string>& nodes,
                     const std::map<std::string, api::NodeInfo>& infos) {
   for (const std::string& node : nodes) {
@@ -55,6 +62,7 @@ Status all_attached(const std::vector<std::string>& nodes,
       return fail(Code::kFailedPrecondition,
                   fmt::format("node {} is {}; start its agent first", node,
                               info == infos.end() ? "not there yet" : info->second.state()));
+    if (info->second.has_pause()) return fail(Code::kFailedPrecondition, pause_of(info->second));
   }
   return {};
 }
@@ -125,7 +133,7 @@ Result<std::vector<std::string>> choose_controls(Control& control, store::Store&
   store::StackParts had;
   if (before) had = RG_TRY(store.read(store::read_stack_parts, before->stack));
   for (const auto& [name, info] : infos) {
-    if (is_ours(name) || info.state() != kAttached || info.busy() ||
+    if (is_ours(name) || info.state() != kAttached || info.busy() || info.has_pause() ||
         hardware_of(info) != hardware_of(like) || chosen.size() == wanted)
       continue;
     bool is_like = info.stack_hash() == like.stack_hash();
@@ -164,6 +172,7 @@ Result<std::string> not_ready(store::Store& store, const store::UpgradeRow& upgr
     const auto info = infos.find(node.node);
     if (info == infos.end() || info->second.state() != kAttached)
       return fmt::format("node {} is not attached", node.node);
+    if (info->second.has_pause()) return pause_of(info->second);
     if (info->second.node_id() != node.node_id)
       return fmt::format(
           "node {} has another id than when the before side was measured, as after a "
@@ -231,7 +240,7 @@ Result<api::GateStep> start_after(Control& control, store::Store& store,
   for (const store::UpgradeNodeRow& node : upgrade.nodes) {
     if (node.changed) changed.push_back(node.node);
     if (node.changed || (infos.contains(node.node) && infos.at(node.node).state() == kAttached &&
-                         !infos.at(node.node).busy()))
+                         !infos.at(node.node).busy() && !infos.at(node.node).has_pause()))
       nodes.push_back(node.node);
   }
   const std::string suite = request.suite().empty() ? upgrade.suite : request.suite();

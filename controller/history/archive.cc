@@ -15,7 +15,7 @@
 #include "controller/history/sql_table.h"
 #include "controller/localise/localise_report.h"
 #include "controller/localise/retest/suspects_followup.h"
-#include "controller/plan/topology/node_set.h"
+#include "controller/nodes/known_nodes.h"
 #include "controller/store/ingest/record_sink.h"
 #include "controller/store/queries/bundle.h"
 #include "controller/store/upkeep/backup_folder.h"
@@ -126,8 +126,7 @@ Result<store::ResultsFilter> filter_of(const store::Store& store,
   filter.all_attempts = request.all_attempts();
   filter.limit = request.limit();
   if (request.node_set().empty()) return filter;
-  const std::vector<std::string> names = RG_TRY(store.node_names());
-  filter.nodes = RG_TRY(plan::select_nodes(request.node_set(), names));
+  filter.nodes = RG_TRY(choose_nodes(store, request.node_set()));
   return filter;
 }
 

@@ -9,7 +9,7 @@
 #include "controller/api/contract.h"
 #include "controller/fleet/convert.h"
 #include "controller/history/archive.h"
-#include "controller/plan/topology/node_set.h"
+#include "controller/nodes/known_nodes.h"
 #include "controller/store/queries/events.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/fold.h"
@@ -36,8 +36,7 @@ Result<store::EventFilter> filter_of(const store::Store& store, const api::Event
     filter.after = static_cast<std::int64_t>(std::clamp(request.after_event_id(), 0.0, 9e15));
   filter.limit = std::min(request.limit() == 0 ? kDefaultEvents : request.limit(), kMaxEvents);
   if (request.node_set().empty()) return filter;
-  const std::vector<std::string> names = RG_TRY(store.node_names());
-  filter.nodes = RG_TRY(plan::select_nodes(request.node_set(), names));
+  filter.nodes = RG_TRY(choose_nodes(store, request.node_set()));
   return filter;
 }
 
@@ -120,6 +119,8 @@ Result<api::TaskGroups> Archive::get_task_groups(const api::TaskGroupsRequest& r
         .push_back(&end);
   auto answer = new_document<api::TaskGroups>();
   *answer.mutable_run() = railgauge::to_api(*run);
+  for (std::string& text : RG_TRY(store_.read(store::read_left_out, run_id)))
+    answer.mutable_run()->add_left_out(std::move(text));
   for (const auto& [key, members] : alike) add_groups(members, answer);
   return answer;
 }

@@ -8,8 +8,8 @@
 
 #include "controller/history/pair_table.h"
 #include "controller/localise/localise_cells.h"
+#include "controller/nodes/known_nodes.h"
 #include "controller/plan/follow_up.h"
-#include "controller/plan/topology/node_set.h"
 #include "kernels/core/base/headline.h"
 #include "kernels/core/base/lookup.h"
 #include "kernels/core/base/outcome.h"
@@ -206,8 +206,7 @@ Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsReque
   const PortMap ports = RG_TRY(read_ports(store, leaves));
   PairChoice choice;
   if (!request.node_set().empty()) {
-    const std::vector<std::string> names = RG_TRY(store.node_names());
-    const auto chosen = RG_TRY(plan::select_nodes(request.node_set(), names));
+    const auto chosen = RG_TRY(choose_nodes(store, request.node_set()));
     choice.nodes.emplace(chosen.begin(), chosen.end());
   }
   auto figures = figures_of_matrices(store, scope.run_id, request, ports, choice);

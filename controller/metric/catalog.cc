@@ -29,6 +29,7 @@ constexpr std::uint32_t kMostPorts = 64;
 constexpr std::uint32_t kMostFigures = 600;
 constexpr std::uint32_t kMostNames = 256;  // of suites
 constexpr std::uint32_t kMostSchedules = 200;
+constexpr std::uint32_t kMostPaused = 100;
 
 constexpr std::array kCatalog{
     // --- agent: itself ---------------------------------------------------------------------------
@@ -165,6 +166,10 @@ constexpr std::array kCatalog{
          "Nodes seen within a week, by state; absent: not since the controller's start"},
     Info{"railgauge_nodes_busy", kGauge, kController, "1", "", 1, 1,
          "Attached nodes that something keeps from being measured"},
+    Info{"railgauge_nodes_paused", kGauge, kController, "1", "", 1, 1,
+         "Nodes in maintenance, attached or not"},
+    Info{"railgauge_node_pause_end_timestamp_seconds", kGauge, kController, "seconds", "node", 4,
+         kMostPaused, "When a node in maintenance comes back by itself; there while it is paused"},
     Info{"railgauge_nodes_clock_off", kGauge, kController, "1", "", 1, 1,
          "Attached nodes whose clock is more than 5 s beside the controller's"},
     Info{"railgauge_node_clock_skew_seconds", kGauge, kController, "seconds", "", 1, 1,
@@ -276,6 +281,7 @@ constexpr std::array kLabels{
     LabelValues{"metric", "latency_ns, bandwidth_bytes_per_second, ..."},
     LabelValues{"model", "the GPU's"},
     LabelValues{"netdev", "network interfaces of the node"},
+    LabelValues{"node", "nodes in maintenance, the first 100"},
     LabelValues{"outcome",
                 "passed, failed, waived, crashed, timed_out, cancelled; of reports delivered, "
                 "postponed, failed, refused, dropped"},

@@ -89,6 +89,7 @@ void Metrics::set_nodes(const FleetCounts& counts) {
   registry_.set(kNodes, {{"state", "detached"}}, counts.detached);
   registry_.set(kNodes, {{"state", "lost"}}, counts.lost);
   registry_.set("railgauge_nodes_busy", {}, counts.busy);
+  registry_.set("railgauge_nodes_paused", {}, counts.paused);
   registry_.set("railgauge_nodes_clock_off", {}, counts.clocks_off);
   registry_.set("railgauge_node_clock_skew_seconds", {}, counts.clock_skew_seconds);
   registry_.set("railgauge_agents_waiting_records", {}, counts.waiting_records);

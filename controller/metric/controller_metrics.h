@@ -42,6 +42,7 @@ struct FleetCounts {
   std::uint32_t detached = 0;
   std::uint32_t lost = 0;
   std::uint32_t busy = 0;
+  std::uint32_t paused = 0;       // in maintenance, attached or not
   std::uint32_t clocks_off = 0;   // attached nodes whose clock is off
   double clock_skew_seconds = 0;  // the largest of them, without its sign
   double waiting_records = 0;     // in the agents' spools

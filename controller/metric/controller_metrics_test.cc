@@ -18,7 +18,8 @@ TEST(Metrics, EveryFamilyIsThereWithItsLabelsAndZerosAreToldToo) {
   metrics.run_ended("nightly", "schedule", "failed", 2'000);
   metrics.series().add("railgauge_tasks_total",
                        {{"kernel", "verbs.write_lat"}, {"outcome", "passed"}});
-  metrics.set_nodes({.attached = 3, .detached = 1, .lost = 2, .busy = 1, .waiting_records = 7});
+  metrics.set_nodes(
+      {.attached = 3, .detached = 1, .lost = 2, .busy = 1, .paused = 2, .waiting_records = 7});
   metrics.series().set("railgauge_nodes", {{"state", "absent"}}, 5);
   metrics.series().raise_to("railgauge_records_stored_total", {}, 12);
   metrics.series().raise_to("railgauge_records_stored_total", {}, 15);
@@ -35,6 +36,7 @@ TEST(Metrics, EveryFamilyIsThereWithItsLabelsAndZerosAreToldToo) {
                            "railgauge_nodes{state=\"lost\"} 2",
                            "railgauge_nodes{state=\"absent\"} 5",
                            "railgauge_nodes_busy 1",
+                           "railgauge_nodes_paused 2",
                            "railgauge_agents_waiting_records 7",
                            "railgauge_run_last_outcome{outcome=\"failed\",suite=\"nightly\"} 1",
                            "railgauge_records_stored_total 15",

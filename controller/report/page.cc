@@ -54,6 +54,7 @@ Section runs_section(const SiteReport& report, std::size_t most) {
     if (row.left_out() > 0) text += fmt::format(", {:.0f} left out", row.left_out());
     if (!row.nodes().empty()) text += " on " + row.nodes();
     if (!run.reason().empty()) text += "; " + run.reason();
+    for (const std::string& nodes : run.left_out()) text += "; " + nodes;
     const std::string word = run.outcome().empty() ? run.state() : run.outcome();
     add(section, most,
         {.mark = word,
@@ -96,7 +97,9 @@ Section missed_section(const SiteReport& report, std::size_t most) {
            .mood = nodes.state() == "lost" ? Mood::kBad : Mood::kDoubtful,
            .head = fmt::format("{} node{}: {}", nodes.count(), nodes.count() == 1 ? "" : "s",
                                nodes.nodes()),
-           .text = nodes.why()});
+           .text = nodes.has_until_at()
+                       ? fmt::format("until {} {}", short_time(nodes.until_at()), nodes.why())
+                       : nodes.why()});
   double tasks = 0;
   for (const ReportedRun& run : report.runs())
     for (const TaskGroup& group : run.groups()) {

@@ -37,7 +37,15 @@ void add_nodes(const Material& material, SiteReport& report) {
     std::vector<std::string> reasons;
   };
   std::map<std::string, Like> by_state;
+  // A pause is a person's decision and no fault: a paused node is neither lost nor busy.
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> paused;
   for (const NodeInfo& node : material.nodes.nodes()) {
+    if (node.has_pause()) {
+      paused[{node.pause().until_at(),
+              fmt::format("by {}: {}", node.pause().who(), node.pause().reason())}]
+          .push_back(node.name());
+      continue;
+    }
     const bool is_busy = node.busy() && node.state() == "attached";
     Like& like = by_state[is_busy ? "busy" : node.state()];
     like.names.push_back(node.name());
@@ -51,6 +59,14 @@ void add_nodes(const Material& material, SiteReport& report) {
     row.set_nodes(fold_names(like.names));
     for (const TextGroup& group : group_texts(like.reasons, like.names))
       row.set_why(row.why() + (row.why().empty() ? "" : "; ") + group.text);
+  }
+  for (const auto& [pause, names] : paused) {
+    ReportedNodes& row = *report.add_nodes();
+    row.set_state("paused");
+    row.set_count(static_cast<std::uint32_t>(names.size()));
+    row.set_nodes(fold_names(names));
+    row.set_until_at(pause.first);
+    row.set_why(pause.second);
   }
 }
 
@@ -212,7 +228,8 @@ bool is_telling(const Event& event) {
   const std::string& kind = event.kind();
   return kind.starts_with("watch_") || kind.starts_with("run_") || kind == "stack_changed" ||
          kind == "hardware_replaced" || kind == "node_refused" || kind == "node_clock_off" ||
-         kind == "controller_started" || kind.starts_with("delivery_");
+         kind == "controller_started" || kind.starts_with("delivery_") ||
+         kind.starts_with("maintenance_");
 }
 
 void add_events(const Material& material, SiteReport& report) {
@@ -259,6 +276,7 @@ struct Tally {
   double failed = 0;
   double left_out = 0;
   std::uint32_t lost_nodes = 0;
+  std::uint32_t paused_nodes = 0;
   std::uint32_t unmeasured = 0;  // coverage rows with nodes without data
   std::size_t unread = 0;        // lists of which not all was read
 };
@@ -284,8 +302,10 @@ Tally tally_of(const SiteReport& report) {
     tally.left_out += run.left_out();
   }
   tally.tasks = tally.passed + tally.failed + tally.left_out;
-  for (const ReportedNodes& nodes : report.nodes())
+  for (const ReportedNodes& nodes : report.nodes()) {
     tally.lost_nodes += nodes.state() == "lost" ? nodes.count() : 0;
+    tally.paused_nodes += nodes.state() == "paused" ? nodes.count() : 0;
+  }
   for (const ReportedCoverage& coverage : report.coverage())
     tally.unmeasured += coverage.without_data().empty() ? 0 : 1;
   for (const ReportedCut& cut : report.cuts()) tally.unread += cut.has_left() ? 0 : 1;
@@ -317,6 +337,7 @@ std::string headline_of(const Tally& tally) {
   if (tally.left_out > 0) parts.push_back(fmt::format("{:.0f} left out", tally.left_out));
   if (tally.missed > 0) parts.push_back(count_text(tally.missed, "schedule") + " missed");
   if (tally.lost_nodes > 0) parts.push_back(count_text(tally.lost_nodes, "node") + " lost");
+  if (tally.paused_nodes > 0) parts.push_back(count_text(tally.paused_nodes, "node") + " paused");
   if (tally.waiting > 0) parts.push_back(count_text(tally.waiting, "upgrade") + " waiting");
   if (tally.open_findings > 0) parts.push_back(count_text(tally.open_findings, "older finding"));
   std::string text = tally.tasks == 0

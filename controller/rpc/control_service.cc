@@ -147,6 +147,10 @@ class ControlService final : public api::Control::CallbackService {
                   schedules_.run_now(request->name(), peer.who))
   RAILGAUGE_UNARY(RenameNode, pool_, api::RenameNodeRequest, api::NodeList,
                   control_.rename_node(request->name(), request->new_name(), peer.who))
+  RAILGAUGE_UNARY(PauseNodes, pool_, api::PauseNodesRequest, api::NodeList,
+                  control_.pause_nodes(*request, peer.who))
+  RAILGAUGE_UNARY(ResumeNodes, pool_, api::ResumeNodesRequest, api::NodeList,
+                  control_.resume_nodes(*request, peer.who))
   RAILGAUGE_UNARY(GetInstallation, pool_, api::InstallationRequest, api::Installation,
                   control_.get_installation())
   RAILGAUGE_UNARY(RunPreflight, pool_, api::PreflightRequest, api::PreflightReport,

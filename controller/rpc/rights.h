@@ -58,6 +58,8 @@ inline constexpr std::array kRights{
     Right{kControl, "RemoveSchedule", Access::kWrite},
     Right{kControl, "RunSchedule", Access::kWrite},
     Right{kControl, "RenameNode", Access::kWrite},
+    Right{kControl, "PauseNodes", Access::kWrite},
+    Right{kControl, "ResumeNodes", Access::kWrite},
     Right{kArchive, "FindPoints", Access::kRead},
     Right{kArchive, "ExportPoints", Access::kRead},
     Right{kArchive, "ListSeries", Access::kRead},

@@ -5,6 +5,8 @@
 namespace railgauge::run {
 namespace {
 constexpr std::size_t kNamedNodes = 4;
+// Begins the reason of a node in maintenance.
+constexpr std::string_view kPaused = "paused until ";
 
 std::string in_words(const std::map<std::string, std::string>& reasons) {
   std::string text;
@@ -12,7 +14,8 @@ std::string in_words(const std::map<std::string, std::string>& reasons) {
   for (const auto& [node, reason] : reasons) {
     if (named++ == kNamedNodes)
       return text + fmt::format("; and {} others", reasons.size() - kNamedNodes);
-    text += fmt::format("{}node {} is busy: {}", text.empty() ? "" : "; ", node, reason);
+    text += fmt::format("{}node {} is {}{}", text.empty() ? "" : "; ", node,
+                        reason.starts_with(kPaused) ? "" : "busy: ", reason);
   }
   return text;
 }

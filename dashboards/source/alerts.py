@@ -7,8 +7,10 @@ alert on our series has `keep` and a test of it, which the lint demands.
 """
 
 MAINTENANCE = "railgauge:node_maintenance:bool"
-# Nodes whose marker file reports maintenance, now or in the last sample within a day. After maintenance they count at
-# once, so that damage by an upgrade shows at once. A record, so that a day of 10,000 nodes is read once.
+# Nodes whose marker file reports maintenance, now or in the last sample within a day, and nodes that somebody paused.
+# After maintenance they count at once, so that damage by an upgrade shows at once; after a pause that ended before its
+# time a quarter of an hour later, since the controller's restart must not raise them. A record, so that a day of 10,000
+# nodes is read once.
 QUIET_NODE = "railgauge:node_quiet:bool"
 QUIET = f"unless on (cluster, node) {QUIET_NODE} == 1"
 LAST_UP = "railgauge:link_last_up:timestamp_seconds"
@@ -17,8 +19,9 @@ RESTART = "15m"  # longer than any restart of controller or agents
 RECORDS = [
     (MAINTENANCE, 'max by (cluster, node) (railgauge_node_busy{source="marker"})',
      "1 while a node's marker file says maintenance"),
-    (QUIET_NODE, f"last_over_time({MAINTENANCE}[1d]) == 1",
-     "1 while a node is in maintenance, or was when it went away, for a day"),
+    (QUIET_NODE, f"last_over_time({MAINTENANCE}[1d]) == 1 or max by (cluster, node) "
+     f"(last_over_time(railgauge_node_pause_end_timestamp_seconds[{RESTART}]) > bool time()) == 1",
+     "1 while a node is in maintenance, or its marker said so when it went away, for a day"),
     # The record reads its own last value, because a week of every port's state is too much to read each time.
     (LAST_UP, "max by (cluster, node, device, port) (timestamp(railgauge_link_up == 1))"
      f" or last_over_time({LAST_UP}[2h]) > time() - 7 * 86400",
@@ -60,6 +63,7 @@ def controller(**more):
     return {"cluster": "c", "job": "railgauge-controller", **more}
 
 
+PAUSE = "railgauge_node_pause_end_timestamp_seconds"
 FLAP = "railgauge_device_trouble_total"
 PORT = {"device": "mlx5_0", "port": "1"}
 
@@ -81,16 +85,17 @@ ALERTS = [
          means="Agents ended, or hosts or their path to the controller are down. Nodes that went away in maintenance do not count.",
          do="`railgauge nodes` lists them with the time since; on the host look at the agent's journal. While the controller itself is down this is muted (deploy/monitoring/alertmanager.yml).",
          fires=([("railgauge_nodes", controller(state="lost"), "2x20"), ("railgauge_nodes", controller(state="absent"), "1x20")], "10m", "3"),
-         silent=([("railgauge_nodes", controller(state="lost"), "0x9 1x20"), ("railgauge_nodes", controller(state="absent"), "0x30"),
-                  ("railgauge_node_busy", node("n1", source="marker"), "1x3 _x27"), ("railgauge_agent_connected", node("n1"), "1x3 _x27")], "25m")),
+         silent=([("railgauge_nodes", controller(state="lost"), "0x9 2x20"), ("railgauge_nodes", controller(state="absent"), "0x30"),
+                  (PAUSE, controller(node="n2"), "1000000000x30"), ("railgauge_node_busy", node("n1", source="marker"), "1x3 _x27"), ("railgauge_agent_connected", node("n1"), "1x3 _x27")], "25m")),
     dict(name="RailgaugeAgentsNotScraped", severity="ticket", wait="10m",
          expr=f'count by (cluster) (up{{job="railgauge-agent"}} == 0 {QUIET}) > 0',
          summary="{{ $value }} agents are not scraped",
          description="Their nodes' series are missing here. See: railgauge nodes, and the agents' --metrics-listen",
          means="Prometheus cannot reach /metrics of agents; the controller may still hear them.",
          do="An agent serves metrics on loopback unless `--metrics-listen` says otherwise. Check the address and the firewall.",
-         fires=([("up", node("n1"), "0x20"), ("up", node("n2"), "1x20")], "15m", "1"),
-         silent=([("up", node("n1"), "0x20"), ("railgauge_node_busy", node("n1", source="marker"), "1x20")], "15m")),
+         fires=([("up", node("n1"), "0x20"), ("up", node("n2"), "1x20"), ("up", node("n3"), "0x20"), (PAUSE, controller(node="n3"), "60x20")], "15m", "2"),
+         silent=([("up", node("n1"), "0x20"), ("railgauge_node_busy", node("n1", source="marker"), "1x20"), ("up", node("n2"), "0x20"),
+                  (PAUSE, controller(node="n2"), "1000000000x20")], "15m")),
     dict(name="RailgaugeRegressionConfirmed", severity="page", wait="1m", keep=RESTART,
          expr='sum by (cluster) (railgauge_findings{state=~"confirmed|reopened"} or railgauge_findings{kind=~"corruption|lost_function",state="new"}) > 0',
          summary="{{ $value }} confirmed regressions are open",

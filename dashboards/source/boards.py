@@ -25,6 +25,8 @@ FLEET = board("railgauge-fleet", "Railgauge / Fleet", "Is the fleet measured, an
     bars("Since a suite passed", "Age of the last run that passed, by suite.", query(f"max by (suite) (railgauge:run_age:seconds{{{C}}})", "{{suite}}"), unit="s"),
     bars("Preflight checks that fail", "Nodes by check that says fail or error.",
          maybe(f'count by (check) (max by (node, check) (railgauge_preflight_results{{{C},state=~"fail|error"}}) > 0)', "{{check}}")),
+    table("Nodes in maintenance", "Nodes that somebody paused, and when they come back by themselves. Why: railgauge nodes",
+          maybe(f"max by (node) (railgauge_node_pause_end_timestamp_seconds{{{C}}}) * 1000"), unit="dateTimeAsIso", width=8, value="until"),
     table("Schedules", "The result of each schedule's newest due time.", maybe(f"max by (schedule, result) (railgauge_schedule_last_result{{{C}}})"), width=8),
 ])
 

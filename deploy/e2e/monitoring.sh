@@ -86,9 +86,12 @@ open_a_finding() {
 every_panel_had_data() {
   open_a_finding
   touch "$work/busy-c"
+  cli nodes pause b --for 10min --reason "a test"
   wait_for "the finding is an alert" 60 alert_is_up RailgaugeRegressionUnconfirmed
   wait_for "a failing preflight is an alert" 60 alert_is_up RailgaugePreflightFailing
   wait_for "a busy node is scraped" 60 answers 'railgauge_node_busy{node="c",source="marker"} == 1'
+  wait_for "a paused node is scraped" 60 answers 'railgauge_node_pause_end_timestamp_seconds{node="b"} > time()'
+  wait_for "and quiet" 60 answers 'railgauge:node_quiet:bool{node="b"} == 1'
   "$top/dashboards/prove.py" "$url" --seen "$work/seen.json" --complete "${render[@]}"
 }
 figures_of_b() {

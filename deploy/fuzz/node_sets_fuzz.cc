@@ -73,6 +73,38 @@ void check_selection(std::string_view text) {
   FUZZ_CHECK(again && *again == *selected, text);
 }
 
+// The labels of every third node, and a group.
+const plan::KnownNodes& labelled_nodes() {
+  static const auto* const nodes = [] {
+    auto* known =
+        new plan::KnownNodes{.names = known_nodes(), .groups = {{"gold", "gpu[001-009]"}}};
+    for (std::size_t i = 0; i < known->names.size(); i += 3)
+      known->labels[known->names[i]] = {{"rack", fmt::format("r{}", i % 4)}, {"pod", "p1"}};
+    return known;
+  }();
+  return *nodes;
+}
+
+void check_labelled_selection(std::string_view text) {
+  const plan::KnownNodes& known = labelled_nodes();
+  const auto selected = plan::select_nodes(text, known);
+  check_error(selected);
+  if (!selected) return;
+  FUZZ_CHECK(!selected->empty(), text);
+  const std::set<std::string> once(selected->begin(), selected->end());
+  FUZZ_CHECK(once.size() == selected->size(), text);
+  for (const std::string& name : *selected)
+    FUZZ_CHECK(std::ranges::find(known.names, name) != known.names.end(), name);
+  const auto again = plan::select_nodes(fmt::format("{}", fmt::join(*selected, ",")), known);
+  FUZZ_CHECK(again && *again == *selected, text);
+  // Labels that follow leave only nodes that have them.
+  if (text.find('&') != std::string_view::npos) return;
+  const auto part = plan::select_nodes(plan::with_labels(text, "pod=p1"), known);
+  if (!part) return;
+  for (const std::string& name : *part)
+    FUZZ_CHECK(once.contains(name) && known.labels.contains(name), name);
+}
+
 void check_pair_list(std::string_view text) {
   const auto& known = known_nodes();
   const auto listed = plan::parse_pair_list(text, known);
@@ -103,6 +135,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } else {
     check_node_set(text);
     check_selection(text);
+    check_labelled_selection(text);
   }
   return 0;
 }

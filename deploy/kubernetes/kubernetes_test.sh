@@ -23,9 +23,12 @@ expect "helm lints the chart" "$tools/helm/helm" lint --strict chart
 template >"$work/plain.yaml"
 expect "its defaults are valid" valid "$work/plain.yaml"
 template --set monitoring.enabled=true --set tls.certManager.enabled=true --set-string controller.site='version: 1' --set controller.storageClass=fast \
+  --set agent.podLabels=true --set-string controller.labels='gpu001 rack=r1' \
   --set agent.gpuCount=1 --set agent.settings.NCCL_DEBUG=INFO --set 'image.pullSecrets={a}' --set agent.nodeSelector.gpu=h100 >"$work/all.yaml"
 expect "with all that can be turned on it is valid" valid "$work/all.yaml"
 for kind in ServiceMonitor PrometheusRule Certificate ConfigMap NetworkPolicy; do expect "then there is a $kind" grep -q "^kind: $kind\$" "$work/all.yaml"; done
+expect "the agent reads its pod's labels" grep -q 'downwardAPI: {items: \[{path: labels, fieldRef: {fieldPath: metadata.labels}}\]}' "$work/all.yaml"
+expect "the controller has a file of labels" grep -qx '    gpu001 rack=r1' "$work/all.yaml"
 boards=$(find ../../dashboards/grafana -name '*.json' | wc -l)
 expect "each board is a ConfigMap" test "$(grep -c -- '-board$' "$work/all.yaml")" = "$boards"
 template --set agent.rdmaResource= --set agent.runtimeClass= --set agent.hostNetwork=false --set networkPolicy.enabled=false >"$work/less.yaml"

@@ -26,7 +26,8 @@ void fill_busy(const Scenario& scenario, std::uint32_t node, Nanoseconds time_ns
 
 // The hello of the node's agent, without kernels, contract version and running tasks. Node id and
 // incarnation follow from the seed; a reboot changes the incarnation. The facts `leaf` and `pod`
-// are labels, from which a site profile with `topology: {source: labels}` has the leaves.
+// are the node's labels too, from which a site profile with `topology: {source: labels}` has the
+// leaves.
 api::Hello hello_at(const Scenario& scenario, std::uint32_t node, Nanoseconds time_ns);
 
 // The node's answer to a preflight order: all checks on its inventory.

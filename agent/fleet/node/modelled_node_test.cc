@@ -93,6 +93,8 @@ TEST(ModelledNode, ItsHelloIsWithinTheContractAndMarked) {
   EXPECT_EQ(hello.facts().at("synthetic"), "true");
   EXPECT_EQ(hello.facts().at("leaf"), "L624");
   EXPECT_EQ(hello.facts().at("pod"), "P0");
+  EXPECT_EQ(hello.labels().at("leaf"), "L624");
+  EXPECT_EQ(hello.labels().at("pod"), "P0");
   EXPECT_FALSE(hello.stack_incomplete());
   EXPECT_THAT(agent::fit_hello(hello), IsEmpty());
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/plan/topology/node_set.h"
 #include "kernels/core/text/lines.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
@@ -58,11 +59,25 @@ Result<std::string> node_set_of(const Arguments& arguments, std::size_t index) {
   if (given > 1)
     return fail(Code::kInvalidArgument,
                 "more than one node set: give NODESET, --nodes or --nodes-file");
-  if (given == 0) return std::string();
-  if (arguments.has("nodes-file")) return read_node_set(arguments.value("nodes-file"));
-  std::string set = arguments.has("nodes") ? arguments.value("nodes") : operand;
-  if (set.empty()) return fail(Code::kInvalidArgument, "the node set is empty");
-  return set;
+  std::string set;
+  if (arguments.has("nodes-file"))
+    set = RG_TRY(read_node_set(arguments.value("nodes-file")));
+  else if (given > 0)
+    set = arguments.has("nodes") ? arguments.value("nodes") : operand;
+  if (given > 0 && set.empty()) return fail(Code::kInvalidArgument, "the node set is empty");
+  return and_labels(arguments, std::move(set));
+}
+
+Result<std::string> node_set_of(const Arguments& arguments) {
+  return node_set_of(arguments, arguments.operands.size());
+}
+
+Result<std::string> and_labels(const Arguments& arguments, std::string node_set) {
+  if (!arguments.has("labels")) return node_set;
+  const auto labels = parse_labels(arguments.value("labels"));
+  if (!labels) return fail(Code::kInvalidArgument, "-l: " + labels.error().message);
+  if (labels->empty()) return fail(Code::kInvalidArgument, "-l: names no label, as in rack=rack7");
+  return plan::with_labels(node_set, label_text(*labels));
 }
 
 // A file is sent as text, because the controller may run on another host and cannot open it.
@@ -165,7 +180,7 @@ Result<api::PointsRequest> points_request(const Arguments& arguments) {
   request.set_run_id(arguments.operand(0));
   request.set_kernel(arguments.value("kernel"));
   request.set_metric(arguments.value("metric"));
-  request.set_node_set(arguments.value("nodes"));
+  request.set_node_set(RG_TRY(node_set_of(arguments)));
   request.set_endpoint(arguments.value("endpoint"));
   request.set_stack(arguments.value("stack"));
   request.set_all_attempts(arguments.has("all-attempts"));

@@ -14,9 +14,15 @@ namespace railgauge::cli {
 // Reads a whole file of at most 1 MiB. Errors: kInvalidArgument with path and system error.
 Result<std::string> read_file(const std::string& path);
 
-// Returns the node set from operand `index`, --nodes or --nodes-file; "" when none is given.
-// Errors: kInvalidArgument when two are given, or the file is unreadable or names no node.
+// Returns the node set from operand `index`, --nodes or --nodes-file, with the labels of -l behind
+// it; "" when none is given. Errors: kInvalidArgument when two are given, the file is unreadable or
+// names no node, or -l has no labels.
 Result<std::string> node_set_of(const Arguments& arguments, std::size_t index);
+// The same where no operand is a node set.
+Result<std::string> node_set_of(const Arguments& arguments);
+
+// Adds the labels of -l to a node set. Errors: kInvalidArgument.
+Result<std::string> and_labels(const Arguments& arguments, std::string node_set);
 
 // Returns the suite of a word: a word with a '/' or ending in .yaml or .yml is a file, which is
 // read here; any other word is a name in the controller's folder. Errors: kInvalidArgument.

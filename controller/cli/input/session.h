@@ -54,6 +54,8 @@ struct Rpc {
 #define RAILGAUGE_CLI_CALLS(CALL) \
   CALL(Control, ListNodes, api::ListNodesRequest, api::NodeList) \
   CALL(Control, RenameNode, api::RenameNodeRequest, api::NodeList) \
+  CALL(Control, PauseNodes, api::PauseNodesRequest, api::NodeList) \
+  CALL(Control, ResumeNodes, api::ResumeNodesRequest, api::NodeList) \
   CALL(Control, ListKernels, api::ListKernelsRequest, KernelList) \
   CALL(Control, ListSuites, api::ListSuitesRequest, api::SuiteList) \
   CALL(Control, CheckSuite, api::SuiteSource, api::SuiteCheck) \

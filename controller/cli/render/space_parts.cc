@@ -22,7 +22,9 @@ constexpr std::array kPurposes{
              " run task task_rank attempt rank note schedule schedule_due metric_list "},
     TablesOf{{"facts, parameters", ""}, " fact_set parameter_set "},
     TablesOf{{"series", ""}, " series series_endpoint "},
-    TablesOf{{"nodes, stacks", ""}, " node node_name endpoint endpoint_attribute stack epoch "},
+    TablesOf{{"nodes, stacks", ""},
+             " node node_name endpoint endpoint_attribute stack epoch node_label "
+             "site_label node_group node_pause "},
     TablesOf{{"pair matrices", ""}, " pair_matrix pair_outlier "},
     TablesOf{{"levels of parts", "keep_distributions"}, " part_levels "},
     TablesOf{{"events", ""}, " event operator_note repeat_count delivery "},

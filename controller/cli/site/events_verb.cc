@@ -29,7 +29,7 @@ Result<EventsRequest> events_request(const Arguments& arguments) {
   if (const auto since = RG_TRY(time_of(arguments, "since")))
     request.set_since_unix_seconds(*since);
   request.set_kinds(arguments.value("kind"));
-  request.set_node_set(arguments.value("nodes"));
+  request.set_node_set(RG_TRY(node_set_of(arguments)));
   request.set_run_id(arguments.value("run"));
   request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultEvents)));
   return request;

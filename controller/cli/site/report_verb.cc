@@ -26,13 +26,14 @@ constexpr std::size_t kEntriesOfHtml = 40;
 constexpr std::size_t kReportRectangles = 64;  // a side of the matrix
 
 // The calls of the report, each a call of the controller.
-report::Source source_of(Session& session) {
+report::Source source_of(Session& session, const std::string& node_set) {
   const bool has_picture = session.output.format == Format::kHtml;
   const auto ask = [&session](const auto& rpc, const auto& request) {
     return call(session, rpc, request, kReadSeconds);
   };
   report::Source source{
-      .nodes = [ask] { return ask(rpc::kListNodes, ListNodesRequest()); },
+      .nodes = [ask,
+                node_set] { return ask(rpc::kListNodes, request_for<ListNodesRequest>(node_set)); },
       .runs =
           [ask](std::uint32_t limit) {
             ListRunsRequest request;
@@ -48,8 +49,9 @@ report::Source source_of(Session& session) {
             return ask(rpc::kGetSuspects, request_for<PairsRequest>(run_id));
           },
       .findings =
-          [ask](const std::string& state, std::uint32_t limit) {
+          [ask, node_set](const std::string& state, std::uint32_t limit) {
             auto request = request_for<ListFindingsRequest>(state);
+            request.set_node_set(node_set);
             request.set_limit(limit);
             return ask(rpc::kListFindings, request);
           },
@@ -72,8 +74,9 @@ report::Source source_of(Session& session) {
             return ask(rpc::kListSchedules, request_for<ListSchedulesRequest>(name));
           },
       .events =
-          [ask](double since, std::uint32_t limit) {
+          [ask, node_set](double since, std::uint32_t limit) {
             EventsRequest request;
+            request.set_node_set(node_set);
             request.set_since_unix_seconds(since);
             request.set_limit(limit);
             return ask(rpc::kListEvents, request);
@@ -111,7 +114,7 @@ Result<report::Gathered> gather(Session& session, const Arguments& arguments) {
   const Installation told = RG_TRY(call(session, rpc::kGetInstallation, InstallationRequest()));
   const double now =
       parse_calendar(told.now_at()).value_or(static_cast<double>(std::time(nullptr)));
-  const report::Source source = source_of(session);
+  const report::Source source = source_of(session, RG_TRY(node_set_of(arguments)));
   if (arguments.has("upgrade"))
     return report::gather_upgrade(source, arguments.value("upgrade"), now);
   if (!arguments.operands.empty()) return report::gather_run(source, arguments.operand(0), now);

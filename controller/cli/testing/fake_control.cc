@@ -41,6 +41,10 @@ class ControlService final : public FakeControl, public api::Control::Service {
                           VersionInfo* answer) override;
   grpc::Status RenameNode(Context* context, const RenameNodeRequest* request,
                           NodeList* answer) override;
+  grpc::Status PauseNodes(Context* context, const PauseNodesRequest* request,
+                          NodeList* answer) override;
+  grpc::Status ResumeNodes(Context* context, const ResumeNodesRequest* request,
+                           NodeList* answer) override;
   grpc::Status ListSchedules(Context* context, const ListSchedulesRequest* request,
                              ScheduleList* answer) override;
   grpc::Status AddSchedule(Context* context, const ScheduleSpec* request,
@@ -100,6 +104,11 @@ ScheduleSpec FakeControl::last_schedule() const {
 std::string FakeControl::last_change() const {
   const std::scoped_lock lock(mutex_);
   return last_change_;
+}
+
+PauseNodesRequest FakeControl::last_pause() const {
+  const std::scoped_lock lock(mutex_);
+  return last_pause_;
 }
 
 PreflightRequest FakeControl::last_preflight() const {
@@ -273,6 +282,30 @@ grpc::Status ControlService::RenameNode(Context*, const RenameNodeRequest* reque
   answer->set_schema_version(nodes.schema_version());
   *answer->add_nodes() = nodes.nodes(0);
   answer->mutable_nodes(0)->set_name(request->new_name());
+  return {};
+}
+
+// The first node, paused as asked for, an hour long.
+grpc::Status ControlService::PauseNodes(Context*, const PauseNodesRequest* request,
+                                        NodeList* answer) {
+  const std::scoped_lock lock(mutex_);
+  last_pause_ = *request;
+  answer->set_schema_version(nodes.schema_version());
+  NodeInfo& node = *answer->add_nodes() = nodes.nodes(0);
+  NodePause& pause = *node.mutable_pause();
+  pause.set_reason(request->reason());
+  pause.set_who("ann");
+  pause.set_since_at("2026-11-20T12:00:00Z");
+  pause.set_until_at("2026-11-20T13:00:00Z");
+  return {};
+}
+
+grpc::Status ControlService::ResumeNodes(Context*, const ResumeNodesRequest* request,
+                                         NodeList* answer) {
+  const std::scoped_lock lock(mutex_);
+  last_change_ = "resume " + request->node_set();
+  answer->set_schema_version(nodes.schema_version());
+  *answer->add_nodes() = nodes.nodes(0);
   return {};
 }
 

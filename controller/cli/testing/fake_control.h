@@ -51,6 +51,7 @@ class FakeControl {
   [[nodiscard]] railgauge::api::ResultsRequest last_results() const;
   [[nodiscard]] railgauge::api::ScheduleSpec last_schedule() const;
   [[nodiscard]] std::string last_change() const;  // "pause nightly"
+  [[nodiscard]] railgauge::api::PauseNodesRequest last_pause() const;
   [[nodiscard]] railgauge::api::PreflightRequest last_preflight() const;
   [[nodiscard]] int starts() const;
   [[nodiscard]] int cancels() const;
@@ -71,6 +72,7 @@ class FakeControl {
   railgauge::api::ResultsRequest last_results_;
   railgauge::api::ScheduleSpec last_schedule_;
   std::string last_change_;
+  railgauge::api::PauseNodesRequest last_pause_;
   railgauge::api::PreflightRequest last_preflight_;
   int starts_ = 0;
   int cancels_ = 0;

@@ -19,7 +19,8 @@ Grammar grammar();
 using Command = Result<int>(Session& session, const Arguments& arguments);
 
 // nodes, topo. Names and sets of nodes are those of the controller.
-Command list_nodes, show_node, diff_node_sets, rename_node, show_topology;
+Command list_nodes, show_node, diff_node_sets, rename_node, pause_nodes, resume_nodes,
+    show_topology;
 // The nodes of `node_set` with facts and stacks, for nodes and topo. Errors: kNotFound when the
 // controller knows none of the set; those of the call.
 Result<api::NodeList> ask_nodes_with_facts(Session& session, const std::string& node_set);

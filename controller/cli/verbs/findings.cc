@@ -120,6 +120,7 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
   ListFindingsRequest request;
   request.set_state(arguments.value("state"));
   request.set_limit(RG_TRY(count_of(arguments, "limit", 100)));
+  request.set_node_set(RG_TRY(node_set_of(arguments)));
   const FindingList list = RG_TRY(call(session, rpc::kListFindings, request));
   const Output& output = session.output;
   if (print_document(output, list, "findings")) return kExitPassed;

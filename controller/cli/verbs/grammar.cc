@@ -10,7 +10,8 @@ namespace {
 // Flags that several verbs share. A name has one meaning everywhere, because flags are read before
 // the verb is known (input/arguments.cc). Each entry: name, letter, value ("" for a switch),
 // summary. Brackets hold the default.
-constexpr Flag kNodes{"nodes", 0, "SET", "gpu[001-064],n7,!gpu013"};
+constexpr Flag kNodes{"nodes", 0, "SET", "gpu[001-064],n7,!gpu013,@rack7"};
+constexpr Flag kLabels{"labels", 'l', "KEY=VALUE", "only nodes with the labels: rack=rack7,pod=p1"};
 constexpr Flag kNodesFile{"nodes-file", 0, "FILE", "a node set a line, # starts a comment"};
 constexpr Flag kWait{"wait", 0, "DURATION",
                      "stop waiting after this long; the run continues [24h]"};
@@ -30,21 +31,31 @@ constexpr Flag kAllAttempts{"all-attempts", 0, "", "also attempts that do not co
 
 // The scope of a run or a plan.
 constexpr Flag kSlice{"slice", 0, "K/N", "3/96: the third of 96 slices of all pairs"};
-constexpr std::array kPlanFlags{kNodes, kNodesFile, kSlice};
+constexpr std::array kPlanFlags{kNodes, kLabels, kNodesFile, kSlice};
 // How a run is started and awaited.
 constexpr Flag kDetach{"detach", 0, "", "print the run's id and end; the run continues"};
 constexpr Flag kForce{"force", 0, "", "on busy nodes too, beside their jobs; needs --reason"};
 constexpr Flag kReason{"reason", 0, "TEXT", "why it is forced, kept with the run"};
 constexpr Flag kVerbose{"verbose", 0, "", "a line for each task in place of the summary"};
 constexpr std::array kRunFlags{
-    kNodes,  kNodesFile, Flag{"all", 0, "", "all nodes, needed without a node set beyond 16 nodes"},
-    kDetach, kExclusive, kWait,
-    kForce,  kReason,    kSlice,
+    kNodes,     kLabels,
+    kNodesFile, Flag{"all", 0, "", "all nodes, needed without a node set beyond 16 nodes"},
+    kDetach,    kExclusive,
+    kWait,      kForce,
+    kReason,    kSlice,
     kVerbose};
 constexpr std::array kResumeFlags{kDetach, kExclusive, kWait, kForce, kReason, kVerbose};
 constexpr std::array kWaitFlags{kWait, kVerbose};
 // Lists, and one run's page.
-constexpr std::array kListNodesFlags{kNodes, kWatch, kInterval};
+constexpr std::array kListNodesFlags{kNodes, kLabels, kWatch, kInterval};
+constexpr std::array kPauseFlags{
+    kNodes,
+    kLabels,
+    kNodesFile,
+    Flag{"reason", 0, "TEXT", "why; everybody who misses them reads it"},
+    Flag{"until", 0, "TIME", "resumed by themselves then: 2026-11-28T08:00:00Z"},
+    Flag{"for", 0, "DURATION", "or after this long: 2h"}};
+constexpr std::array kResumeNodesFlags{kNodes, kLabels, kNodesFile};
 constexpr std::array kListRunsFlags{Flag{"limit", 0, "N", "at most the N newest [20]"}, kWatch,
                                     kInterval};
 constexpr std::array kShowRunFlags{
@@ -64,9 +75,9 @@ constexpr auto joined(const std::array<Flag, First>& first,
 constexpr Flag kKernel{"kernel", 0, "NAME", "verbs.write_lat"};
 constexpr Flag kMetric{"metric", 0, "NAME", "latency_ns"};
 constexpr std::array kPointFlags{
-    kKernel,   kMetric, kNodes,      Flag{"size", 0, "BYTES", "message size: 8, 64KiB"},
-    kEndpoint, kRail,   kStack,      kSeries,
-    kSince,    kUntil,  kAllAttempts};
+    kKernel,   kMetric,     kNodes, kLabels, Flag{"size", 0, "BYTES", "message size: 8, 64KiB"},
+    kEndpoint, kRail,       kStack, kSeries, kSince,
+    kUntil,    kAllAttempts};
 constexpr auto kResultsFlags = joined(
     kPointFlags, std::array{Flag{"limit", 0, "N", "at most N points [1000]"}, kWatch, kInterval});
 constexpr auto kExportFlags =
@@ -75,6 +86,7 @@ constexpr std::array kHistoryFlags{
     Flag{"kernel", 0, "NAME", "filter the list"},
     Flag{"metric", 0, "NAME", "likewise"},
     kNodes,
+    kLabels,
     Flag{"size", 0, "BYTES", "likewise"},
     kEndpoint,
     kRail,
@@ -89,10 +101,11 @@ constexpr std::array kMatrixFlags{kPairKernel,
                                   kPairMetric,
                                   kPairSize,
                                   kPairNodes,
+                                  kLabels,
                                   Flag{"rail", 0, "N", "from 0 [the first measured]"},
                                   Flag{"memory", 0, "KIND", "host or gpu [the first measured]"},
                                   Flag{"svg", 0, "FILE", "also write the picture to FILE"}};
-constexpr std::array kSuspectsFlags{kPairKernel, kPairMetric, kPairSize, kPairNodes};
+constexpr std::array kSuspectsFlags{kPairKernel, kPairMetric, kPairSize, kPairNodes, kLabels};
 // The database and the support archive.
 constexpr std::array kSqlFlags{Flag{"limit", 0, "N", "at most N rows [1000]"},
                                Flag{"seconds", 0, "DURATION", "at most so long, up to 60s [10s]"}};
@@ -115,15 +128,18 @@ constexpr std::array kEventsFlags{
     kSince,
     Flag{"kind", 0, "KINDS", "by commas: stack_changed, or a word of kinds: xid, stack, node"},
     kNodes,
+    kLabels,
     Flag{"run", 0, "RUN", "events of this run"},
     Flag{"limit", 0, "N", "at most the N newest, up to 5000 [1000]"},
     Flag{"follow", 0, "", "print what comes until Ctrl-C, a line each"}};
 constexpr std::array kReportFlags{
-    kSince, Flag{"upgrade", 0, "UPGRADE", "of this upgrade, in place of a time or a run"}};
+    kSince, Flag{"upgrade", 0, "UPGRADE", "of this upgrade, in place of a time or a run"}, kNodes,
+    kLabels};
 // Verbs that need no stored run.
 constexpr std::array kAnalyzeFlags{
     Flag{"direction", 0, "BETTER", "higher or lower: which values are better"}};
 constexpr std::array kPreflightFlags{
+    kLabels,
     Flag{"explain", 0, "CHECK", "one check: why it matters, all its results, what to do"},
     Flag{"summary", 0, "", "a line for each GPU and its NIC: GPUDirect or not, why, what to do"},
     Flag{"local", 0, "", "this host, by its railgauge-agent, without a controller"},
@@ -142,6 +158,7 @@ constexpr std::array kScheduleFlags{
     Flag{"cron", 0, "EXPRESSION", "\"30 1 * * *\": minute hour day month weekday, or @daily"},
     Flag{"zone", 0, "ZONE", "Europe/Berlin [UTC]"},
     kNodes,
+    kLabels,
     kNodesFile,
     Flag{"jitter", 0, "DURATION", "start up to so much later, the same for a day [0s]"},
     Flag{"window", 0, "TIMES", "only then: \"mon-fri 22:00-06:00; sat,sun\" [always]"},
@@ -155,9 +172,10 @@ constexpr std::array kScheduleFlags{
 constexpr Flag kUpgradeSuite{"suite", 0, "SUITE", "what is measured on either side [upgrade]"};
 constexpr Flag kControls{"controls", 0, "SET", "nodes that do not change; none [like ones, idle]"};
 constexpr Flag kNote{"note", 0, "TEXT", "why, kept with it"};
-constexpr std::array kPrepareFlags{kNodes, kNodesFile, kControls, kUpgradeSuite, kWait};
+constexpr std::array kPrepareFlags{kNodes, kLabels, kNodesFile, kControls, kUpgradeSuite, kWait};
 constexpr std::array kGateFlags{
     kNodes,
+    kLabels,
     kNodesFile,
     Flag{"continue", 0, "UPGRADE", "add a run to UPGRADE"},
     Flag{"expect", 0, "PART=VERSION", "driver=580.95: exit 4 unless nodes run it"},
@@ -168,6 +186,7 @@ constexpr std::array kGateFlags{
     Flag{"wait", 0, "DURATION", "wait for nodes (and limit each run) [0s]"}};
 // Findings and baselines.
 constexpr std::array kFindingsFlags{
+    kNodes, kLabels,
     Flag{"state", 0, "STATE", "new, confirmed, acknowledged, accepted, fixed, false, reopened"},
     Flag{"limit", 0, "N", "at most N [100]"}};
 constexpr std::array kAckFlags{Flag{"for", 0, "DURATION", "open again after this long [never]"},
@@ -199,6 +218,10 @@ constexpr std::array kVerbs{
     Verb{"nodes", "diff", "A B", "facts that differ", kNoFlags, diff_node_sets},
     Verb{"nodes", "rename", "NODE NAME", "after its host was renamed: history follows", kNoFlags,
          rename_node},
+    Verb{"nodes", "pause", "[NODESET]", "maintenance: left out of runs and judging until a time",
+         kPauseFlags, pause_nodes},
+    Verb{"nodes", "resume", "[NODESET]", "end their maintenance now", kResumeNodesFlags,
+         resume_nodes},
     Verb{"topo", "", "NODE", "GPU/NIC topology", kNoFlags, show_topology},
     Verb{"kernels", "", "", "the measurement programs that the nodes have", kNoFlags, list_kernels},
     Verb{"kernels", "show", "KERNEL", "one kernel: parameters, ranges, defaults", kNoFlags,

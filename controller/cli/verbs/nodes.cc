@@ -1,4 +1,4 @@
-// nodes, nodes show, nodes diff, nodes rename
+// nodes, nodes show, nodes diff, nodes rename, nodes pause, nodes resume
 #include <algorithm>
 #include <map>
 #include <set>
@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/cli/input/inputs.h"
 #include "controller/cli/input/session.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/report/fact_diff.h"
@@ -14,6 +15,9 @@
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/pci_distance.h"
 #include "kernels/core/text/fold.h"
+#include "kernels/core/text/labels.h"
+#include "kernels/core/text/rfc3339.h"
+#include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge::cli {
@@ -63,6 +67,17 @@ std::string gpu_names(const NodeInfo& node) {
 std::string busy_cell(const NodeInfo& node) {
   if (!node.has_busy()) return "";
   return node.busy() ? fmt::format("{}", fmt::join(node.busy_reasons(), "; ")) : "no";
+}
+
+// "paused until 2026-11-28T08:00:00Z by ann: DIMM"; "" where it is not paused.
+std::string pause_cell(const NodeInfo& node) {
+  if (!node.has_pause()) return "";
+  return fmt::format("paused until {} by {}: {}", node.pause().until_at(), node.pause().who(),
+                     node.pause().reason());
+}
+
+std::string labels_text(const NodeInfo& node) {
+  return label_text({node.labels().begin(), node.labels().end()});
 }
 
 // The contract sends the node plus one; 0 is unknown.
@@ -130,6 +145,8 @@ void print_node(const Output& output, const NodeInfo& node) {
             {"last seen", node.last_seen_at().empty() ? "never" : node.last_seen_at()},
             {"task", node.busy_task_id().empty() ? "none" : node.busy_task_id()},
             {"busy", busy_cell(node).empty() ? "unknown" : busy_cell(node)},
+            {"labels", node.labels().empty() ? "none" : labels_text(node)},
+            {"maintenance", node.has_pause() ? pause_cell(node) : "no"},
             {"spooled records",
              node.has_spool_records() ? fmt::format("{:.0f}", node.spool_records()) : "unknown"}};
   if (!node.stack_hash().empty()) rows.push_back({"stack", node.stack_hash()});
@@ -162,8 +179,9 @@ Rows node_rows(const NodeList& list) {
   std::map<Key, std::vector<const NodeInfo*>> alike;
   for (const NodeInfo& node : list.nodes()) {
     const std::string busy = busy_cell(node);
+    const std::string held = node.busy() ? "busy" : busy;
     alike[{node.state() == "attached", node.state(), node.version(), nic_names(node),
-           gpu_names(node), node.busy() ? "busy" : busy}]
+           gpu_names(node), node.has_pause() ? pause_cell(node) : held}]
         .push_back(&node);
   }
   Rows rows;
@@ -174,17 +192,17 @@ Rows node_rows(const NodeList& list) {
     std::string seen = nodes.front()->last_seen_at();
     for (const NodeInfo* node : nodes) {
       names.push_back(node->name());
-      if (node->busy()) reasons.push_back(busy_cell(*node));
+      if (node->busy() && !node->has_pause()) reasons.push_back(busy_cell(*node));
       if (!node->busy_task_id().empty()) tasks.push_back(node->busy_task_id());
       seen = std::min(seen, node->last_seen_at());
     }
     std::string busy = std::get<5>(key);
+    const bool is_held = !reasons.empty() || nodes.front()->has_pause();
     for (const TextGroup& group : group_texts(reasons, names))
       busy = (busy == "busy" ? "" : busy + "; ") + group.text;
     rows.push_back({fold_names(names), nodes.size(), state_cell(nodes.front()->state()),
                     nodes.front()->version(), nic_names(*nodes.front()), gpu_names(*nodes.front()),
-                    seen, fold_briefly(tasks),
-                    Cell(busy, reasons.empty() ? Tone::kPlain : Tone::kBad)});
+                    seen, fold_briefly(tasks), Cell(busy, is_held ? Tone::kBad : Tone::kPlain)});
   }
   return rows;
 }
@@ -193,22 +211,26 @@ Rows node_rows(const NodeList& list) {
 std::string counts_line(const NodeList& list) {
   std::map<std::string, int> counts;
   int busy = 0;
+  int paused = 0;
   for (const NodeInfo& node : list.nodes()) {
     ++counts[node.state()];
     busy += node.busy() ? 1 : 0;
+    paused += node.has_pause() ? 1 : 0;
   }
   std::string text;
   for (const auto& [state, count] : counts)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, state);
   return counted(static_cast<std::size_t>(list.nodes_size()), "node") + ": " + text +
-         (busy > 0 ? fmt::format("; {} busy", busy) : "");
+         (busy > 0 ? fmt::format("; {} busy", busy) : "") +
+         (paused > 0 ? fmt::format("; {} paused", paused) : "");
 }
 
 }  // namespace
 
 // An empty list explains how an agent attaches.
 Result<int> list_nodes(Session& session, const Arguments& arguments) {
-  const NodeList list = RG_TRY(ask(session, arguments.value("nodes"), false));
+  const std::string node_set = RG_TRY(node_set_of(arguments));
+  const NodeList list = RG_TRY(ask(session, node_set, false));
   const Output& output = session.output;
   if (print_document(output, list, "nodes")) return 0;
   if (list.nodes().empty()) {
@@ -235,6 +257,46 @@ Result<int> rename_node(Session& session, const Arguments& arguments) {
       fmt::format("node {} is {} from now on; restart its agent under that name", request.name(),
                   request.new_name()));
   return 0;
+}
+
+namespace {
+
+// One line for nodes that were paused or resumed alike.
+int print_changed(const Output& output, const NodeList& list, const char* what) {
+  if (print_document(output, list, "nodes")) return 0;
+  std::map<std::string, std::vector<std::string>> alike;
+  for (const NodeInfo& node : list.nodes())
+    alike[node.has_pause() ? pause_cell(node) : what].push_back(node.name());
+  for (const auto& [text, names] : alike)
+    output.out << line_of(fmt::format("{}: {}", fold_names(names), text));
+  return 0;
+}
+
+}  // namespace
+
+// Ctrl-C does not end it.
+Result<int> pause_nodes(Session& session, const Arguments& arguments) {
+  PauseNodesRequest request;
+  request.set_node_set(RG_TRY(node_set_of(arguments, 0)));
+  request.set_reason(arguments.value("reason"));
+  if (arguments.has("for")) request.set_for_seconds(RG_TRY(seconds_of(arguments, "for", 0)));
+  if (arguments.has("until")) {
+    const auto until = parse_calendar(arguments.value("until"));
+    if (!until)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("--until: {}: must be a time as 2026-11-28T08:00:00Z; --for takes a "
+                              "duration",
+                              in_quotes(arguments.value("until"))));
+    request.set_until_unix_seconds(*until);
+  }
+  return print_changed(session.output, RG_TRY(call_through(session, rpc::kPauseNodes, request)),
+                       "paused");
+}
+
+Result<int> resume_nodes(Session& session, const Arguments& arguments) {
+  const auto request = request_for<ResumeNodesRequest>(RG_TRY(node_set_of(arguments, 0)));
+  return print_changed(session.output, RG_TRY(call_through(session, rpc::kResumeNodes, request)),
+                       "resumed");
 }
 
 // The operand may be a node set: one page for each of its nodes.

@@ -117,7 +117,8 @@ Result<PreflightReport> ask_this_host(const Arguments& arguments) {
 // The controller asks the nodes, which takes longer than a usual answer.
 Result<PreflightReport> ask_controller(Session& session, const Arguments& arguments) {
   PreflightRequest request;
-  request.set_node_set(fmt::format("{}", fmt::join(arguments.operands, ",")));
+  request.set_node_set(
+      RG_TRY(and_labels(arguments, fmt::format("{}", fmt::join(arguments.operands, ",")))));
   for (const std::string& id : required_checks(arguments)) request.add_require(id);
   request.set_probe(arguments.has("probe"));
   return call(session, rpc::kRunPreflight, request, kAnswerSeconds);

@@ -116,6 +116,7 @@ Result<int> start(Session& session, const Arguments& arguments, const RunRequest
     rest = fmt::format(": {} that run {} left", counted(started.tasks_total(), "task"),
                        request.resume_run_id());
   print_notice(session.output, fmt::format("run {} started{}", started.run_id(), rest));
+  for (const std::string& text : started.left_out()) print_notice(session.output, text);
   return follow_to_the_end(session, started.run_id(), wait_seconds, detail_of(arguments), true);
 }
 

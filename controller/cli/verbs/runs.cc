@@ -86,6 +86,9 @@ void print_head(const Output& output, const RunSummary& run) {
                              {"took", took_text(run)},
                              {"findings", findings_text(run)}},
                             output.colour);
+  // By themselves, since they may be longer than a line.
+  for (const std::string& text : run.left_out())
+    output.out << render_list({{"left out", text}}, output.colour);
 }
 
 // Tasks of one stage that ended alike, for reasons of one kind, are a row.

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -20,6 +21,8 @@ constexpr std::size_t kMaxNameBytes = 253;
 constexpr std::size_t kMaxNamesInMessage = 5;
 // Largest number of brackets in one item.
 constexpr std::size_t kMaxGroups = 8;
+// Ends the names; the labels that each node must have follow it.
+constexpr char kLabelsFollow = '&';
 
 // All faults of a text name the item they are in.
 tl::unexpected<Error> refuse(std::string_view item, std::string_view why) {
@@ -107,10 +110,9 @@ Status append_group(std::string_view item, std::string_view group, std::size_t b
 
 // All names of one item. `budget` is the number of names that the whole set may still take.
 Result<std::vector<std::string>> expand(std::string_view item, std::size_t budget) {
-  if (item.front() == '@')
-    return refuse(item, "labels are not supported yet; name the nodes, as in gpu[001-064]");
-  if (item.find('=') != std::string_view::npos)
-    return refuse(item, "labels (key=value) are not supported yet; name the nodes");
+  if (item.front() == '@' || item.find('=') != std::string_view::npos ||
+      item.find(kLabelsFollow) != std::string_view::npos)
+    return refuse(item, "labels choose among nodes that a controller knows; name the nodes here");
   std::vector<std::string> names{""};
   std::size_t longest = 0;  // of the names so far
   std::size_t groups = 0;
@@ -149,25 +151,115 @@ Error unknown(const NodeSet::Item& item, const std::vector<std::string>& missing
                                                    (missing.size() == 1 ? "" : "s") + hint)};
 }
 
-}  // namespace
+// The known nodes, with their labels and groups.
+class Choice {
+ public:
+  Choice(std::span<const std::string> known, const KnownNodes* said) : known_(known), said_(said) {}
 
-// The budget counts names of all items, so that brackets cannot exhaust memory.
-Result<NodeSet> parse_node_set(std::string_view text) {
+  // The nodes of an item with a label or a group; never empty.
+  [[nodiscard]] Result<std::vector<std::string>> nodes_of(std::string_view item) const {
+    if (item.starts_with('@')) return of_group(item);
+    const auto [key, value] = RG_TRY(parse_label(item));
+    return of_label(item, key, value);
+  }
+
+  [[nodiscard]] const std::string* value_of(const std::string& node, const std::string& key) const {
+    const auto labels = said_->labels.find(node);
+    if (labels == said_->labels.end()) return nullptr;
+    const auto label = labels->second.find(key);
+    return label == labels->second.end() ? nullptr : &label->second;
+  }
+
+  [[nodiscard]] std::span<const std::string> known() const { return known_; }
+  [[nodiscard]] bool has_labels() const { return said_ != nullptr; }
+
+ private:
+  template <class Test>
+  [[nodiscard]] std::vector<std::string> that(const Test& test) const {
+    std::vector<std::string> out;
+    for (const std::string& name : known_)
+      if (test(name)) out.push_back(name);
+    return out;
+  }
+
+  [[nodiscard]] Result<std::vector<std::string>> of_label(std::string_view item,
+                                                          const std::string& key,
+                                                          const std::string& value) const {
+    auto nodes = that([&](const std::string& node) {
+      const std::string* found = value_of(node, key);
+      return found != nullptr && *found == value;
+    });
+    if (!nodes.empty()) return nodes;
+    std::set<std::string> keys;
+    std::set<std::string> values;
+    for (const auto& [node, labels] : said_->labels)
+      for (const auto& [one, text] : labels) {
+        keys.insert(one);
+        if (one == key) values.insert(text);
+      }
+    if (values.empty())
+      return refuse(item, keys.empty()
+                              ? std::string("no node has a label; see railgauge nodes")
+                              : fmt::format("no node has a label {}{}", key, nearest(key, keys)));
+    return refuse(item, fmt::format("no node has this value of {}{}", key, nearest(value, values)));
+  }
+
+  [[nodiscard]] Result<std::vector<std::string>> of_group(std::string_view item) const {
+    const std::string_view name = item.substr(1);
+    if (const auto group = said_->groups.find(name); group != said_->groups.end()) {
+      const KnownNodes members{.names = {known_.begin(), known_.end()}, .labels = said_->labels};
+      auto nodes = select_nodes(group->second, members);
+      if (nodes) return nodes;
+      return refuse(item, fmt::format("the group's nodes: {}", nodes.error().message));
+    }
+    auto nodes = that([&](const std::string& node) {
+      const auto labels = said_->labels.find(node);
+      return labels != said_->labels.end() &&
+             std::ranges::any_of(labels->second,
+                                 [&](const auto& label) { return label.second == name; });
+    });
+    if (!nodes.empty()) return nodes;
+    std::set<std::string> names;
+    for (const auto& [one, members] : said_->groups) names.insert(one);
+    for (const auto& [node, labels] : said_->labels)
+      for (const auto& [key, value] : labels) names.insert(value);
+    return refuse(item, "no group, and no label's value" + nearest(name, names));
+  }
+
+  static std::string nearest(std::string_view word, const std::set<std::string>& words) {
+    return did_you_mean(word, std::vector<std::string>(words.begin(), words.end()));
+  }
+
+  const std::span<const std::string> known_;
+  // Null: nothing is said of the nodes.
+  const KnownNodes* const said_;
+};
+
+bool is_names(std::string_view item) {
+  return !item.starts_with('@') && item.find('=') == std::string_view::npos;
+}
+
+// The items of a set. Those of labels and groups have the names of the nodes that have them, where
+// `choice` is given.
+Result<NodeSet> parse(std::string_view text, const Choice* choice) {
   NodeSet set;
   if (trim(text).empty()) return set;
   if (text.size() > kMaxNodeSetBytes)
     return fail(Code::kInvalidArgument,
                 fmt::format("node set: {} bytes of text; at most {} are allowed", text.size(),
                             kMaxNodeSetBytes));
+  // The budget counts names of all items, so that brackets cannot exhaust memory.
   std::size_t budget = kMaxNodeSetNames;
   for (std::string_view word : split_items(text)) {
     const bool exclude = word.starts_with('!');
     if (exclude) word = trim(word.substr(1));
     if (word.empty()) return refuse(text, "an empty name; take one comma or `!` away");
-    std::vector<std::string> names = RG_TRY(expand(word, budget));
-    if (names.size() > budget)
+    const bool is_chosen = choice != nullptr && !is_names(word);
+    std::vector<std::string> names =
+        RG_TRY(is_chosen ? choice->nodes_of(word) : expand(word, budget));
+    if (!is_chosen && names.size() > budget)
       return refuse(text, fmt::format("names more than {} nodes", kMaxNodeSetNames));
-    budget -= names.size();
+    if (!is_chosen) budget -= names.size();
     auto& items = exclude ? set.excluded : set.included;
     items.push_back({.text = std::string(word), .names = std::move(names)});
   }
@@ -175,9 +267,19 @@ Result<NodeSet> parse_node_set(std::string_view text) {
 }
 
 // Exclusions first, since they win over any inclusion.
-Result<std::vector<std::string>> select_nodes(std::string_view text,
-                                              std::span<const std::string> known) {
-  const NodeSet set = RG_TRY(parse_node_set(text));
+Result<std::vector<std::string>> select(std::string_view text, const Choice& choice) {
+  const std::span<const std::string> known = choice.known();
+  const std::size_t follow =
+      choice.has_labels() ? text.find(kLabelsFollow) : std::string_view::npos;
+  Labels wanted;
+  if (follow != std::string_view::npos) {
+    wanted = RG_TRY(parse_labels(text.substr(follow + 1)));
+    if (wanted.empty()) return refuse(text, "no label follows the &");
+    for (const auto& [key, value] : wanted)
+      RG_TRY_OK(choice.nodes_of(fmt::format("{}={}", key, value)));
+  }
+  const NodeSet set =
+      RG_TRY(parse(text.substr(0, follow), choice.has_labels() ? &choice : nullptr));
   const std::unordered_set<std::string_view> exists(known.begin(), known.end());
   // Or excluded: not to be selected (again).
   std::unordered_set<std::string_view> taken;
@@ -198,12 +300,37 @@ Result<std::vector<std::string>> select_nodes(std::string_view text,
     }
     if (!missing.empty()) return tl::unexpected(unknown(item, missing, known));
   }
+  std::erase_if(selected, [&](const std::string& name) {
+    return std::ranges::any_of(wanted, [&](const auto& label) {
+      const std::string* value = choice.value_of(name, label.first);
+      return value == nullptr || *value != label.second;
+    });
+  });
   if (selected.empty())
     return fail(Code::kInvalidArgument,
                 known.empty()
                     ? "node set: no node is known here; is an agent attached"
                     : fmt::format("node set: {}: nothing is left", in_quotes(trim(text))));
   return selected;
+}
+
+}  // namespace
+
+Result<NodeSet> parse_node_set(std::string_view text) { return parse(text, nullptr); }
+
+std::string with_labels(std::string_view node_set, std::string_view labels) {
+  if (labels.empty()) return std::string(node_set);
+  const bool has_some = node_set.find(kLabelsFollow) != std::string_view::npos;
+  return fmt::format("{}{}{}", node_set, has_some ? ',' : kLabelsFollow, labels);
+}
+
+Result<std::vector<std::string>> select_nodes(std::string_view text,
+                                              std::span<const std::string> known) {
+  return select(text, Choice(known, nullptr));
+}
+
+Result<std::vector<std::string>> select_nodes(std::string_view text, const KnownNodes& known) {
+  return select(text, Choice(known.names, &known));
 }
 
 }  // namespace railgauge::plan

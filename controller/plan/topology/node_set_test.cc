@@ -78,7 +78,7 @@ TEST(NodeSet, NamesWhatItDoesNotKnow) {
 
 TEST(NodeSet, SaysWhenNothingIsLeft) {
   EXPECT_THAT(refused("gpu001,!gpu001"), HasSubstr("nothing is left"));
-  const auto none = select_nodes("", {});
+  const auto none = select_nodes("", std::vector<std::string>{});
   ASSERT_FALSE(none);
   EXPECT_THAT(none.error().message, HasSubstr("no node is known"));
 }
@@ -93,8 +93,65 @@ TEST(NodeSet, RefusesWhatItCannotReadAndSaysWhatIsAllowed) {
   EXPECT_THAT(refused("!"), HasSubstr("empty name"));
   EXPECT_THAT(refused("gpu001 gpu002"), HasSubstr("0x20"));
   EXPECT_THAT(refused("gpu001]"), HasSubstr("0x5d"));
-  EXPECT_THAT(refused("@rack7"), HasSubstr("labels are not supported yet"));
-  EXPECT_THAT(refused("rack=7"), HasSubstr("labels (key=value) are not supported yet"));
+  EXPECT_THAT(refused("@rack7"), HasSubstr("labels choose among nodes that a controller knows"));
+  EXPECT_THAT(refused("rack=7"), HasSubstr("labels choose among nodes"));
+  EXPECT_THAT(refused("gpu001&rack=7"), HasSubstr("labels choose among nodes"));
+}
+
+KnownNodes labelled() {
+  return {.names = kKnown,
+          .labels = {{"gpu001", {{"rack", "r1"}, {"pod", "p1"}}},
+                     {"gpu002", {{"rack", "r1"}, {"pod", "p2"}}},
+                     {"gpu003", {{"rack", "r2"}, {"pod", "p2"}}}},
+          .groups = {{"gold", "gpu[001-003],!rack=r2"}, {"r2", "login"}, {"lost", "gpu999"}}};
+}
+
+std::vector<std::string> labelled_nodes(std::string_view text) {
+  auto nodes = select_nodes(text, labelled());
+  EXPECT_TRUE(nodes) << nodes.error().message;
+  return nodes.value_or(std::vector<std::string>{});
+}
+
+std::string labelled_refusal(std::string_view text) {
+  const auto nodes = select_nodes(text, labelled());
+  return nodes ? "accepted" : nodes.error().message;
+}
+
+TEST(NodeSet, LabelsChooseAmongKnownNodes) {
+  EXPECT_THAT(labelled_nodes("rack=r1"), ElementsAre("gpu001", "gpu002"));
+  EXPECT_THAT(labelled_nodes("RACK=r2,login"), ElementsAre("gpu003", "login"));
+  EXPECT_THAT(labelled_nodes("!pod=p2"), ElementsAre("gpu001", "gpu010", "login"));
+  EXPECT_THAT(labelled_nodes("gpu[001-003],!rack=r1"), ElementsAre("gpu003"));
+}
+
+TEST(NodeSet, LabelsAfterTheSetHoldForEachNode) {
+  EXPECT_THAT(labelled_nodes("&rack=r1"), ElementsAre("gpu001", "gpu002"));
+  EXPECT_THAT(labelled_nodes("&rack=r1,pod=p2"), ElementsAre("gpu002"));
+  EXPECT_THAT(labelled_nodes(with_labels("gpu[002-003],login", "pod=p2")),
+              ElementsAre("gpu002", "gpu003"));
+  EXPECT_EQ(with_labels("gpu001", ""), "gpu001");
+  EXPECT_EQ(with_labels("gpu001&a=b", "c=d"), "gpu001&a=b,c=d");
+  EXPECT_THAT(labelled_refusal("&rack=r2,pod=p1"), HasSubstr("nothing is left"));
+  EXPECT_THAT(labelled_refusal("gpu001&"), HasSubstr("no label follows"));
+}
+
+TEST(NodeSet, AGroupIsANameOfTheSiteOrAnyLabelsValue) {
+  EXPECT_THAT(labelled_nodes("@r1"), ElementsAre("gpu001", "gpu002"));
+  EXPECT_THAT(labelled_nodes("@gold,!gpu001"), ElementsAre("gpu002"));
+  EXPECT_THAT(labelled_nodes("@r2"), ElementsAre("login")) << "the site's name comes first";
+  EXPECT_THAT(labelled_nodes("!@p2"), ElementsAre("gpu001", "gpu010", "login"));
+}
+
+TEST(NodeSet, AnUnknownLabelNamesTheClosestOne) {
+  EXPECT_EQ(labelled_refusal("rak=r1"),
+            "node set: \"rak=r1\": no node has a label rak; did you mean \"rack\"?");
+  EXPECT_THAT(labelled_refusal("pod=p11"),
+              HasSubstr("no node has this value of pod; did you mean \"p1\"?"));
+  EXPECT_THAT(labelled_refusal("@glod"), HasSubstr("did you mean \"gold\"?"));
+  EXPECT_THAT(labelled_refusal("gpu001&rak=r1"), HasSubstr("did you mean \"rack\"?"));
+  EXPECT_THAT(labelled_refusal("@lost"), HasSubstr("the group's nodes: node set: gpu999"));
+  EXPECT_THAT(labelled_refusal("@"), HasSubstr("no group"));
+  EXPECT_THAT(labelled_refusal("rack=r 1"), HasSubstr("a value is"));
 }
 
 TEST(NodeSet, ExpansionIsBounded) {

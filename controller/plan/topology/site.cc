@@ -112,6 +112,27 @@ void read_topology_source(const YamlValue& value, Site& site) {
     }
 }
 
+void read_labels(const YamlValue& value, Site& site) {
+  const std::vector<std::string> required{"file"};
+  const YamlMap map(value, required, {});
+  if (const YamlValue* file = map.find("file"))
+    site.labels_file = file->text("a file's path", kMaxPathBytes).value_or("");
+}
+
+// A set's labels are compared with nodes when it is used; its form is checked here.
+void read_groups(const YamlValue& value, Site& site) {
+  for (const YamlValue::Entry& group : value.entries("a mapping of names to node sets")) {
+    if (!is_label_value(group.name))
+      group.value.key_problem(fmt::format(
+          "is no group's name; allowed are 1 to {} letters, digits and . _ - :", kMaxLabelBytes));
+    const auto nodes = group.value.text("a node set", kMaxSiteBytes);
+    if (!nodes) continue;
+    if (nodes->find('@') != std::string::npos)
+      group.value.problem("has another group; a group is names and labels");
+    site.groups[group.name] = *nodes;
+  }
+}
+
 void read_priority(const YamlValue& value, Site& site) {
   constexpr std::int64_t kPriorities = 8;
   const auto text = value.text("a priority from 0 to 7");
@@ -126,13 +147,15 @@ void read_priority(const YamlValue& value, Site& site) {
 Site read(const YamlValue& root) {
   Site site;
   const std::vector<std::string> required{"version", "metadata", "defaults"};
-  const std::vector<std::string> optional{"topology", "lossless_priority"};
+  const std::vector<std::string> optional{"topology", "lossless_priority", "labels", "groups"};
   const YamlMap map(root, required, optional);
   if (const YamlValue* version = map.find("version")) read_version(*version, kSiteVersion);
   if (const YamlValue* metadata = map.find("metadata")) read_metadata(*metadata, site);
   if (const YamlValue* defaults = map.find("defaults")) read_defaults(*defaults, site);
   if (const YamlValue* priority = map.find("lossless_priority")) read_priority(*priority, site);
   if (const YamlValue* topology = map.find("topology")) read_topology_source(*topology, site);
+  if (const YamlValue* labels = map.find("labels")) read_labels(*labels, site);
+  if (const YamlValue* groups = map.find("groups")) read_groups(*groups, site);
   return site;
 }
 

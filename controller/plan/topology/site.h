@@ -27,6 +27,10 @@ struct Site {
   // By parameter: the value as written in the profile.
   std::map<std::string, std::string> defaults{};
   TopologySource topology{};
+  // A file of the nodes' labels, lines of `NODES key=value ...`; "": none.
+  std::string labels_file{};
+  // Node sets by the name of a group, which @NAME chooses.
+  std::map<std::string, std::string> groups{};
   // Lossless priority of the fabric, 0 to 7; preflight checks it.
   std::optional<std::uint32_t> lossless_priority{};
 };

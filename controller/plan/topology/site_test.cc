@@ -57,6 +57,22 @@ Parameters with_site(Parameters given) {
   return given;
 }
 
+TEST(Site, HasAFileOfLabelsAndNamedGroups) {
+  const auto site = read_site(std::string(kSite) +
+                                  "labels: {file: /etc/railgauge/labels}\n"
+                                  "groups: {gold: \"gpu[001-016]\", spare: \"rack=r9,!gpu013\"}\n",
+                              "site.yaml");
+  ASSERT_TRUE(site) << site.error().message;
+  EXPECT_EQ(site->labels_file, "/etc/railgauge/labels");
+  EXPECT_THAT(site->groups,
+              UnorderedElementsAre(Pair("gold", "gpu[001-016]"), Pair("spare", "rack=r9,!gpu013")));
+  EXPECT_THAT(refusal(std::string(kSite) + "labels: {}\n"), HasSubstr("file"));
+  EXPECT_THAT(refusal(std::string(kSite) + "groups: {\"a b\": n1}\n"),
+              HasSubstr("is no group's name"));
+  EXPECT_THAT(refusal(std::string(kSite) + "groups: {gold: \"@silver\"}\n"),
+              HasSubstr("has another group"));
+}
+
 TEST(Site, IsReadWithItsNameAndDefaults) {
   const Site site = some_site();
   EXPECT_EQ(site.name, "cluster-a");

@@ -107,6 +107,31 @@ Result<Topology> topology_from_labels(const TopologySource& source, std::string_
   return checked(std::move(topology), nodes);
 }
 
+// A label without a value marks by its key alone, which no selector names.
+std::map<std::string, Labels> labels_of_nodes(std::string_view text,
+                                              std::span<const TopologyNode> nodes,
+                                              std::vector<std::string>& skipped) {
+  std::map<std::string, Labels> all;
+  const NodeFinder finder(nodes);
+  for (const std::string_view line : lines_of(text)) {
+    const auto words = words_of(without_comment(line));
+    if (words.size() < 2) continue;
+    Labels labels;
+    for (const std::string_view word : std::span(words).subspan(1)) {
+      if (word.ends_with('=')) continue;
+      auto label = parse_label(word);
+      if (label)
+        labels.insert_or_assign(label->first, label->second);
+      else
+        skipped.push_back(fmt::format("{}: {}", words.front(), word));
+    }
+    for (const std::string& name : expand(words.front()))
+      if (const std::string node = finder.by_name(name); !node.empty())
+        for (const auto& [key, value] : labels) all[node].insert_or_assign(key, value);
+  }
+  return all;
+}
+
 // A pod is the switch directly above leaves, where there is more than one.
 Result<Topology> topology_from_slurm(std::string_view text, std::span<const TopologyNode> nodes) {
   std::map<std::string, SlurmSwitch> switches;

@@ -11,6 +11,7 @@
 
 #include "controller/plan/topology/topology.h"
 #include "kernels/core/base/result.h"
+#include "kernels/core/text/labels.h"
 
 namespace railgauge::plan {
 
@@ -48,6 +49,11 @@ Result<Topology> read_topology(const TopologySource& source, std::string_view te
 // labels that the nodes report.
 Result<Topology> topology_from_labels(const TopologySource& source, std::string_view text,
                                       std::span<const TopologyNode> nodes);
+// Reads the same lines as labels of the given nodes, by name. A label that no selector could name
+// is left out and added to `skipped`, as "NODES: key=value".
+std::map<std::string, Labels> labels_of_nodes(std::string_view text,
+                                              std::span<const TopologyNode> nodes,
+                                              std::vector<std::string>& skipped);
 // Reads topology.conf or the output of `scontrol show topology`, for the plugins tree and block.
 Result<Topology> topology_from_slurm(std::string_view text, std::span<const TopologyNode> nodes);
 // Reads the output of `ibnetdiscover`.

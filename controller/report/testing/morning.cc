@@ -19,8 +19,14 @@ NodeList morning_nodes() {
     NodeInfo& node = *list.add_nodes();
     node.set_name(node_name(i));
     node.set_state(i == 77 ? "lost" : "attached");
-    node.set_busy(i == 41 || (i >= 301 && i <= 305));
-    if (node.busy()) node.add_busy_reasons(i == 41 ? "slurm: job 4711 here" : "marker: rack work");
+    node.set_busy(i == 41);
+    if (node.busy()) node.add_busy_reasons("slurm: job 4711 here");
+    if (i < 301 || i > 305) continue;
+    NodePause& pause = *node.mutable_pause();
+    pause.set_reason("rack work");
+    pause.set_who("ann");
+    pause.set_since_at("2026-11-25T16:00:00.000Z");
+    pause.set_until_at("2026-11-26T16:00:00.000Z");
   }
   return list;
 }
@@ -52,6 +58,9 @@ TaskGroups morning_run() {
   run.set_ended_at("2026-11-26T02:14:20.000Z");
   for (int i = 1; i <= kNodes; ++i)
     if (i != 77 && (i < 301 || i > 305) && i != 41) run.add_nodes(node_name(i));
+  run.add_left_out(
+      "in maintenance, left out: gpu[301-305] (paused until 2026-11-26T16:00:00.000Z by ann: rack "
+      "work)");
   add_group(groups, 0, "verbs.write_bw", "failed", "wrong bytes at offset 4096 of 65536", 3,
             "gpu200/mlx5_5:1,gpu[201-203]/mlx5_5:1");
   add_group(groups, 0, "verbs.write_bw", "waived",

@@ -67,6 +67,10 @@ Status RunSink::put_node(const NodeRow& node, double at) {
   RG_TRY_OK(connection_.execute(
       "INSERT INTO node_name (node, name, valid_from) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
       id, node.name, now));
+  RG_TRY_OK(connection_.execute("DELETE FROM node_label WHERE node=?1", id));
+  for (const auto& [key, value] : node.labels)
+    RG_TRY_OK(connection_.execute("INSERT INTO node_label (node, key, value) VALUES (?1, ?2, ?3)",
+                                  id, key, value));
   std::string replaced;
   for (const EndpointRow& endpoint : node.endpoints) {
     const std::string change = RG_TRY(interner_.put_endpoint(id, endpoint, now));

@@ -45,6 +45,12 @@ Result<std::vector<std::string>> read_event_kinds(Connection& connection) {
   return connection.column<std::string>("SELECT DISTINCT kind FROM event ORDER BY kind");
 }
 
+Result<std::vector<std::string>> read_left_out(Connection& connection, const std::string& run_id) {
+  return connection.column<std::string>(
+      "SELECT text FROM event WHERE run_id=?1 AND kind IN (?2, ?3, ?4, ?5) ORDER BY id", run_id,
+      kAbsentKind, kBusyKind, kPausedNodesKind, kRefusedKind);
+}
+
 Result<std::int64_t> newest_event(Connection& connection) {
   return RG_TRY(connection.integer("SELECT max(id) FROM event")).value_or(0);
 }

@@ -33,6 +33,13 @@ std::string sql_of_events(const EventFilter& filter);
 Result<std::vector<StoredEvent>> find_events(Connection& connection, const EventFilter& filter);
 // Returns the kinds that are stored, in order.
 Result<std::vector<std::string>> read_event_kinds(Connection& connection);
+// The kinds of events that say which nodes a run was to have and has not.
+inline constexpr std::string_view kAbsentKind = "nodes_absent";
+inline constexpr std::string_view kBusyKind = "nodes_busy";
+inline constexpr std::string_view kPausedNodesKind = "nodes_paused";
+inline constexpr std::string_view kRefusedKind = "nodes_refused";
+// Returns the texts of these events of a run.
+Result<std::vector<std::string>> read_left_out(Connection& connection, const std::string& run_id);
 // Returns the id of the newest event; 0: there is none.
 Result<std::int64_t> newest_event(Connection& connection);
 

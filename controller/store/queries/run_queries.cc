@@ -287,6 +287,11 @@ Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
       "EXISTS (SELECT 1 FROM node other WHERE other.name=node.name AND "
       "(other.last_seen_at, other.id) > (node.last_seen_at, node.id)) ORDER BY name"));
   TextSets sets(connection);  // thousands of nodes have one stack
+  std::map<std::int64_t, TextMap> labels;
+  {
+    Rows all = RG_TRY(connection.query("SELECT node, key, value FROM node_label"));
+    while (RG_TRY(all.next())) labels[all.integer(0)][all.text(1)] = all.text(2);
+  }
   while (RG_TRY(rows.next())) {
     NodeRow& node = nodes.emplace_back();
     std::int64_t id = 0;
@@ -298,6 +303,7 @@ Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
     node.described = *RG_TRY(sets.facts(described));
     node.facts = *RG_TRY(sets.facts(versions));
     node.settings = *RG_TRY(sets.facts(settings));
+    if (const auto own = labels.find(id); own != labels.end()) node.labels = own->second;
     node.endpoints = RG_TRY(read_endpoints(connection, id));
   }
   return nodes;

@@ -58,6 +58,7 @@ struct NodeRow {
   // missing were not read either.
   bool stack_incomplete = false;
   TextMap described{};  // facts that only describe the node
+  TextMap labels{};     // of its agent's settings
   std::vector<EndpointRow> endpoints{};
   double first_seen_at = 0;  // filled in by the store
   double last_seen_at = 0;   // attached then; behind by hours at most; filled in by the store

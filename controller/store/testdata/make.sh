@@ -96,6 +96,14 @@ SQL
 INSERT INTO delivery VALUES (1, 'webhook', 'run-r1', 'ab', '{}', 'waiting', 1, 1, 2, 'HTTP status 500');
 SQL
       ;;
+    16) cat <<'SQL'
+INSERT INTO node_label VALUES (1, 'rack', 'r1');
+INSERT INTO site_label VALUES ('n1', 'pod', 'p1');
+INSERT INTO node_group VALUES ('gold', 'n1');
+INSERT INTO node_pause VALUES (1, 1, 1, 3, 'ann', 'DIMM', 2, 'ann');
+INSERT INTO node_pause VALUES (2, 1, 2, 4, 'ann', 'mainboard', NULL, '');
+SQL
+      ;;
   esac
 }
 

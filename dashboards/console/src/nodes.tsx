@@ -26,7 +26,7 @@ export function Nodes({ route }: { route: Route }) {
             columns={[
               { head: 'State', cell: (node) => <State word={node.state} /> },
               { head: 'Node', cell: (node) => <To path={['nodes', node.name]}><Name text={node.name} /></To> },
-              { head: 'Busy', cell: (node) => <Name text={node.busy_reasons.join('; ')} /> },
+              { head: 'Busy', cell: (node) => <Name text={heldBy(node)} /> },
               { head: 'NICs', cell: (node) => node.nics.length, right: true },
               { head: 'GPUs', cell: (node) => node.gpus.length, right: true },
               { head: 'Stack', cell: (node) => <code>{node.stack_hash.slice(0, 8)}</code> },
@@ -37,6 +37,12 @@ export function Nodes({ route }: { route: Route }) {
       </Shown>
     </>
   );
+}
+
+// Why the node is not measured now: its maintenance comes before its work.
+function heldBy(node: NodeInfo): string {
+  if (!node.pause) return node.busy_reasons.join('; ');
+  return `paused until ${node.pause.until_at} by ${node.pause.who}: ${node.pause.reason}`;
 }
 
 // Devices have many fields; those with a plain value are shown as they are named.

@@ -20,6 +20,8 @@ export interface NodeInfo {
   last_seen_at: string | null;
   busy: boolean | null;
   busy_reasons: string[];
+  pause?: { reason: string; who: string; since_at: string; until_at: string } | null;
+  labels: Record<string, string>;
   nics: Record<string, unknown>[];
   gpus: Record<string, unknown>[];
   facts: Record<string, string>;
