@@ -67,7 +67,8 @@ api::Hello hello_at(const Scenario& scenario, std::uint32_t node, Nanoseconds ti
   (*hello.mutable_facts())[kSynthetic] = "true";
   (*hello.mutable_facts())["leaf"] = leaf_name(leaf);
   (*hello.mutable_facts())["pod"] = fmt::format("P{}", scenario.pod_of(leaf));
-  for (const char* key : {"leaf", "pod"}) (*hello.mutable_labels())[key] = hello.facts().at(key);
+  for (const char* label : {"leaf", "pod"})
+    (*hello.mutable_labels())[label] = hello.facts().at(label);
   fill_busy(scenario, node, time_ns, *hello.mutable_busy());
   hello.set_unix_time_seconds(clock_at(scenario, node, time_ns));
   return hello;
