@@ -106,6 +106,10 @@ constexpr std::array kSettings{
                 "file with the text of all these, in which {{headline}}, {{text}} and other "
                 "names are replaced; by default the whole report",
                 ""},
+    SettingInfo{"certificate-key",
+                "key that signs certificates of runs and upgrades, PEM, P-256 (as railgauge pki "
+                "makes them) or Ed25519; by default they are not signed",
+                ""},
     SettingInfo{"log-level", "debug, info, warn or error", "info"},
     SettingInfo{"log-format", "text, or json for one object a line", "text"},
 };
@@ -265,7 +269,8 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
                   .sendmail = chosen["sendmail"],
                   .mail_to = chosen["mail-to"],
                   .mail_from = chosen["mail-from"],
-                  .template_file = chosen["report-template-file"]}};
+                  .template_file = chosen["report-template-file"]},
+      .certificate_key = chosen["certificate-key"]};
   if (config.console_listen == "none") config.console_listen.clear();
   if (config.metrics_listen == "none") config.metrics_listen.clear();
   RG_TRY_OK(check_tcp_options(config.tcp));

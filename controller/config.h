@@ -77,6 +77,7 @@ struct Config {
   std::string sql_program{};         // sql_process.h; "": statements run in this process
   std::string post_program{};        // deliver/send.h; "": reports are posted in this process
   deliver::Wishes deliver{};         // where reports go
+  std::string certificate_key{};     // file that signs certificates, PEM; "": they are not signed
 };
 
 using Values = std::map<std::string, std::string, std::less<>>;  // by setting name

@@ -15,6 +15,8 @@
 #include "controller/store/upkeep/backup.h"
 #include "controller/store/upkeep/backup_folder.h"
 #include "controller/store/upkeep/timed_backup.h"
+#include "controller/trust/pem_files.h"
+#include "controller/trust/signature.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -59,6 +61,17 @@ Status begin_simulated_clock(store::Store& store, const Config& config) {
   return {};
 }
 
+// The key that signs certificates; "": none is set. A key that cannot sign is refused now, not when
+// somebody asks for a certificate.
+Result<std::string> read_certificate_key(const Config& config) {
+  if (config.certificate_key.empty()) return std::string();
+  std::string key = RG_TRY(trust::read_key("certificate-key", config.certificate_key));
+  if (const auto tried = trust::sign("", key); !tried)
+    return fail(tried.error().code, fmt::format("--certificate-key {}: {}", config.certificate_key,
+                                                tried.error().message));
+  return key;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::start(const Config& config,
@@ -68,6 +81,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   if (!config.site_profile.empty()) site = RG_TRY(plan::read_site_file(config.site_profile));
   fleet_options.kept_facts = facts_of_leaves(site.topology);
   std::vector<deliver::Target> targets = RG_TRY(deliver::read_targets(config.deliver));
+  std::string certificate_key = RG_TRY(read_certificate_key(config));
   store::StoreOptions store_options;
   store_options.path = config.database;
   std::unique_ptr<store::Store> store = RG_TRY(store::Store::open(std::move(store_options)));
@@ -75,7 +89,8 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   std::unique_ptr<audit::AuditLog> audit =
       RG_TRY(audit::AuditLog::open(*store, {.file = audit_log_of(config)}));
   std::unique_ptr<Server> server(new Server(std::move(store), std::move(audit), config,
-                                            std::move(upgrades), std::move(site), fleet_options));
+                                            std::move(upgrades), std::move(site), fleet_options,
+                                            std::move(certificate_key)));
   if (!config.site_profile.empty()) spdlog::info("site profile {}", config.site_profile);
   server->record_restores(config.database);
   server->open_reporter(config, std::move(targets));
@@ -97,10 +112,11 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
 // The order of the members is the order of construction; threads start last.
 Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::AuditLog> audit,
                const Config& config, WatchPolicy upgrades, plan::Site site,
-               fleet::FleetOptions fleet_options)
+               fleet::FleetOptions fleet_options, std::string certificate_key)
     : store_(std::move(store)),
       audit_(std::move(audit)),
       leaves_([site](const auto& nodes) { return leaves_of(site, nodes); }),
+      certifier_(*store_, std::move(certificate_key)),
       run_judge_(*store_, leaves_),
       matrices_(*store_, leaves_),
       fleet_(loop_, *store_, fleet_options),
@@ -126,7 +142,9 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       agent_link_(make_agent_link_service(fleet_, peers_, gate_)),
       control_service_(make_control_service(control_, schedules_, gate_, *pool_)),
       archive_service_(make_archive_service(archive_, gate_, {*queries_, *sql_, *upkeep_})),
-      judge_service_(make_judge_service(control_, *store_, gate_, *queries_, leaves_)),
+      judge_service_(make_judge_service(
+          control_, *store_, gate_, *queries_,
+          [this](const std::string& subject) { return certifier_.certify(subject); }, leaves_)),
       console_service_(make_console_service(
           [this](const auth::Peer& caller) -> Result<api::ConsoleTicket> {
             if (!has_console_)

@@ -7,6 +7,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "controller/audit/audit_log.h"
+#include "controller/certificate/evidence/certifier.h"
 #include "controller/config.h"
 #include "controller/console/console.h"
 #include "controller/control/control.h"
@@ -111,7 +112,7 @@ class Server {
  private:
   Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::AuditLog> audit,
          const Config& config, WatchPolicy upgrades, plan::Site site,
-         fleet::FleetOptions fleet_options);
+         fleet::FleetOptions fleet_options, std::string certificate_key);
   // By the simulated clock, in the place of what on_tick() does by the host's.
   void start_fast_forward();
   [[nodiscard]] bool is_idle_for_clock();
@@ -146,6 +147,7 @@ class Server {
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<audit::AuditLog> audit_;
   const LeafSource leaves_;
+  const certificate::Certifier certifier_;
   RunJudge run_judge_;     // outlives the matrices, which are judged, and the loop, which calls it
   MatrixKeeper matrices_;  // outlives the loop, which calls it
   MemoryGuard memory_;

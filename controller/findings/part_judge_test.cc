@@ -12,10 +12,9 @@
 
 #include "controller/findings/finding_service.h"
 #include "controller/findings/part_levels.h"
-#include "controller/findings/run_judge.h"
+#include "controller/findings/testing/sliced_nights.h"
 #include "controller/sim/nights.h"
 #include "controller/store/nodes/node_words.h"
-#include "controller/store/testing/store_testing.h"
 
 namespace railgauge {
 namespace {
@@ -31,70 +30,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr SiteSpec kSlicedSite{.nodes = 32,
-                               .rails = 2,
-                               .nodes_per_leaf = 8,
-                               .gpu_memory = false,
-                               .slices = 4,
-                               .noise = 0.01,
-                               .seed = 7'301};
-constexpr double kNightSeconds = 86'400;
-constexpr double kFirstNight = 1.7e9;
-
-class PartJudgement : public store::StoreTest {
+class PartJudgement : public SlicedNights {
  protected:
-  PartJudgement() {
-    for (std::uint32_t node = 0; node < kSlicedSite.nodes; ++node) {
-      store::NodeRow row{
-          .node_id = fmt::format("id-{}", node),
-          .name = fmt::format("sim{:04}", node),
-          .version = "0.1.0",
-          .facts = {{"leaf", fmt::format("L{}", node / kSlicedSite.nodes_per_leaf)}}};
-      for (int rail = 0; rail < 2; ++rail)
-        row.endpoints.push_back({.kind = "nic",
-                                 .device = fmt::format("mlx5_{}", rail),
-                                 .port = 1,
-                                 .pci_address = fmt::format("0000:{}0:00.0", rail + 1),
-                                 .state = "active",
-                                 .rate_bits_per_second = 4e11});
-      EXPECT_TRUE(store_->put_node(row));
-    }
-  }
-
-  // One run with the matrices of the site's next night.
-  void night(const std::vector<SiteFault>& faults = {}, const std::string& suite = "nightly") {
-    const std::uint32_t number = nights_++;
-    run_id_ = fmt::format("night{:03}", number);
-    const parts::NightFigures& figures = site_.night(number, faults);
-    store::RunRow run = store::run_row(run_id_);
-    run.suite = suite;
-    run.trigger = "schedule";
-    run.state = store::RunState::kEnded;
-    run.created_at = kFirstNight + kNightSeconds * number;
-    run.nodes.clear();
-    for (const parts::NightNode& node : figures.nodes) run.nodes.push_back(node.name);
-    ASSERT_TRUE(store_->create_run(run, {}));
-    std::vector<store::PairMatrixRow> matrices;
-    const std::size_t count = figures.nodes.size();
-    for (std::int32_t rail = 0; rail < 2; ++rail) {
-      store::PairMatrixRow& matrix =
-          matrices.emplace_back(store::PairMatrixRow{.run_id = run_id_,
-                                                     .rail = rail,
-                                                     .kernel = "verbs.write_bw",
-                                                     .metric = "bandwidth_bytes_per_second",
-                                                     .message_bytes = 65'536,
-                                                     .unit = "bytes_per_second",
-                                                     .larger_is_better = true});
-      for (const std::string& node : run.nodes)
-        matrix.endpoints.push_back(fmt::format("{}/mlx5_{}:1", node, rail));
-      matrix.values.assign(count * count, std::numeric_limits<float>::quiet_NaN());
-    }
-    for (const parts::Figure& figure : figures.figures)
-      matrices[figure.rail].values[figure.from * count + figure.to] =
-          static_cast<float>(figure.value);
-    ASSERT_TRUE(store_->put_pair_matrices(run_id_, matrices));
-    judge();
-  }
   // During the next nights, and no longer.
   void pause_slow_node_for(std::uint32_t nights) {
     const auto at = [&](double night) { return kFirstNight + kNightSeconds * (nights_ + night); };
@@ -104,12 +41,6 @@ class PartJudgement : public store::StoreTest {
             .since = at(-0.5), .until = at(nights - 0.5), .who = "ann", .reason = "DIMM"}));
     ASSERT_TRUE(store_->write(store::write_pauses_over, at(nights - 0.5)));
   }
-  void judge() {
-    const auto judged = judge_run(*store_, run_id_, kFirstNight + kNightSeconds * nights_);
-    ASSERT_TRUE(judged) << judged.error().message;
-    ASSERT_TRUE(store_->write(store::write_judged, run_id_, 2e9));
-  }
-
   // "part-sim0009-rail-1 confirmed", of all findings.
   std::vector<std::string> findings() {
     std::vector<std::string> all;
@@ -120,10 +51,6 @@ class PartJudgement : public store::StoreTest {
     return all;
   }
   store::RunRow run() { return store_->run_summary(run_id_)->run; }
-
-  Site site_{kSlicedSite};
-  std::uint32_t nights_ = 0;
-  std::string run_id_;
 };
 
 const Element kSlowPort{.kind = Kind::kPort, .first = 9, .rail = 1, .direction = Direction::kSends};

@@ -10,6 +10,7 @@
 
 #include "controller/findings/run_places.h"
 #include "controller/history/pair_figures.h"
+#include "controller/parts/kept/levels_bytes.h"
 #include "controller/parts/levels.h"
 #include "controller/store/store.h"
 
@@ -37,11 +38,6 @@ Result<parts::NightFigures> night_of(const store::Store& store, const RunPlaces&
 
 // Number of nodes with figures.
 std::uint32_t measured_nodes(const parts::NightFigures& night);
-
-// The levels as bytes, with a resolution of 0.001 %.
-std::string bytes_of_levels(const parts::Levels& levels);
-// kDataLoss: no such bytes, or lists that do not fit each other.
-Result<parts::Levels> levels_of_bytes(std::string_view bytes);
 
 // A run with its levels.
 struct LevelsOfRun {

@@ -26,6 +26,8 @@ constexpr std::size_t kPastNights = 6;
 constexpr std::size_t kOwnNights = 8;
 constexpr std::array<double, kStatistics> kOwnDeviations{3, 1.8, 1.3, 1, 2};
 constexpr double kWithoutOwn = 1.25;
+// A loss that is so many errors above the least one is below it in 5 of 100 cases.
+constexpr double kMissedDeviations = 1.645;
 // Fewest parts, or windows of parts, that give a scatter.
 constexpr std::size_t kFewestPeers = 4;
 constexpr std::size_t kFewestWindows = 8;
@@ -308,14 +310,12 @@ class Search {
     const std::optional<Scatter> scatter = scatter_of(values, table_.parts);
     if (!scatter) return;
     note_power(statistic, change, *scatter, values);
+    note_parts(statistic, *scatter, values);
     for (const Value& value : values.tonight) {
-      const double error = scatter->error(value);
       const double loss = value.loss - scatter->centre;
+      if (loss < least_loss(statistic, *scatter, value)) continue;
+      const double error = scatter->error(value);
       const double z = loss / error;
-      const double own = own_[value.part];
-      if (z < scatter->threshold * (own > 0 ? 1 : kWithoutOwn) || loss < kLeastLoss ||
-          loss < kOwnDeviations[static_cast<std::size_t>(statistic)] * own)
-        continue;
       Alarm alarm{.part = value.part,
                   .statistic = statistic,
                   .is_change = change,
@@ -330,6 +330,31 @@ class Search {
     }
   }
 
+  // The least loss of the part that is an alarm.
+  [[nodiscard]] double least_loss(Statistic statistic, const Scatter& scatter,
+                                  const Value& value) const {
+    const double own = own_[value.part];
+    return std::max({kLeastLoss,
+                     scatter.threshold * (own > 0 ? 1 : kWithoutOwn) * scatter.error(value),
+                     kOwnDeviations[static_cast<std::size_t>(statistic)] * own});
+  }
+
+  // A loss of that size is an alarm in 95 of 100 cases. Comparison with peers and with the part's
+  // own past both may see it, so that the lesser of the two is seen.
+  void note_parts(Statistic statistic, const Scatter& scatter, const Values& values) {
+    std::vector<double>* const shown = statistic == Statistic::kTonight     ? &found_.tonight_shows
+                                       : statistic == Statistic::kTwoNights ? &found_.two_show
+                                                                            : nullptr;
+    if (shown == nullptr) return;
+    shown->resize(table_.parts, 0);
+    for (const Value& value : values.tonight) {
+      double& least = (*shown)[value.part];
+      const double loss =
+          least_loss(statistic, scatter, value) + kMissedDeviations * scatter.error(value);
+      if (least == 0 || loss < least) least = loss;
+    }
+  }
+
   // The smallest loss that crosses the threshold in 95 of 100 cases, of a part with usual noise.
   void note_power(Statistic statistic, bool change, const Scatter& scatter, const Values& values) {
     double* const visible = statistic == Statistic::kTwoNights    ? &found_.visible_in_two
@@ -339,7 +364,7 @@ class Search {
     std::vector<double> errors;
     for (const Value& value : values.tonight) errors.push_back(scatter.error(value));
     const double error = share_of(errors, 0.5);
-    const double loss = std::max(kLeastLoss, scatter.threshold * error) + 1.645 * error;
+    const double loss = std::max(kLeastLoss, scatter.threshold * error) + kMissedDeviations * error;
     if (!change || *visible == 0 || loss < *visible) *visible = loss;
   }
 

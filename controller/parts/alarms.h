@@ -51,9 +51,14 @@ struct TableAlarms {
   std::vector<Alarm> confirmed{};
   // By the last night alone.
   std::vector<Alarm> tonight{};
-  // Smallest loss that two and that four nights show with 95 %; 0: not known.
+  // Smallest loss that two and that four nights show with 95 %, of a part with usual noise; 0: not
+  // known.
   double visible_in_two = 0;
   double visible_in_four = 0;
+  // The same by part, with its own noise and scatter: of the last night alone, where it is a
+  // candidate, and of the last two; 0: not known, or the part was not measured.
+  std::vector<double> tonight_shows{};
+  std::vector<double> two_show{};
 };
 
 // Least loss that is worth a finding: smaller ones are differences between machines.

@@ -26,10 +26,11 @@ Result<Value> as_wrong_use(Result<Value> result) {
 class JudgeService final : public api::Judge::CallbackService {
  public:
   JudgeService(Control& control, store::Store& store, rpc::Gate& gate, fleet::WorkerPool& pool,
-               LeafSource leaves)
+               Certify certify, LeafSource leaves)
       : store_(store),
         upgrades_(control, store),
         findings_(store, std::move(leaves)),
+        certify_(std::move(certify)),
         gate_(gate),
         pool_(pool) {}
 
@@ -41,7 +42,7 @@ class JudgeService final : public api::Judge::CallbackService {
   RAILGAUGE_UNARY(ListUpgrades, pool_, api::ListUpgradesRequest, api::UpgradeList,
                   list_upgrades(*request))
   RAILGAUGE_UNARY(GetUpgrade, pool_, api::UpgradeRef, api::Upgrade,
-                  as_wrong_use(upgrade_report(store_, request->upgrade_id())))
+                  as_wrong_use(get_upgrade(request->upgrade_id())))
   RAILGAUGE_UNARY(ListFindings, pool_, api::ListFindingsRequest, api::FindingList,
                   findings_.list(*request, fleet::unix_seconds()))
   RAILGAUGE_UNARY(GetFinding, pool_, api::FindingRef, api::Finding,
@@ -52,6 +53,8 @@ class JudgeService final : public api::Judge::CallbackService {
                   findings_.pin(*request, peer.who, fleet::unix_seconds()))
   RAILGAUGE_UNARY(ListBaselines, pool_, api::ListBaselinesRequest, api::BaselineList,
                   findings_.baselines(*request))
+  RAILGAUGE_UNARY(GetCertificate, pool_, api::CertificateRequest, api::CertificateDocument,
+                  certify_(request->subject()))
 
  private:
   static constexpr std::string_view kService = rpc::kJudge;
@@ -63,6 +66,14 @@ class JudgeService final : public api::Judge::CallbackService {
                   fmt::format("min_coverage: {} is no share between 0 and 1", coverage));
     return as_wrong_use(
         judge_and_keep(store_, request.upgrade_id(), fleet::unix_seconds(), coverage));
+  }
+  // A judged upgrade has a certificate, whose digest is part of the answer.
+  Result<api::Upgrade> get_upgrade(const std::string& upgrade_id) {
+    api::Upgrade upgrade = RG_TRY(upgrade_report(store_, upgrade_id));
+    if (!upgrade.has_verdict()) return upgrade;
+    const auto document = certify_(upgrade.upgrade_id());
+    if (document) upgrade.set_certificate_digest(document->digest());
+    return upgrade;
   }
   Result<api::UpgradeList> list_upgrades(const api::ListUpgradesRequest& request) {
     api::UpgradeList list;
@@ -76,6 +87,7 @@ class JudgeService final : public api::Judge::CallbackService {
   store::Store& store_;
   GateService upgrades_;
   FindingService findings_;
+  const Certify certify_;
   rpc::Gate& gate_;
   fleet::WorkerPool& pool_;
 };
@@ -84,8 +96,9 @@ class JudgeService final : public api::Judge::CallbackService {
 
 std::unique_ptr<grpc::Service> make_judge_service(Control& control, store::Store& store,
                                                   rpc::Gate& gate, fleet::WorkerPool& pool,
-                                                  LeafSource leaves) {
-  return std::make_unique<JudgeService>(control, store, gate, pool, std::move(leaves));
+                                                  Certify certify, LeafSource leaves) {
+  return std::make_unique<JudgeService>(control, store, gate, pool, std::move(certify),
+                                        std::move(leaves));
 }
 
 }  // namespace railgauge

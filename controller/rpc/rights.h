@@ -87,6 +87,7 @@ inline constexpr std::array kRights{
     Right{kJudge, "StepFinding", Access::kWrite},
     Right{kJudge, "PinBaselines", Access::kWrite},
     Right{kJudge, "ListBaselines", Access::kRead},
+    Right{kJudge, "GetCertificate", Access::kRead},
     // The session that it leads to may only read.
     Right{kConsole, "OpenConsole", Access::kRead},
     // A probe needs no role. The contract is public.

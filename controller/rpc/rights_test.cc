@@ -88,6 +88,7 @@ const std::map<std::string, Who>& expectations() {
       {"/railgauge.api.Control/StartRun", kChangers},
       {"/railgauge.api.Control/WatchRun", kReaders},
       {"/railgauge.api.Judge/GateUpgrade", kChangers},
+      {"/railgauge.api.Judge/GetCertificate", kReaders},
       {"/railgauge.api.Judge/GetFinding", kReaders},
       {"/railgauge.api.Judge/GetUpgrade", kReaders},
       {"/railgauge.api.Judge/JudgeUpgrade", kChangers},

@@ -10,6 +10,7 @@
 #include <grpcpp/impl/service_type.h>
 
 #include "controller/api/console.pb.h"
+#include "controller/api/judge.pb.h"
 #include "controller/control/control.h"
 #include "controller/findings/finding_service.h"
 #include "controller/fleet/auth.h"
@@ -42,11 +43,14 @@ struct ArchivePools {
 std::unique_ptr<grpc::Service> make_archive_service(Archive& archive, rpc::Gate& gate,
                                                     const ArchivePools& pools);
 
-// Upgrades, findings and baselines. upgrade_judge.h and the services of gate/ and findings/ define
-// the answers.
+// Makes the certificate of a run or an upgrade. Any thread.
+using Certify = std::function<Result<api::CertificateDocument>(const std::string& subject)>;
+
+// Upgrades, findings, baselines and certificates. upgrade_judge.h and the services of gate/ and
+// findings/ define the answers.
 std::unique_ptr<grpc::Service> make_judge_service(Control& control, store::Store& store,
                                                   rpc::Gate& gate, fleet::WorkerPool& pool,
-                                                  LeafSource leaves = {});
+                                                  Certify certify, LeafSource leaves = {});
 
 // Makes the ticket of a caller. kFailedPrecondition: this controller has no console.
 using MakeTicket = std::function<Result<api::ConsoleTicket>(const auth::Peer& caller)>;

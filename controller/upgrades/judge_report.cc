@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -14,10 +15,12 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "controller/api/contract.h"
+#include "controller/stats/loss_steps.h"
 #include "controller/store/rows/stack_parts.h"
 #include "controller/upgrades/judge_functions.h"
 #include "controller/verdict/causes.h"
 #include "kernels/core/stats/quantile.h"
+#include "kernels/core/text/fold.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 
@@ -252,6 +255,23 @@ api::JudgedMetric to_api(const analysis::MetricVerdict& metric) {
   return out;
 }
 
+// Adds what single pairs of the metric could show: those with like losses together, the smallest
+// loss first, then those that show nothing.
+void add_sight(const analysis::MetricVerdict& metric, api::Upgrade& out) {
+  std::map<double, std::vector<std::string>> by_loss;
+  for (const analysis::PairSight& pair : metric.sight) {
+    const double loss = analysis::rounded_up_loss(pair.loss.value_or(0));
+    by_loss[loss > 0 ? loss : std::numeric_limits<double>::infinity()].push_back(pair.name);
+  }
+  for (const auto& [loss, names] : by_loss) {
+    api::PlaceSight& sight = *out.add_sight();
+    sight.set_metric(metric.name);
+    sight.set_places(fold_names(names));
+    sight.set_count(static_cast<std::uint32_t>(names.size()));
+    if (std::isfinite(loss)) sight.set_smallest_loss_percent(kPercent * loss);
+  }
+}
+
 // The order of verdicts in a report, the gravest first.
 int gravity(analysis::Verdict verdict) {
   switch (verdict) {
@@ -339,6 +359,8 @@ api::Upgrade report_of(const UpgradeData& sides, const analysis::UpgradeRuns& ru
   if (since > 0) out.set_since(rfc3339(since));
   const auto sorted = worst_first(verdict);
   for (const analysis::MetricVerdict* metric : sorted) *out.add_metrics() = to_api(*metric);
+  for (const analysis::MetricVerdict* metric : sorted) add_sight(*metric, out);
+  out.set_nights_of_levels(static_cast<std::uint32_t>(sides.nights_of_levels));
   for (const analysis::LostFunction& lost : verdict.lost) {
     api::LostFunction& told = *out.add_lost();
     told.set_node(lost.sides.node);
@@ -469,6 +491,11 @@ void add_notes(const UpgradeData& sides, api::Upgrade& out) {
   add_unasked(sides, out);
   add_own_changes(sides, out);
   add_revisions(sides, out);
+  if (sides.nights_of_levels > 0)
+    out.add_notes(fmt::format(
+        "no night measured all of these pairs: the before side of those is put together from the "
+        "levels of their ports on {} nights, so that a loss of all nodes alike is not seen",
+        sides.nights_of_levels));
 }
 
 // The conversion of a message that is in memory cannot fail.

@@ -56,6 +56,8 @@ struct UpgradeData {
   std::map<std::string, double> bounds{};
   // The share of the changed pairs that a pass must rest on, 0 to 1.
   double min_coverage = 1;
+  // Nights whose levels of parts gave figures of the before side (level_figures.h); 0: none.
+  std::size_t nights_of_levels = 0;
   // Whether another after side was measured since the change; a repeated look needs stricter
   // intervals.
   bool tried_before = false;

@@ -3,13 +3,19 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/history/pair_figures.h"
+#include "controller/parts/kept/levels_bytes.h"
 #include "controller/plan/suite/suite.h"
+#include "controller/upgrades/level_figures.h"
+#include "controller/upgrades/side_figures.h"
 #include "controller/upgrades/upgrade_stack.h"
 #include "kernels/core/text/rfc3339.h"
 
@@ -245,6 +251,64 @@ Result<NodeChecks> checks_of(const store::Store& store, const store::UpgradeRow&
   return out;
 }
 
+// The levels of a run by one series; absent: it has none, or damaged ones.
+Result<std::optional<LeveledNight>> leveled_night(const store::Store& store,
+                                                  const std::string& run_id,
+                                                  const PairSeries& series) {
+  const store::PartLevelsRow key{.run_id = run_id,
+                                 .kernel = series.kernel,
+                                 .metric = series.metric,
+                                 .meaning = series.meaning,
+                                 .message_bytes = series.message_bytes};
+  const auto rows = store.read(store::read_part_levels, key, 1);
+  if (!rows && rows.error().code != Code::kDataLoss) return tl::unexpected(rows.error());
+  if (!rows || rows->empty() || rows->back().run_id != run_id) return std::optional<LeveledNight>();
+  auto levels = levels_of_bytes(rows->back().body);
+  if (!levels) return std::optional<LeveledNight>();
+  return std::optional(
+      LeveledNight{.run_id = run_id, .at = rows->back().created_at, .levels = std::move(*levels)});
+}
+
+// Whether a night of one kind of memory measured GPUs: its matrices know.
+bool measured_gpus_alone(const store::Store& store, const std::string& run_id,
+                         const PairSeries& series) {
+  const auto matrix = store.pair_matrix({.run_id = run_id,
+                                         .metric = series.metric,
+                                         .message_bytes = series.message_bytes,
+                                         .kernel = series.kernel,
+                                         .meaning = series.meaning});
+  return matrix && !matrix->endpoints.empty() && memory_of_row(matrix->endpoints.front()) == "gpu";
+}
+
+// Pairs that no night measured twice get their before side from the levels of parts.
+Status add_level_figures(const store::Store& store, UpgradeData& sides) {
+  const std::set<std::string> kinds = kinds_without_before(sides);
+  if (kinds.empty()) return {};
+  const PortMap ports = RG_TRY(read_ports(store, {}));
+  const RailOf rail_of = [&](const std::string& node, const std::string& port) {
+    return ports.rail(node, port);
+  };
+  std::map<PairSeries, std::vector<LeveledNight>> nights;
+  for (const std::string& kind : kinds) {
+    const auto one = std::ranges::find_if(
+        sides.series, [&](const auto& entry) { return kind_of(entry.second) == kind; });
+    const PairSeries series = *level_series_of(one->second);
+    const auto [known, is_new] = nights.try_emplace(series);
+    for (const std::string& run_id :
+         is_new ? runs_of_side(sides.upgrade, false) : std::vector<std::string>{})
+      if (auto night = RG_TRY(leveled_night(store, run_id, series)))
+        known->second.push_back(std::move(*night));
+    if (known->second.empty()) continue;
+    if (is_new && !known->second.back().levels.has_gpu) {
+      const bool is_gpu = measured_gpus_alone(store, known->second.back().run_id, series);
+      for (LeveledNight& night : known->second) night.base_is_gpu = is_gpu;
+    }
+    sides.nights_of_levels =
+        std::max(sides.nights_of_levels, take_level_figures(known->second, rail_of, kind, sides));
+  }
+  return {};
+}
+
 }  // namespace
 
 // The store keeps the state of a run as text.
@@ -301,6 +365,7 @@ Result<UpgradeData> read_upgrade_data(const store::Store& store, store::UpgradeR
     for (const store::SidePointRow& point : *side)
       if (!sides.series.contains(point.series))
         sides.series[point.series] = RG_TRY(store.read(store::read_one_series, point.series));
+  if (sides.upgrade.before_is_history) RG_TRY_OK(add_level_figures(store, sides));
   sides.bounds = bounds_of(store, sides.upgrade);
   const double since = RG_TRY(since_when(store, sides));
   // Figures of another stack in between do not count as a look at this one.

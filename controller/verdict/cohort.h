@@ -76,6 +76,11 @@ struct Cohort {
   std::vector<PairLoss> losses{};
 };
 
+// Returns for each place the smallest loss (logarithm) that far_losses() names in 95 of 100 cases;
+// infinite for a place that did not change, and where the places are too few.
+std::vector<double> far_sight(std::span<const PlaceShift> places, double delta,
+                              std::size_t metrics);
+
 // Returns the number of valid figures: finite and positive.
 std::size_t measured(const std::vector<double>& runs);
 
@@ -83,7 +88,8 @@ std::size_t measured(const std::vector<double>& runs);
 // pairs to out.missing, and pairs beyond the bound to out.flags.
 Cohort gather(const MetricRuns& metric, const UpgradeRuns& upgrade, MetricVerdict& out);
 
-// Adds pairs and nodes with far losses to out.far, and their largest loss to out.far_worse.
+// Adds pairs and nodes with far losses to out.far, and their largest loss to out.far_worse; sets
+// out.sight.
 void find_far_losses(const MetricRuns& metric, const Cohort& cohort, std::size_t metrics,
                      MetricVerdict& out);
 

@@ -1,6 +1,7 @@
 // A place that lost much in a cohort that lost nothing.
 #include "controller/verdict/cohort.h"
 
+#include <algorithm>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -51,6 +52,40 @@ TEST(FarLosses, OneNodeOfManyThatLostMuchIsNoPass) {
     }
   }
   EXPECT_GE(called, 49U);
+}
+
+// The smallest loss that a verdict promises to name is named as often as it promises, and half of
+// it seldom.
+TEST(FarLosses, ThePromisedLossIsNamed) {
+  constexpr std::uint64_t kSeeds = 100;
+  std::size_t named = 0;
+  std::size_t half = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const UpgradeRuns healthy = large(0, seed);
+    const MetricVerdict calm = judge_metric(healthy.metrics[0], healthy);
+    ASSERT_EQ(calm.sight.size(), 64U) << "one for each changed pair";
+    ASSERT_EQ(calm.sight[0].name, "n0/e");
+    const double promised = calm.sight[0].loss.value();
+    const auto names = [&](double loss) {
+      const UpgradeRuns runs = large(loss, seed);
+      const std::vector<std::string> far = judge_metric(runs.metrics[0], runs).far;
+      return std::ranges::find(far, "n0/e") != far.end() ? 1U : 0U;
+    };
+    named += names(promised);
+    half += names(promised / 2);
+  }
+  EXPECT_GE(named, 90U);
+  EXPECT_LT(half, 50U);
+}
+
+TEST(FarLosses, APairWithoutFiguresShowsNothing) {
+  UpgradeRuns input = large(0, 1);
+  input.metrics[0].pairs[3].after.clear();
+  const MetricVerdict verdict = judge_metric(input.metrics[0], input);
+  const auto blind = std::ranges::find(verdict.sight, "n3/e", &PairSight::name);
+  ASSERT_NE(blind, verdict.sight.end());
+  EXPECT_FALSE(blind->loss);
+  EXPECT_EQ(verdict.sight.size(), 64U);
 }
 
 // Eight rails, each within what single rails scatter by.

@@ -132,6 +132,12 @@ struct PairFlag {
   double high = 0;
 };
 
+// A changed pair with the smallest loss of its own that the verdict names in 95 of 100 cases.
+struct PairSight {
+  std::string name{};            // as in MetricVerdict::missing
+  std::optional<double> loss{};  // a fraction; absent: not measured, or too few pairs
+};
+
 // Verdict of one metric with the figures behind it. Fractions are positive for a loss.
 struct MetricVerdict {
   std::string name;
@@ -162,6 +168,7 @@ struct MetricVerdict {
   Need need;
   // Places with a certain loss beyond the bound, whatever the mean of all.
   std::vector<std::string> far;
+  std::vector<PairSight> sight{};
   // Largest loss among the places of `far`, as a fraction.
   double far_worse = 0;
   // Loss of the controls when it is certainly beyond the bound.

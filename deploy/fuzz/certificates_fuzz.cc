@@ -1,7 +1,9 @@
-// The subject of a peer's certificate, by which the controller knows its name and role. The node's
-// owner writes it into the request that the site's authority signs.
-// Properties: names and units equal those that OpenSSL has in the structure, however they are
-// escaped in the text; no text gives a role but through exactly one OU; no right without a role.
+// A certificate of a run, which comes from anybody: one that opens has one form alone, and no
+// changed byte of it opens again. The subject of a peer's certificate, by which the controller
+// knows its name and role. The node's owner writes it into the request that the site's authority
+// signs. Properties: names and units equal those that OpenSSL has in the structure, however they
+// are escaped in the text; no text gives a role but through exactly one OU; no right without a
+// role.
 #include <openssl/bio.h>
 #include <openssl/x509.h>
 
@@ -9,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "controller/certificate/document.h"
 #include "controller/fleet/auth.h"
 #if __has_include("controller/trust/identity_uri.h")
 #include "controller/trust/identity_uri.h"
@@ -90,6 +93,21 @@ void check_name(FuzzedDataProvider& input) {
   check_rights(subject, text);
 }
 
+// One byte is changed at a place of the input's choice.
+void check_document(FuzzedDataProvider& input) {
+  const auto at = input.ConsumeIntegral<std::uint16_t>();
+  const auto flip = static_cast<unsigned char>(input.ConsumeIntegralInRange<int>(1, 255));
+  std::string text = input.ConsumeRemainingBytesAsString();
+  const auto opened = certificate::open(text, "");
+  check_error(opened);
+  if (!opened) return;
+  FUZZ_CHECK(text.ends_with('\n') && opened->digest.starts_with("sha256:"), text);
+  FUZZ_CHECK(!certificate::open(text, "no key"), text);
+  const std::size_t place = at % text.size();
+  text[place] = static_cast<char>(static_cast<unsigned char>(text[place]) ^ flip);
+  FUZZ_CHECK(!certificate::open(text, ""), text);
+}
+
 // URIs of a certificate, one a line: one of our scheme and exact form gives an identity, or none.
 void check_uris([[maybe_unused]] std::string_view text) {
 #if __has_include("controller/trust/identity_uri.h")
@@ -111,12 +129,16 @@ void check_uris([[maybe_unused]] std::string_view text) {
 }  // namespace
 }  // namespace railgauge::fuzz
 
-// The first byte: 'T' a text as it is, 'U' URIs, anything else the parts of a subject.
-// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+// The first byte: 'C' a certificate of a run, 'T' a text as it is, 'U' URIs, anything else the
+// parts of a subject. NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace railgauge;
   if (size == 0) return 0;
   FuzzedDataProvider input(data + 1, size - 1);
+  if (data[0] == 'C') {
+    fuzz::check_document(input);
+    return 0;
+  }
   if (data[0] != 'T' && data[0] != 'U') {
     fuzz::check_name(input);
     return 0;

@@ -100,6 +100,7 @@ struct Rpc {
   CALL(Judge, StepFinding, api::FindingStepRequest, api::Finding) \
   CALL(Judge, PinBaselines, api::PinRequest, api::BaselineList) \
   CALL(Judge, ListBaselines, api::ListBaselinesRequest, api::BaselineList) \
+  CALL(Judge, GetCertificate, api::CertificateRequest, api::CertificateDocument) \
   CALL(Console, OpenConsole, api::OpenConsoleRequest, api::ConsoleTicket)
 // clang-format on
 

@@ -16,6 +16,8 @@ namespace {
 using namespace railgauge::api;
 
 constexpr int kPlacesShown = 8;
+constexpr std::size_t kSightShown = 6;
+constexpr std::size_t kMostPlaceBytes = 60;
 
 // Every word but pass and inconclusive is bad.
 Tone tone_of_verdict(const std::string& verdict) {
@@ -24,6 +26,11 @@ Tone tone_of_verdict(const std::string& verdict) {
 }
 
 std::string percent(double value) { return fmt::format("{:+.2f} %", value); }
+
+// Many places in one cell.
+std::string brief(const std::string& text) {
+  return text.size() <= kMostPlaceBytes ? text : text.substr(0, kMostPlaceBytes) + "...";
+}
 
 // "" where the metric has no interval.
 std::string interval_text(const JudgedMetric& metric) {
@@ -65,6 +72,24 @@ std::string metric_table(const Upgrade& upgrade, bool colour) {
                 metric.reason()});
   });
   return render_section("METRIC|VERDICT|WORSE BY>|90 % INTERVAL>|BOUND>|NODES>|WHY", rows, colour);
+}
+
+// The smallest losses that single places could show, at most kSightShown rows: the metrics come in
+// the order of the table above it.
+std::string sight_table(const Upgrade& upgrade, bool colour) {
+  Rows rows;
+  for (const PlaceSight& sight : upgrade.sight())
+    if (rows.size() < kSightShown)
+      rows.push_back({sight.has_smallest_loss_percent()
+                          ? fmt::format("{:.1f} %", sight.smallest_loss_percent())
+                          : "nothing",
+                      sight.count(), sight.metric(), brief(sight.places())});
+  std::string text = render_section("SMALLEST LOSS SEEN>|AT PLACES>|METRIC|PLACES", rows, colour);
+  const std::size_t all = static_cast<std::size_t>(upgrade.sight_size());
+  if (all > rows.size())
+    text += fmt::format("and {} more; railgauge certificate {} has them\n", all - rows.size(),
+                        upgrade.upgrade_id());
+  return text;
 }
 
 // Lost functions first, then the slowest places, at most kPlacesShown rows.
@@ -124,8 +149,8 @@ int exit_code_of_verdict(const Upgrade& upgrade) {
 
 // Sections without content leave no heading.
 std::string upgrade_text(const Upgrade& upgrade, bool colour) {
-  return head(upgrade, colour) + metric_table(upgrade, colour) + place_table(upgrade, colour) +
-         cause_table(upgrade, colour) +
+  return head(upgrade, colour) + metric_table(upgrade, colour) + sight_table(upgrade, colour) +
+         place_table(upgrade, colour) + cause_table(upgrade, colour) +
          headed_lines("against what the same stack gave before", self_lines(upgrade)) +
          headed_lines("not the cause", upgrade.excluded()) + headed_lines("note", upgrade.notes()) +
          headed_lines("next", upgrade.next());

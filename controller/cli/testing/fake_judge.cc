@@ -34,6 +34,8 @@ class JudgeService final : public FakeJudge, public api::Judge::Service {
                             BaselineList* answer) override;
   grpc::Status ListBaselines(Context* context, const ListBaselinesRequest* request,
                              BaselineList* answer) override;
+  grpc::Status GetCertificate(Context* context, const CertificateRequest* request,
+                              CertificateDocument* answer) override;
 };
 
 constexpr const char* kUpgradeId = "ur-20261120-120000-1";
@@ -276,6 +278,14 @@ grpc::Status JudgeService::PinBaselines(Context*, const PinRequest*, BaselineLis
 grpc::Status JudgeService::ListBaselines(Context*, const ListBaselinesRequest*,
                                          BaselineList* answer) {
   *answer = baselines;
+  return {};
+}
+grpc::Status JudgeService::GetCertificate(Context*, const CertificateRequest* request,
+                                          CertificateDocument* answer) {
+  if (certificate.text().empty())
+    return to_grpc(fail(Code::kInvalidArgument,
+                        "no run and no upgrade " + request->subject() + "; it is not there"));
+  *answer = certificate;
   return {};
 }
 

@@ -35,6 +35,8 @@ class FakeJudge {
   railgauge::api::FindingList findings_of_run;
   int answers_before_judged = 0;  // to such requests, without the time of the judgement
   railgauge::api::BaselineList baselines;
+  railgauge::api::CertificateDocument
+      certificate;  // none: the controller does not know the subject
 
   // The requests so far.
   [[nodiscard]] int gates() const;

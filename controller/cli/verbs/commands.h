@@ -42,6 +42,9 @@ Command run_sql, database_stats, database_check, database_backup, database_resto
 // The site as a whole (site/): what happened, the report, the installation's health.
 Command list_events, show_report, show_doctor;
 
+// Certificates. verify_certificate asks no controller: 0 sound, 1 changed or of another key.
+Command show_certificate, verify_certificate;
+
 // audit: who changed what, and which calls were refused.
 Command list_audit;
 

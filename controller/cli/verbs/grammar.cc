@@ -132,6 +132,8 @@ constexpr std::array kEventsFlags{
     Flag{"run", 0, "RUN", "events of this run"},
     Flag{"limit", 0, "N", "at most the N newest, up to 5000 [1000]"},
     Flag{"follow", 0, "", "print what comes until Ctrl-C, a line each"}};
+constexpr std::array kVerifyFlags{
+    Flag{"key", 0, "FILE", "the signer's public key or certificate, PEM: it must have signed"}};
 constexpr std::array kReportFlags{
     kSince, Flag{"upgrade", 0, "UPGRADE", "of this upgrade, in place of a time or a run"}, kNodes,
     kLabels};
@@ -269,6 +271,11 @@ constexpr std::array kVerbs{
     Verb{"report", "", "[RUN]",
          "one page: measured, missed, findings, suspects, next [--since 24h]", kReportFlags,
          show_report},
+    Verb{"certificate", "", "[RUN|UPGRADE]",
+         "what was tested and what would have been seen; -o json is the document [newest run]",
+         kNoFlags, show_certificate},
+    Verb{"verify", "", "FILE", "check a certificate offline: 0 sound, 1 changed or of another key",
+         kVerifyFlags, verify_certificate, true},
     Verb{"doctor", "", "", "the installation itself: sockets, certificates, clocks, disk, backups",
          kNoFlags, show_doctor},
     Verb{"events", "", "", "what happened: stacks, Xids, links, nodes, runs, proposals",
