@@ -130,6 +130,8 @@ Result<double> days_value(std::string_view name, const std::string& value) {
                           in_quotes(value), kMostDays));
 }
 
+// How often a backup is made, at least a minute apart, and how many stay. kInvalidArgument: neither
+// a duration nor 0, or a number out of bounds.
 Result<store::BackupPlan> backup_plan(const std::string& every, const std::string& keep) {
   constexpr double kLeastSeconds = 60;
   constexpr std::int64_t kMostKept = 1'000;
@@ -164,6 +166,16 @@ Status check_choice(std::string_view name, const std::string& value,
               fmt::format("--{} {}: {} is needed", name, in_quotes(value), one_of(allowed)));
 }
 
+// kInvalidArgument: a format that no receiver has, or wishes that exclude each other.
+Status check_deliveries(const deliver::Wishes& wishes) {
+  const std::vector<std::string> formats(std::begin(deliver::kFormatNames),
+                                         std::end(deliver::kFormatNames));
+  RG_TRY_OK(check_choice("webhook-format", wishes.webhook_format, formats));
+  RG_TRY_OK(check_choice("chat-format", wishes.chat_format, formats));
+  return deliver::check_wishes(wishes);
+}
+
+// kInvalidArgument: a level or a format that the log does not have.
 Status check_log(const Config& config) {
   RG_TRY_OK(check_choice("log-level", config.log_level, {"debug", "info", "warn", "error"}));
   return check_choice("log-format", config.log_format, {"text", "json"});
@@ -276,11 +288,7 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
   RG_TRY_OK(check_tcp_options(config.tcp));
   RG_TRY_OK(check_log(config));
   RG_TRY_OK(check_choice("upgrade-policy", config.upgrade_policy, {"off", "propose", "run"}));
-  const std::vector<std::string> formats(std::begin(deliver::kFormatNames),
-                                         std::end(deliver::kFormatNames));
-  RG_TRY_OK(check_choice("webhook-format", config.deliver.webhook_format, formats));
-  RG_TRY_OK(check_choice("chat-format", config.deliver.chat_format, formats));
-  RG_TRY_OK(deliver::check_wishes(config.deliver));
+  RG_TRY_OK(check_deliveries(config.deliver));
   if (config.tcp.listen.empty() && config.tcp.insecure) config.tcp.listen = kDefaultInsecureListen;
   if (config.tcp.listen.empty() && !config.tcp.tls_cert.empty()) config.tcp.listen = kDefaultListen;
   return config;

@@ -174,15 +174,20 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
   matrices_.on_done([this](const std::string& run_id) { run_judge_.want(run_id); });
   director_.on_figures([this](const std::string& run_id) { matrices_.want(run_id); });
   director_.on_follow_ups([this](const std::string& run_id, auto answer) {
-    const auto work = [this, run_id, answer] {
-      auto pairs = wanted_pairs(*store_, run_id, leaves_);
-      if (!pairs)
-        spdlog::warn("run {}: its suspects are not followed up: {}", run_id, pairs.error().message);
-      answer(std::move(pairs).value_or(std::vector<plan::WantedPair>{}));
-    };
-    if (is_ending_ || !queries_->submit(work)) answer({});
+    look_for_follow_ups(run_id, std::move(answer));
   });
   loop_.on_tick([this] { on_tick(); });
+}
+
+// Answers at once, with none, where the pools end.
+void Server::look_for_follow_ups(const std::string& run_id, run::Director::PairsAnswer answer) {
+  const auto work = [this, run_id, answer] {
+    auto pairs = wanted_pairs(*store_, run_id, leaves_);
+    if (!pairs)
+      spdlog::warn("run {}: its suspects are not followed up: {}", run_id, pairs.error().message);
+    answer(std::move(pairs).value_or(std::vector<plan::WantedPair>{}));
+  };
+  if (is_ending_ || !queries_->submit(work)) answer({});
 }
 
 // Stops in the reverse order: no new calls, then the pools, then the loop.

@@ -65,6 +65,7 @@ void put_object(const Struct& object, std::string& out) {
 
 }  // namespace
 
+// The parser's own words quote the input, which may be hostile, so they are not handed on.
 Result<Struct> object_of(std::string_view text) {
   Struct object;
   const auto parsed = google::protobuf::util::JsonStringToMessage(std::string(text), &object);
@@ -72,6 +73,8 @@ Result<Struct> object_of(std::string_view text) {
   return object;
 }
 
+// One text for one content: keys by byte order, no blanks, numbers in the shortest form that reads
+// back to the same double. Signer and verifier both pass through it.
 std::string canonical_text(const Struct& object) {
   std::string text;
   put_object(object, text);

@@ -10,6 +10,7 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 }  // namespace
 
+// Pauses that ended before `since` cannot touch a run after it.
 Result<PauseTimes> PauseTimes::of(const store::Store& store, double since) {
   PauseTimes times;
   for (const store::PauseRow& row : RG_TRY(store.read(store::read_pauses_since, since)))
@@ -21,6 +22,8 @@ void PauseTimes::add(const std::string& node, double since, double until) {
   times_[node].emplace_back(since, until);
 }
 
+// Any overlap counts: a run that measured while the node was taken apart for a minute says nothing
+// of the node.
 bool PauseTimes::covers(const std::string& node, double from, double until) const {
   const auto found = times_.find(node);
   return found != times_.end() && std::ranges::any_of(found->second, [&](const auto& time) {
@@ -35,6 +38,8 @@ std::set<std::string> PauseTimes::nodes_during(double from, double until) const 
   return nodes;
 }
 
+// A run that never started has no span: its figures, if any, are of the moment it was made. One
+// under way has no end yet.
 std::pair<double, double> span_of(const store::RunRow& run) {
   const double from = run.started_at > 0 ? run.started_at : run.created_at;
   if (run.ended_at > 0) return {from, run.ended_at};

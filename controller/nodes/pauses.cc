@@ -45,6 +45,7 @@ Result<store::PauseRow> row_of(const api::PauseNodesRequest& request, const std:
 
 }  // namespace
 
+// The sentence of plans, reports and logs: when it ends, who wanted it, and why.
 std::string pause_text(const store::PauseRow& pause) {
   return fmt::format("paused until {} by {}: {}", rfc3339(pause.until), pause.who, pause.reason);
 }
@@ -58,6 +59,8 @@ api::NodePause to_api(const store::PauseRow& pause) {
   return out;
 }
 
+// The store is the truth: after each change and at the start the rows are read again, and listeners
+// get all of them. The lock is not held while they look.
 Status Pauses::load() {
   Held now;
   for (store::PauseRow& row : RG_TRY(store_.read(store::read_open_pauses)))
@@ -75,6 +78,8 @@ Pauses::Held Pauses::held() const {
   return held_;
 }
 
+// The row is written before anybody sees the pause: a controller that dies here has either both or
+// neither.
 Status Pauses::pause(const std::vector<std::string>& nodes, const api::PauseNodesRequest& request,
                      const std::string& who, double now) {
   store::PauseRow row = RG_TRY(row_of(request, who, now));
@@ -84,6 +89,7 @@ Status Pauses::pause(const std::vector<std::string>& nodes, const api::PauseNode
   return load();
 }
 
+// Nodes that are not paused are no error: the caller sees which ones were.
 Result<std::vector<std::string>> Pauses::resume(const std::vector<std::string>& nodes,
                                                 const std::string& who, double now) {
   const std::lock_guard changing(changing_);
@@ -98,6 +104,8 @@ Result<std::vector<std::string>> Pauses::resume(const std::vector<std::string>& 
   return paused;
 }
 
+// Called each second, it reads the store only when a pause is over. A store that fails is asked
+// again at the next tick, and the node stays paused until then.
 void Pauses::tick(double now) {
   const std::optional<double> next = next_end();
   if (!next || now < *next) return;

@@ -43,6 +43,7 @@ class Causes {
 
 }  // namespace
 
+// The words are labels of a metric and of `runs`: they never change.
 std::string_view text_of(Priority priority) {
   switch (priority) {
     case Priority::kGate:
@@ -55,11 +56,13 @@ std::string_view text_of(Priority priority) {
   return "schedule";
 }
 
+// A trigger that is not known is a person's: between the two others, it harms least.
 Priority priority_of(std::string_view trigger) {
   if (trigger == "upgrade") return Priority::kGate;
   return trigger == "schedule" ? Priority::kSchedule : Priority::kCli;
 }
 
+// A run that is added may begin at once, or bar others from its nodes.
 void RunQueue::add(QueuedRun run, QueueActions& out) {
   const std::string id = run.run_id;
   std::ranges::sort(run.nodes);
@@ -77,6 +80,7 @@ std::uint64_t RunQueue::next_turn(const QueuedRun& run) {
   return last->second;
 }
 
+// Without this, names of people who asked once would be kept for ever.
 void RunQueue::forget_requester(const QueuedRun& gone) {
   const bool has_more = std::ranges::any_of(runs_, [&](const auto& one) {
     return one.second.run.priority == gone.priority && one.second.run.requester == gone.requester;
@@ -84,6 +88,7 @@ void RunQueue::forget_requester(const QueuedRun& gone) {
   if (!has_more) turns_[gone.priority].last.erase(gone.requester);
 }
 
+// Its leases end before the others are asked: one of them may begin with these nodes.
 void RunQueue::remove(const std::string& run_id, QueueActions& out) {
   const auto found = runs_.find(run_id);
   if (found == runs_.end()) return;
@@ -114,6 +119,7 @@ void RunQueue::give_back(const std::string& run_id, QueueActions& out) {
   for (auto& [id, entry] : runs_) begin_if_complete(entry, out);
 }
 
+// A late report, after the borrower has gone, has no effect.
 void RunQueue::cleared(const std::string& run_id, const std::string& node, QueueActions& out) {
   const auto lease = leases_.find(node);
   if (lease == leases_.end() || lease->second.owner != run_id || lease->second.borrower.empty())
@@ -122,6 +128,8 @@ void RunQueue::cleared(const std::string& run_id, const std::string& node, Queue
   begin_if_complete(runs_.at(lease->second.borrower), out);
 }
 
+// A borrower waits for the last task of the owner on each of its nodes: two tasks on one NIC would
+// measure each other.
 void RunQueue::begin_if_complete(Entry& entry, QueueActions& out) {
   if (entry.state != State::kTaking) return;
   const bool complete = std::ranges::all_of(entry.run.nodes, [this](const std::string& node) {
@@ -147,6 +155,8 @@ std::vector<RunQueue::Entry*> RunQueue::in_order() {
   return waiting;
 }
 
+// Only nights lend: a person waits for his own run, and two gates are equals. The count keeps a
+// night from being interrupted until its window is over.
 bool RunQueue::may_borrow(const Entry& entry, const Lease& lease) const {
   if (entry.run.priority != Priority::kGate || !lease.borrower.empty()) return false;
   const Entry& owner = runs_.at(lease.owner);
@@ -208,6 +218,8 @@ void RunQueue::take(Entry& entry, QueueActions& out) {
   begin_if_complete(entry, out);
 }
 
+// Begins what may begin, in order. Each run that takes its nodes can change what those behind it
+// may do, so the walk starts again; it ends, because each walk takes a run from the waiting ones.
 void RunQueue::decide(QueueActions& out) {
   Bars bars;
   // A run that has just been passed often enough has to be asked before those behind it.
@@ -232,6 +244,7 @@ bool RunQueue::has_begun(const std::string& run_id) const {
   return found != runs_.end() && found->second.state == State::kBegun;
 }
 
+// A run that takes its nodes has not begun for those who look.
 std::size_t RunQueue::waiting() const {
   return static_cast<std::size_t>(std::ranges::count_if(
       runs_, [](const auto& one) { return one.second.state != State::kBegun; }));
@@ -243,6 +256,8 @@ std::size_t RunQueue::waiting(Priority priority) const {
   }));
 }
 
+// A waiting run knows its causes from the last decision. One that has begun waits only for nodes
+// that it has lent; one that takes its nodes waits for nodes that others give up.
 std::vector<RunWait> RunQueue::waits_of(const std::string& run_id) const {
   const auto found = runs_.find(run_id);
   if (found == runs_.end()) return {};
@@ -266,6 +281,7 @@ std::vector<std::pair<std::string, std::string>> RunQueue::uncleared() const {
   return nodes;
 }
 
+// The borrower, where the node is lent: its tasks are the ones that run there.
 std::string RunQueue::user_of(const std::string& node) const {
   const auto lease = leases_.find(node);
   return lease == leases_.end() ? "" : lease->second.user();

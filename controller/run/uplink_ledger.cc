@@ -13,6 +13,7 @@ constexpr double kSumRoundingBits = 1;
 
 }  // namespace
 
+// Runs of one site agree on the rates; where they do not, the newest plan has the newest topology.
 void UplinkLedger::join(const std::string& run_id, const LeafUplinks& uplinks) {
   for (const auto& [leaf, rate] : uplinks) uplinks_[leaf] = rate;
   runs_.try_emplace(run_id);
@@ -24,10 +25,13 @@ void UplinkLedger::leave(const std::string& run_id) {
   if (runs_.empty()) uplinks_.clear();
 }
 
+// A run by itself is bound by its own kindness alone, as before there were others.
 bool UplinkLedger::is_alone(const std::string& run_id) const {
   return runs_.empty() || (runs_.size() == 1 && runs_.begin()->first == run_id);
 }
 
+// Claims are served in the order in which they were first refused, so that a small task never
+// passes a large one for ever.
 bool UplinkLedger::is_before(const Run& one, const Run& other) const {
   return one.claimed && (!other.claimed || *one.claimed < *other.claimed);
 }
@@ -55,6 +59,7 @@ bool UplinkLedger::allows(const std::string& run_id, const std::vector<std::stri
   });
 }
 
+// A task that begins on a claimed leaf fulfils the claim.
 void UplinkLedger::take(const std::string& run_id, const std::vector<std::string>& leaves,
                         double load) {
   Run& run = runs_.at(run_id);
@@ -80,6 +85,7 @@ void UplinkLedger::give_back(const std::string& run_id, const std::vector<std::s
   }
 }
 
+// A claim keeps its place while it changes, and loses it when nothing is refused.
 void UplinkLedger::set_claim(const std::string& run_id, std::map<std::string, double> refused) {
   const auto run = runs_.find(run_id);
   if (run == runs_.end()) return;

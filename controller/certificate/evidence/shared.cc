@@ -52,6 +52,8 @@ void add_untested(const std::string& run_id, const Ends& ends, Certificate& out)
 
 std::string folded(const std::vector<std::string>& names) { return fold_names(names); }
 
+// Tasks that passed are counted by stage and kernel. Others are grouped by reason, since a reader
+// asks why before asking how many.
 Status add_tasks(const store::Store& store, const std::string& run_id, Certificate& out) {
   std::map<std::tuple<std::uint32_t, std::string, std::string>, Ends> others;
   const auto ends = RG_TRY(store.read(store::read_task_ends, run_id));
@@ -70,6 +72,8 @@ Status add_tasks(const store::Store& store, const std::string& run_id, Certifica
   return {};
 }
 
+// By its digest: the text may name hosts and users, which a certificate that leaves the site need
+// not say.
 Status add_suite(const store::Store& store, const std::string& run_id, Certificate& out) {
   out.set_suite_sha256(trust::sha256_hex(RG_TRY(store.read(store::read_suite_text, run_id))));
   return {};
@@ -80,6 +84,8 @@ Status add_data_kind(const store::Store& store, Certificate& out) {
   return {};
 }
 
+// Nodes with the same fingerprints, now and before, are one entry. Zero is the store's key of "not
+// known", and such a stack has no fingerprint.
 Status add_stacks(const store::Store& store, const std::map<std::string, std::int64_t>& stacks,
                   const std::map<std::string, std::int64_t>& before, Certificate& out) {
   const auto earlier = [&](const std::string& node) {
@@ -112,6 +118,8 @@ Status add_stacks(const store::Store& store, const std::map<std::string, std::in
   return {};
 }
 
+// Two decimals: more would say more than the judge knows, and would change the digest with the last
+// bit of a sum.
 double percent_of(double share) {
   constexpr double kSteps = 100;
   return std::round(100 * share * kSteps) / kSteps;

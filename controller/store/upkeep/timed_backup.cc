@@ -66,6 +66,7 @@ Status read_restored(const std::string& database) {
 
 }  // namespace
 
+// UTC without separators that a file system or a shell minds; names sort by time.
 std::string timed_backup_name(double unix_seconds) {
   const auto whole = static_cast<std::time_t>(unix_seconds);
   return fmt::format("{}{:%Y%m%dT%H%M%S}{}", kHead, fmt::gmtime(whole), kTail);
@@ -102,6 +103,9 @@ std::vector<std::string> surplus_backups(std::span<const std::string> names, std
   return timed;
 }
 
+// The same function restores that an operator would call, into a folder of its own, so the proof
+// covers the file, the room and the schema. The folder is below the folder of backups, which the
+// controller may write and where the copy's own disk has to have the room.
 Status prove_restores(const std::string& backup) {
   std::string pattern = (fs::path(backup).parent_path() / ".restored-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr)
@@ -118,6 +122,7 @@ Status prove_restores(const std::string& backup) {
   return {};
 }
 
+// Surplus ones go last: a new backup that failed never costs an old one.
 Result<std::string> make_due_backup(const std::string& folder, const BackupPlan& plan, double now,
                                     const std::function<Status(const std::string&)>& back_up) {
   if (!is_backup_due(names_in(folder), plan, now)) return std::string();
