@@ -55,10 +55,11 @@ std::string head_of(const certificate::Opened& opened, bool colour) {
       row_of({"nodes", shortened(content.nodes())}),
       row_of({"controls", shortened(content.controls())}),
       row_of({"no part", shortened(content.other_nodes())}),
-      row_of({"points", content.synthetic() ? "synthetic: they measure nothing" : ""}),
-      row_of({"digest", opened.digest}),
-      row_of({"signed", opened.is_signed ? "by key " + opened.key_sha256 : "no"})};
-  return render_list(rows, colour);
+      row_of({"points", content.synthetic() ? "synthetic: they measure nothing" : ""})};
+  // Lines of their own: 64 digits in a table would fold it.
+  return render_list(rows, colour) + fmt::format("digest {}\n", safe(opened.digest)) +
+         (opened.is_signed ? fmt::format("signed by key {}\n", opened.key_sha256)
+                           : std::string("not signed\n"));
 }
 
 // A section of at most kRowsShown rows, with the number of the others.
