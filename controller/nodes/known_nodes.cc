@@ -6,6 +6,7 @@
 
 namespace railgauge {
 
+// A set of plain names needs no label, so the store is not asked.
 Result<std::vector<std::string>> choose_nodes(const store::Store& store,
                                               const std::string& node_set,
                                               std::vector<std::string> names) {

@@ -63,6 +63,7 @@ Result<std::pair<std::string, std::string>> parse_label(std::string_view word) {
   return std::pair(lower_case(key), std::string(value));
 }
 
+// No label is no error: most nodes have none.
 Result<Labels> parse_labels(std::string_view text) {
   Labels labels;
   if (bare(text).empty()) return labels;
@@ -70,6 +71,7 @@ Result<Labels> parse_labels(std::string_view text) {
   return labels;
 }
 
+// The downward file of Kubernetes quotes values and has labels without one, which say nothing here.
 Result<Labels> parse_label_lines(std::string_view text) {
   Labels labels;
   for (const std::string_view line : split(text, '\n')) {
@@ -81,6 +83,7 @@ Result<Labels> parse_label_lines(std::string_view text) {
   return labels;
 }
 
+// Reads back with parse_labels(); sorted by key, so that equal labels have one text.
 std::string label_text(const Labels& labels) {
   std::string text;
   for (const auto& [key, value] : labels)
