@@ -44,6 +44,7 @@ class ScratchFolder {
   const std::string path_;
 };
 
+// Links and folders are no backups.
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -86,6 +87,7 @@ std::optional<double> timed_backup_at(std::string_view name) {
                                     at.substr(13, 2)));
 }
 
+// The names alone decide: a restart, or a copy of the folder, changes no time.
 bool is_backup_due(std::span<const std::string> names, const BackupPlan& plan, double now) {
   if (plan.every_seconds <= 0) return false;
   return std::ranges::none_of(names, [&](const std::string& name) {
