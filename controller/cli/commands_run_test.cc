@@ -95,6 +95,24 @@ TEST_F(Commands, WhatTheControllerLacksIsNotTakenForAnAbsentController) {
   EXPECT_EQ(err_, "railgauge: no node is attached; start an agent\n");
 }
 
+TEST_F(Commands, ARunThatWaitsSaysForWhomAndAnEndedOneKeepsItsReasonForItsPage) {
+  control_.runs.clear_runs();
+  api::RunSummary& ended = *control_.runs.add_runs();
+  ended.set_run_id("r-night");
+  ended.set_ended_at("2026-11-20T00:40:00Z");
+  ended.set_reason("node n2 lost");
+  EXPECT_EQ(run({"runs"}), 0);
+  EXPECT_THAT(out_, Not(HasSubstr("REASON")));
+  api::RunSummary& waits = *control_.runs.add_runs();
+  waits.set_run_id("r-two");
+  waits.set_state("planned");
+  waits.set_reason("waits for run r-other on node[003-004]");
+  EXPECT_EQ(run({"runs"}), 0);
+  EXPECT_THAT(out_, HasSubstr("REASON"));
+  EXPECT_THAT(out_, HasSubstr("waits for run r-other on node[003-004]"));
+  EXPECT_THAT(out_, Not(HasSubstr("node n2 lost")));
+}
+
 TEST_F(Commands, RunSurvivesAControllerThatGoesAwayForAWhile) {
   control_.broken_watches = 2;
   EXPECT_EQ(run({"run", "quick"}), 0);
