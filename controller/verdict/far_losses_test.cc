@@ -54,6 +54,14 @@ TEST(FarLosses, OneNodeOfManyThatLostMuchIsNoPass) {
   EXPECT_GE(called, 49U);
 }
 
+// The places of a verdict alone, without the permutations of its mean.
+MetricVerdict places_of(const UpgradeRuns& runs) {
+  MetricVerdict out;
+  const MetricRuns& metric = runs.metrics[0];
+  find_far_losses(metric, gather(metric, runs, out), runs.metrics.size(), out);
+  return out;
+}
+
 // The smallest loss that a verdict promises to name is named as often as it promises, and half of
 // it seldom.
 TEST(FarLosses, ThePromisedLossIsNamed) {
@@ -61,14 +69,12 @@ TEST(FarLosses, ThePromisedLossIsNamed) {
   std::size_t named = 0;
   std::size_t half = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const UpgradeRuns healthy = large(0, seed);
-    const MetricVerdict calm = judge_metric(healthy.metrics[0], healthy);
+    const MetricVerdict calm = places_of(large(0, seed));
     ASSERT_EQ(calm.sight.size(), 64U) << "one for each changed pair";
     ASSERT_EQ(calm.sight[0].name, "n0/e");
     const double promised = calm.sight[0].loss.value();
     const auto names = [&](double loss) {
-      const UpgradeRuns runs = large(loss, seed);
-      const std::vector<std::string> far = judge_metric(runs.metrics[0], runs).far;
+      const std::vector<std::string> far = places_of(large(loss, seed)).far;
       return std::ranges::find(far, "n0/e") != far.end() ? 1U : 0U;
     };
     named += names(promised);
@@ -81,7 +87,7 @@ TEST(FarLosses, ThePromisedLossIsNamed) {
 TEST(FarLosses, APairWithoutFiguresShowsNothing) {
   UpgradeRuns input = large(0, 1);
   input.metrics[0].pairs[3].after.clear();
-  const MetricVerdict verdict = judge_metric(input.metrics[0], input);
+  const MetricVerdict verdict = places_of(input);
   const auto blind = std::ranges::find(verdict.sight, "n3/e", &PairSight::name);
   ASSERT_NE(blind, verdict.sight.end());
   EXPECT_FALSE(blind->loss);
