@@ -78,7 +78,7 @@ while read -r one; do
   for ((i = 0; i < 50; ++i)); do if lives "$one"; then sleep 0.1; else break; fi; done
   ! lives "$one" || { echo "listener $one is left"; exit 1; }
 done <"$work/listeners"
-DEAD=1 RAILGAUGE_COMPARE_WAIT_SECONDS=1 run --peer 127.0.0.1 --on-peer "sh -c"
+DEAD=1 RAILGAUGE_COMPARE_WAIT_SECONDS=4 run --peer 127.0.0.1 --on-peer "sh -c"
 [ "$code" = 1 ] && grep -q 'a listener on the other end has ended' "$work/err" || { echo "no listener: exit $code"; cat "$work/err"; exit 1; }
 run --peer 127.0.0.1 --on-peer true
 [ "$code" = 2 ] || { echo "a command that runs nothing: exit $code"; exit 1; }
