@@ -228,6 +228,8 @@ RankEnd RunDriver::judged_end(std::size_t index, const RankEnd& end) const {
 }
 
 void RunDriver::tick(double now) {
+  std::erase_if(held_since_,
+                [this](const auto& held) { return edges_.fleet.held_text(held.first).empty(); });
   feed_tasks([now](TaskMachine& task, TaskActions& out) {
     if (const auto due = task.next_tick(); due && now >= *due) task.tick(now, out);
   });
@@ -300,10 +302,15 @@ void RunDriver::act(const StartTask& action) {
     spec.attempts_before = before->second;
   active_.emplace(action.index, TaskMachine(std::move(spec)));
   feed(action.index, [&](TaskMachine& machine, TaskActions& out) {
-    for (const auto& [name, ignored] : presence)
-      if (const std::string why = edges_.fleet.held_text(name); !why.empty())
-        machine.node_busy(name, why, fleet::monotonic_seconds(), out);
-    machine.start(presence, fleet::monotonic_seconds(), out);
+    const double now = fleet::monotonic_seconds();
+    for (const auto& [name, ignored] : presence) {
+      const std::string why = edges_.fleet.held_text(name);
+      if (why.empty()) continue;
+      machine.node_busy(name, why, now, out);
+      // One window a node, not one a task: hundreds of tasks would hold the run for days.
+      machine.waits_since(held_since_.try_emplace(name, now).first->second);
+    }
+    machine.start(presence, now, out);
   });
 }
 

@@ -167,6 +167,7 @@ class RunDriver {
   RunForecast forecast_;
   std::string waits_;                              // "waits for run ..."; "": for nothing
   std::map<std::size_t, std::uint32_t> attempts_;  // so far, of tasks that wait for another start
+  std::map<std::string, double> held_since_;       // busy or paused nodes that tasks waited for
   std::map<std::size_t, std::uint32_t> interruptions_;  // attempts that do not count, likewise
   // Loans that are over, and nodes that are lent with the time of the loan on the monotonic clock.
   std::vector<std::string> loans_;

@@ -59,9 +59,16 @@ api::NodePause to_api(const store::PauseRow& pause) {
   return out;
 }
 
-// The store is the truth: after each change and at the start the rows are read again, and listeners
-// get all of them. The lock is not held while they look.
+// A rename loads on another thread than the one that pauses: without the lock the older reading
+// could win.
 Status Pauses::load() {
+  const std::lock_guard changing(changing_);
+  return reload();
+}
+
+// The store is the truth: after each change and at the start the rows are read again, and listeners
+// get all of them. The lock of held_ is not held while they look.
+Status Pauses::reload() {
   Held now;
   for (store::PauseRow& row : RG_TRY(store_.read(store::read_open_pauses)))
     now.insert_or_assign(row.node, row);
@@ -86,7 +93,7 @@ Status Pauses::pause(const std::vector<std::string>& nodes, const api::PauseNode
   spdlog::info("{}: {}", fold_names(nodes), pause_text(row));
   const std::lock_guard changing(changing_);
   RG_TRY_OK(store_.write(store::write_pauses, nodes, std::move(row)));
-  return load();
+  return reload();
 }
 
 // Nodes that are not paused are no error: the caller sees which ones were.
@@ -100,7 +107,7 @@ Result<std::vector<std::string>> Pauses::resume(const std::vector<std::string>& 
   if (paused.empty()) return paused;
   RG_TRY_OK(store_.write(store::write_pauses_end, paused, printable(who), now));
   spdlog::info("{}: resumed by {}", fold_names(paused), printable(who));
-  RG_TRY_OK(load());
+  RG_TRY_OK(reload());
   return paused;
 }
 
@@ -111,7 +118,7 @@ void Pauses::tick(double now) {
   if (!next || now < *next) return;
   const std::lock_guard changing(changing_);
   Status done = store_.write(store::write_pauses_over, now);
-  if (done) done = load();
+  if (done) done = reload();
   if (!done) spdlog::warn("nodes whose pause is over stay paused: {}", done.error().message);
 }
 

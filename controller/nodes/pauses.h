@@ -52,6 +52,8 @@ class Pauses {
   [[nodiscard]] std::optional<double> next_end() const;
 
  private:
+  Status reload();  // under changing_
+
   store::Store& store_;
   OnChange changed_ = [](const Held&) {};
   mutable std::mutex mutex_;  // guards held_

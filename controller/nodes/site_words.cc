@@ -1,6 +1,7 @@
 #include "controller/nodes/site_words.h"
 
 #include <filesystem>
+#include <utility>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -81,8 +82,12 @@ Status SiteWords::read_files() {
 void SiteWords::refresh() {
   const auto now = mark();
   if (!now || *now == seen_) return;
-  if (const Status read = read_files(); !read)
-    spdlog::warn("labels and groups stay as they were: {}", read.error().message);
+  if (const Status read = read_files(); !read) {
+    if (std::exchange(trouble_, read.error().message) != read.error().message)
+      spdlog::warn("labels and groups stay as they were: {}", trouble_);
+    return;  // the next look tries again
+  }
+  trouble_.clear();
   seen_ = *now;
 }
 

@@ -34,7 +34,8 @@ class SiteWords {
 
   store::Store& store_;
   const plan::Site site_;
-  std::string seen_{};  // marks of the files and nodes of the last call
+  std::string trouble_{};  // of the last reading, logged once
+  std::string seen_{};     // marks of the files and nodes of the last call
 };
 
 }  // namespace railgauge

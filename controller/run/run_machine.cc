@@ -48,7 +48,7 @@ bool RunMachine::task_ended(std::size_t index, TaskEnd end, double now, RunActio
   Task& task = tasks_[index];
   if (end.interrupted) --task.starts;
   const bool again = (end.interrupted || (end.may_retry && task.starts < policy_.max_attempts)) &&
-                     state_ == RunState::kRunning && !stopped_;
+                     state_ == RunState::kRunning && !is_stopped(task);
   engine_.ended(index, again, now);
   if (!again) end_measured(index, std::move(end), out);
   advance(now, out);
@@ -65,7 +65,7 @@ void RunMachine::end_measured(std::size_t index, TaskEnd end, RunActions& out) {
   const bool failed = end.outcome == kFailed || end.outcome == kCrashed || end.outcome == kTimedOut;
   ++measured_;
   failures_ += failed ? 1 : 0;
-  own_cancelled_ += end.interrupted && stopped_ ? 1 : 0;
+  own_cancelled_ += end.interrupted && is_stopped(task) ? 1 : 0;
   if (end.outcome == kPassed) partners_.passed(index);
   if (failed) partners_.failed(index);
   end_task(task, std::move(end.outcome), std::move(end.reason));
@@ -103,7 +103,7 @@ void RunMachine::stop(std::string reason, const std::uint32_t* stage, RunActions
     skip(i, kCancelledOutcome, "not started: " + reason, out);
     ++own_cancelled_;
   }
-  if (stage != nullptr) return;
+  if (stage != nullptr) return void(stopped_stages_.insert(*stage));
   stopped_ = true;
   stop_reason_ = std::move(reason);
 }

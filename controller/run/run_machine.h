@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -123,6 +124,9 @@ class RunMachine {
   bool add_elsewhere(RunActions& out);
   void stop_after(const Task& failed, RunActions& out);
   void stop(std::string reason, const std::uint32_t* stage, RunActions& out);
+  [[nodiscard]] bool is_stopped(const Task& task) const {
+    return stopped_ || stopped_stages_.contains(task.stage);
+  }
   bool wants_follow_ups(RunActions& out);
   void finish_when_done(RunActions& out);
   [[nodiscard]] std::string over_budget() const;
@@ -141,7 +145,8 @@ class RunMachine {
   std::map<std::string, std::uint32_t> outcomes_;
   std::string cancel_reason_;
   std::string stop_reason_;
-  bool stopped_ = false;  // by the suite's rules, as a whole
+  bool stopped_ = false;                      // by the suite's rules, as a whole
+  std::set<std::uint32_t> stopped_stages_{};  // likewise, by themselves
   enum class FollowUps : std::uint8_t { kNotAsked, kAsked, kUnderWay, kOver };
   FollowUps follow_ups_ = FollowUps::kNotAsked;
   std::uint32_t waves_ = 0;

@@ -144,6 +144,9 @@ class TaskMachine {
   // the node to be idle again within YieldWindow's window. May be called before start().
   void node_busy(const std::string& node, std::string reason, double now, TaskActions& out);
   void node_idle(const std::string& node, double now, TaskActions& out);
+  // The run waits for a node of the task since then: the window began there. Call it before
+  // start().
+  void waits_since(double since) { yield_.begin(since); }
 
   void cancel(std::string reason, double now, TaskActions& out);
   // The round no longer waits. The task ends as soon as its runners are gone, without another

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -212,6 +213,18 @@ std::set<std::string> kinds_without_before(const UpgradeData& sides) {
   return out;
 }
 
+// Whether a pair with nights of its own would have no before side: its regression would be missed.
+bool loses_measured_pairs(std::span<const store::SidePointRow> figures, const std::string& kind,
+                          const UpgradeData& sides) {
+  std::set<std::int64_t> replaced;
+  for (const store::SidePointRow& figure : figures) replaced.insert(figure.series);
+  const BySeries before = by_series(sides.before);
+  return std::ranges::any_of(before, [&](const auto& own) {
+    return kind_of(sides.series.at(own.first)) == kind && own.second.size() >= kHistoryRunsBefore &&
+           !replaced.contains(own.first);
+  });
+}
+
 // All pairs of the kind have the same before side: a scale taken from controls beside figures that
 // have their own would make the two kinds of pairs differ by what changed for all.
 std::size_t take_level_figures(std::span<const LeveledNight> nights, const RailOf& rail_of,
@@ -237,7 +250,7 @@ std::size_t take_level_figures(std::span<const LeveledNight> nights, const RailO
                          .launch = -1 - static_cast<std::int64_t>(night)});
     }
   }
-  if (figures.empty()) return 0;
+  if (figures.empty() || loses_measured_pairs(figures, kind, sides)) return 0;
   std::erase_if(sides.before, [&](const store::SidePointRow& point) {
     return kind_of(sides.series.at(point.series)) == kind;
   });

@@ -21,7 +21,6 @@ namespace railgauge::certificate {
 namespace {
 
 constexpr std::uint32_t kEpochsRead = 200;  // of a node
-constexpr std::uint32_t kEventsRead = 1'000;
 
 // The stack that a node had when the run began; 0: not known.
 Result<std::int64_t> stack_at(const store::Store& store, const std::string& node_id, double at) {
@@ -47,11 +46,8 @@ Status add_nodes(const store::Store& store, const store::RunRow& run, Certificat
   out.set_nodes(folded(run.nodes));
   out.set_other_nodes(folded(others));
   RG_TRY_OK(add_stacks(store, stacks, {}, out));
-  store::EventFilter filter{.kinds = {"nodes_absent", "nodes_busy", "nodes_refused"},
-                            .run_id = run.run_id,
-                            .limit = kEventsRead};
-  for (const store::StoredEvent& event : RG_TRY(store.read(store::find_events, filter)))
-    out.add_left_out(event.event.text);
+  for (std::string& text : RG_TRY(store.read(store::read_left_out, run.run_id)))
+    out.add_left_out(std::move(text));
   return {};
 }
 

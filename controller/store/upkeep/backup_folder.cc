@@ -120,8 +120,15 @@ std::optional<BackupFile> newest_backup(const std::string& folder) {
   std::size_t read = 0;
   for (; !error && at != std::filesystem::recursive_directory_iterator() && read < kMaxBackupsRead;
        at.increment(error), ++read) {
+    const std::string name = at->path().filename().string();
+    if (name.starts_with(kProofFolder)) {
+      at.disable_recursion_pending();
+      continue;
+    }
     struct stat found {};
-    if (::lstat(at->path().c_str(), &found) != 0 || !S_ISREG(found.st_mode)) continue;
+    if (name.ends_with(".part") || ::lstat(at->path().c_str(), &found) != 0 ||
+        !S_ISREG(found.st_mode))
+      continue;
     const auto written_at = static_cast<double>(found.st_mtim.tv_sec) +
                             1e-9 * static_cast<double>(found.st_mtim.tv_nsec);
     if (newest && newest->written_at >= written_at) continue;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "kernels/core/base/result.h"
 
@@ -22,7 +23,10 @@ struct BackupFile {
   double written_at = 0;  // seconds since 1970
   double bytes = 0;
 };
-// Returns the newest file of the folder and of those inside it; absent: there is none. It
+// Proofs of backups are restored into folders of the backup folder whose names begin so.
+inline constexpr std::string_view kProofFolder = ".restored-";
+// Returns the newest file of the folder and of those inside it, but for unfinished ones and proofs;
+// absent: there is none. It
 // looks at kMaxBackupsRead files at most.
 std::optional<BackupFile> newest_backup(const std::string& folder);
 inline constexpr std::size_t kMaxBackupsRead = 10'000;

@@ -55,6 +55,22 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
+// Half-made copies and proofs of a program that was killed. Those of people have other names.
+void remove_remains(const std::string& folder) {
+  std::error_code error;
+  std::vector<fs::path> remains;
+  for (fs::directory_iterator at(folder, error); !error && at != fs::directory_iterator();
+       at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    constexpr std::string_view kUnfinished = ".part";
+    const bool is_copy =
+        name.ends_with(kUnfinished) &&
+        timed_backup_at(std::string_view(name).substr(0, name.size() - kUnfinished.size()));
+    if (is_copy || name.starts_with(kProofFolder)) remains.push_back(at->path());
+  }
+  for (const fs::path& path : remains) fs::remove_all(path, error);
+}
+
 // A database that any Railgauge of this version opens: its schema is ours.
 Status read_restored(const std::string& database) {
   constexpr double kLockSeconds = 1;
@@ -96,11 +112,15 @@ bool is_backup_due(std::span<const std::string> names, const BackupPlan& plan, d
   });
 }
 
-std::vector<std::string> surplus_backups(std::span<const std::string> names, std::size_t keep) {
+std::vector<std::string> surplus_backups(std::span<const std::string> names, std::size_t keep,
+                                         double now) {
   std::vector<std::string> timed;
   for (const std::string& name : names)
     if (timed_backup_at(name)) timed.push_back(name);
-  std::ranges::sort(timed);  // by time: the name begins with it
+  // By time, with which the name begins. A clock that was ahead must not cost the true ones.
+  std::ranges::sort(timed, {}, [&](const std::string& name) {
+    return std::pair(*timed_backup_at(name) <= now, name);
+  });
   timed.resize(timed.size() - std::min(timed.size(), std::max<std::size_t>(keep, 1)));
   return timed;
 }
@@ -109,7 +129,8 @@ std::vector<std::string> surplus_backups(std::span<const std::string> names, std
 // covers the file, the room and the schema. The folder is below the folder of backups, which the
 // controller may write and where the copy's own disk has to have the room.
 Status prove_restores(const std::string& backup) {
-  std::string pattern = (fs::path(backup).parent_path() / ".restored-XXXXXX").string();
+  std::string pattern =
+      (fs::path(backup).parent_path() / (std::string(kProofFolder) + "XXXXXX")).string();
   if (::mkdtemp(pattern.data()) == nullptr)
     return fail(Code::kUnavailable, fmt::format("backup {}: make a folder to restore it into: {}",
                                                 backup, std::strerror(errno)));
@@ -128,14 +149,15 @@ Status prove_restores(const std::string& backup) {
 Result<std::string> make_due_backup(const std::string& folder, const BackupPlan& plan, double now,
                                     const std::function<Status(const std::string&)>& back_up) {
   if (!is_backup_due(names_in(folder), plan, now)) return std::string();
+  remove_remains(folder);
   const std::string path = RG_TRY(backup_target(folder, timed_backup_name(now)));
   RG_TRY_OK(back_up(path));
   if (const Status proved = prove_restores(path); !proved) {
     std::error_code error;
-    if (proved.error().code != Code::kResourceExhausted) fs::remove(path, error);
+    fs::remove(path, error);
     return tl::unexpected(proved.error());
   }
-  for (const std::string& name : surplus_backups(names_in(folder), plan.keep)) {
+  for (const std::string& name : surplus_backups(names_in(folder), plan.keep, now)) {
     std::error_code error;
     fs::remove(fs::path(folder) / name, error);
   }

@@ -28,15 +28,17 @@ std::optional<double> timed_backup_at(std::string_view name);
 // Whether no backup among the names is younger than the plan's interval. One of the future, from a
 // clock that was wrong, is none.
 bool is_backup_due(std::span<const std::string> names, const BackupPlan& plan, double now);
-// The timed backups beyond the newest `keep`, oldest first.
-std::vector<std::string> surplus_backups(std::span<const std::string> names, std::size_t keep);
+// The timed backups beyond the newest `keep`, oldest first. Those of the future go first.
+std::vector<std::string> surplus_backups(std::span<const std::string> names, std::size_t keep,
+                                         double now);
 
 // Restores the backup into a folder beside it, reads the result's schema and size, and removes it.
 // kDataLoss: it is not sound, or another file came out. kResourceExhausted: there is no room.
 Status prove_restores(const std::string& backup);
 
 // Makes the backup that is due, proves that it restores, then removes surplus ones. Returns its
-// path; "": none is due. A backup without that proof is removed, unless only room was missing.
+// path; "": none is due. A backup without that proof is removed, and so is what a killed program
+// left of one.
 // `back_up` writes the file of a path. Errors: those of backup_target(), back_up and the proof. One
 // caller at a time.
 Result<std::string> make_due_backup(const std::string& folder, const BackupPlan& plan, double now,

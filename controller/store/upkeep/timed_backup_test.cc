@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/store/testing/store_testing.h"
+#include "controller/store/upkeep/backup_folder.h"
 
 namespace railgauge::store {
 namespace {
@@ -57,10 +58,14 @@ TEST(TimedBackup, OnlyOlderTimedOnesAreSurplus) {
   std::vector<std::string> names{"by-hand.db", "railgauge.db"};
   for (int day = 0; day < 9; ++day) names.push_back(timed_backup_name(kNow - day * kDay));
   std::shuffle(names.begin(), names.end(), std::mt19937_64(3));
-  EXPECT_THAT(surplus_backups(names, 7),
+  EXPECT_THAT(surplus_backups(names, 7, kNow),
               ElementsAre(timed_backup_name(kNow - 8 * kDay), timed_backup_name(kNow - 7 * kDay)));
-  EXPECT_THAT(surplus_backups(names, 9), IsEmpty());
-  EXPECT_EQ(surplus_backups(names, 0).size(), 8U) << "the newest stays";
+  EXPECT_THAT(surplus_backups(names, 9, kNow), IsEmpty());
+  EXPECT_EQ(surplus_backups(names, 0, kNow).size(), 8U) << "the newest stays";
+  const double corrected = kNow - 3 * kDay;
+  EXPECT_THAT(surplus_backups(names, 7, corrected),
+              ElementsAre(timed_backup_name(kNow - 2 * kDay), timed_backup_name(kNow - kDay)))
+      << "those of a clock that was ahead";
 }
 
 class TimedBackups : public StoreTest {
@@ -106,6 +111,24 @@ TEST_F(TimedBackups, ThatDoNotRestoreAreRemovedAndTold) {
   ASSERT_FALSE(made);
   EXPECT_THAT(made.error().message, HasSubstr("restore it as a proof"));
   EXPECT_THAT(files(), IsEmpty());
+}
+
+TEST_F(TimedBackups, OfAClockThatWasAheadDoNotCostTheTrueOnes) {
+  const BackupPlan plan{.every_seconds = kDay, .keep = 1};
+  ASSERT_TRUE(make(kNow + 90 * kDay, plan));
+  ASSERT_TRUE(make(kNow, plan));
+  EXPECT_THAT(files(), ElementsAre(timed_backup_name(kNow)));
+  EXPECT_EQ(*make(kNow + 60, plan), "");
+}
+
+TEST_F(TimedBackups, RemainsOfAKilledProgramAreSweptAndAreNoBackup) {
+  std::filesystem::create_directories(backups_ + "/.restored-abc123");
+  std::ofstream(backups_ + "/.restored-abc123/railgauge.db") << "half";
+  std::ofstream(backups_ + "/" + timed_backup_name(kNow - 60) + ".part") << "half";
+  std::filesystem::permissions(backups_, std::filesystem::perms::owner_all);
+  EXPECT_FALSE(newest_backup(backups_));
+  ASSERT_TRUE(make(kNow, {.every_seconds = kDay}));
+  EXPECT_THAT(files(), ElementsAre(timed_backup_name(kNow)));
 }
 
 TEST_F(TimedBackups, AFailureKeepsTheOldOnes) {
