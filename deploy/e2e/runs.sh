@@ -69,6 +69,10 @@ free_nodes_are_measured_beside_a_night() {
   is_state "$night" running
 }
 
+shows_a_waiting_run() {
+  local port; port=$(sed -n 's/.* metrics on .*port \([0-9]*\)$/\1/p' "$work/controller.log" | tail -n 1)
+  curl -fsS "http://127.0.0.1:$port/metrics" | grep -F 'railgauge_runs_waiting{priority="cli"} 1'
+}
 run_that_meets_the_night_says_for_whom_it_waits() {
   local night run; night=$(cat "$work/first.id")
   run=$(cli run short --nodes sim0003,sim0004 --detach)
@@ -76,8 +80,7 @@ run_that_meets_the_night_says_for_whom_it_waits() {
   cli runs | tee "$work/runs.txt"
   grep -E "$run .*waits for run $night on sim\[0003-0004\]" "$work/runs.txt"
   [ "$(field "$run" reason)" = "waits for run $night on sim[0003-0004]" ]
-  local port; port=$(sed -n 's/.* metrics on port \([0-9]*\)$/\1/p' "$work/controller.log" | tail -n 1)
-  curl -fsS "http://127.0.0.1:$port/metrics" | grep -F 'railgauge_runs_waiting{priority="cli"} 1'
+  wait_for "the metric shows it" 10 shows_a_waiting_run
   cli runs cancel "$run"
   is_state "$run" ended
 }
