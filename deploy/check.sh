@@ -2,7 +2,7 @@
 # Checks the tree on a plain Debian 12 machine: installs packages, then format, rules of the house, build, unit tests,
 # sanitizers, and end-to-end tests on the virtual fabric. Exit 0 only when every step passed.
 #   deploy/check.sh              the short check; its measured time is in deploy/docs/results/check.md
-#   deploy/check.sh --only STEP  one step of it: format house build unit none tidy asan tsan fuzz e2e
+#   deploy/check.sh --only STEP  one step of it: format house build unit none asan tsan fuzz e2e
 #   deploy/check.sh --no-fabric  leaves out the step that boots guests, and reports that the check is not complete
 #   deploy/check.sh --full PART  one part of the long check, at most 60 minutes; the result is kept by commit
 #   deploy/check.sh --full       lists the parts, their last results, and whether each result is of this commit
@@ -10,7 +10,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 4
 . deploy/compile_cache.sh
 
-steps="deps format house build unit none tidy asan tsan fuzz e2e"
+steps="deps format house build unit none asan tsan fuzz e2e"
 parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos nights tidy-kernels tidy-agent tidy-controller headers demo e2e pairs upgrade stalls packages images kubernetes compare path"
 kept=deploy/docs/results/full-check.tsv
 
@@ -137,7 +137,8 @@ tests() {
   fi
   leftovers
 }
-unit() { tests ci 4 3 -L unit; }  # most tests of processes wait, so four share two cores
+# Most tests of processes wait, so four share two cores. The label long marks tests that the short check leaves out.
+unit() { if [ "$full" = 1 ]; then tests ci 4 3 -L unit; else tests ci 4 3 -L unit -LE long; fi; }
 # Without nvcc (as in CI) every other step builds without CUDA, so this one adds nothing. With nvcc, the step configures
 # a tree without it and compiles its device code, the only files that differ; no_device_code_test, a unit test of every
 # build, runs the programs.
@@ -151,24 +152,21 @@ none() {
   cmake --build $tree --target "${objects[@]}" || return
   ! find $tree/kernels -name 'k*Code.cc' -print0 | xargs -0 grep -l kPtx || { echo "device code in a build without nvcc"; return 1; }
 }
-# clang-tidy reads a file in seconds, one with gRPC in half a minute: the short check reads the pure rooms that every
-# figure passes through.
+# tidy FOLDER: clang-tidy on a folder's sources. It reads a file in seconds, one with gRPC in half a minute.
 tidy() {
-  local files
-  if [ "$full" = 1 ]; then files=$(tracked "${1:?}/*.cc"; [ "$1" != agent ] || tracked 'deploy/*.cc'); else
-    files=$(tracked 'kernels/core/stats/*.cc' 'kernels/core/sample*.cc' 'controller/run/*.cc' | grep -v -E '_(test|bench)\.cc$|/testing/'); fi
+  local files; files=$(tracked "$1/*.cc"; [ "$1" != agent ] || tracked 'deploy/*.cc')
   # A command for each source, without precompiled headers. CMake ends clang's own commands in words that clang-tidy
   # takes for a file, so these are GCC's.
   cmake --preset ci -B build/tidy -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++ -DRAILGAUGE_UNITY=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null || return
   sed -i "s,$PWD/build/tidy,$PWD/build/ci,g" build/tidy/compile_commands.json
-  echo "$files" | xargs -P 2 -n 3 clang-tidy -p build/tidy --quiet
+  echo "$files" | xargs deploy/house/tidy.py build/tidy
 }
 # The short check runs the address sanitizer on rooms that parse foreign bytes or hold C handles, and the thread
 # sanitizer on rooms with several threads, in programs that share most objects. A cold build of all programs took
 # 38 minutes on two cores, so --full alone checks the planner, the store and the catalog of kernels. gRPC's library is
 # not instrumented: programs that use gRPC run in parts of --full of their own, under the thread sanitizer with
 # deploy/tsan_suppressions.txt.
-asan_programs=(core_test verbs_test fake_verbs_test fake_cuda_test runner_test vfabric_switch_test)
+asan_programs=(core_test fake_verbs_test vfabric_switch_test)
 tsan_programs=(core_test event_loop_test)
 full_tsan_programs=(core_test relay_test runner_test store_test event_loop_test fake_cuda_test cuda_lanes_test gpu_session_test net_test nccl_test
   nccl_collectives_test verbs_links_test)
@@ -224,7 +222,7 @@ chaos() {
   seed=$(awk -F '\t' 'NR > 1 { split($3, seeds, "-"); last = seeds[2] } END { print last + 1 }' "$table")
   RAILGAUGE_BUILD_DIR=$PWD/build/ci RAILGAUGE_CHAOS_TABLE=$PWD/$table deploy/e2e/chaos.sh 300 "$seed" 10 && leftovers
 }
-# e2e [SUFFIX]: label e2e_guests marks tests that run for minutes, most on guests; the short check leaves them out. Tests
+# e2e [SUFFIX]: label e2e_long marks tests that run for minutes, most on guests; the short check leaves them out. Tests
 # that mostly wait run two at once; RUN_SERIAL marks the others.
 e2e() { tests ci 2 1 -L "^e2e${1:-}\$"; }
 
@@ -257,7 +255,7 @@ run_part() {
     tidy-*) step tidy "$(title_of "$part")" tidy "${part#tidy-}" ;;
     headers) step headers "$(title_of headers)" headers ;;
     demo) step demo "$(title_of demo)" deploy/demo.sh --yes ;;
-    e2e) step e2e "$(title_of e2e)" e2e "(_guests)?" ;;
+    e2e) step e2e "$(title_of e2e)" e2e "(_long)?" ;;
     pairs) step pairs "$(title_of pairs)" tests ci 1 0 -R '^e2e_pairs$' ;;
     upgrade) step upgrade "$(title_of upgrade)" tests ci 1 0 -R '^e2e_upgrade$' ;;
     stalls) step stalls "$(title_of stalls)" tests ci 1 0 -R '^e2e_stalls$' ;;
@@ -290,7 +288,6 @@ else
   step build "configure and build (preset ci)" configure_and_build ci
   step unit "unit tests" unit
   step none "configure and device code without nvcc" none
-  step tidy "clang-tidy" tidy
   step asan "address and undefined behaviour sanitizers" sanitized asan "${asan_programs[@]}"
   step tsan "thread sanitizer" sanitized tsan "${tsan_programs[@]}"
   step fuzz "fuzz targets, 5 s each" deploy/fuzz.sh --check

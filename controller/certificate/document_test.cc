@@ -135,6 +135,13 @@ TEST(CertificateDocument, OnlyTheKeyOfTheReaderIsTrusted) {
   EXPECT_EQ(other.error().code, Code::kPermissionDenied);
 }
 
+TEST(CertificateDocument, TextOfAForeignDocumentIsNotRepeated) {
+  const auto opened = open("{\"digest\":\"\\r\\u001b[2J\",\"kind\":\"run\"}\n", "");
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().message, HasSubstr("it names another"));
+  EXPECT_THAT(opened.error().message, Not(HasSubstr("[2J")));
+}
+
 TEST(CertificateDocument, AFieldOfALaterVersionCounts) {
   std::string text = seal(sample(), "")->text;
   const std::string later = with_new_digest(text, "\"subject\"", "\"sub_later\":1,\"subject\"");

@@ -172,7 +172,7 @@ TEST_F(MaintenanceTest, LabelsOfAgentsChooseNodesInEveryCall) {
   wrong.set_node_set("&rak=r7");
   api::NodeList list;
   EXPECT_THAT(call(&Stub::ListNodes, wrong, list).error_message(),
-              HasSubstr("no node has a label rak; did you mean \"rack\"?"));
+              HasSubstr("no node has a label \"rak\"; did you mean \"rack\"?"));
 }
 
 }  // namespace

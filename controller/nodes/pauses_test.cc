@@ -106,7 +106,7 @@ TEST_F(PausesTest, LabelsOfTheStoreChooseNodes) {
   EXPECT_THAT(*choose_nodes(*store_, "n[1-3],!@r1"), ElementsAre("n3"));
   const auto refused = choose_nodes(*store_, "&rack=r3");
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("no node has this value of rack"));
+  EXPECT_THAT(refused.error().message, HasSubstr("no node has this value of \"rack\""));
 }
 
 }  // namespace

@@ -65,9 +65,9 @@ labels_choose_nodes() {
   [ "$(chosen -l leaf=L1,rack=r2)" = 8 ]
   cli nodes show sim0001 | grep -x 'labels *leaf=L0,pod=P0,rack=r1,rack_row=a'
   expect_exit 2 cli nodes -l rak=r1 2>"$work/err"
-  grep 'no node has a label rak; did you mean "rack"?' "$work/err"
+  grep 'no node has a label "rak"; did you mean "rack"?' "$work/err"
   expect_exit 2 cli events -l rack=r3 2>"$work/err"
-  grep 'no node has this value of rack; did you mean "r' "$work/err"
+  grep 'no node has this value of "rack"; did you mean "r' "$work/err"
   cli run pairs -l rack=r1 >"$work/run.txt"
   [ "$(cli runs -o json | jq '.runs[0].nodes | length')" = 8 ]
 }

@@ -198,10 +198,11 @@ class Choice {
         if (one == key) values.insert(text);
       }
     if (values.empty())
-      return refuse(item, keys.empty()
-                              ? std::string("no node has a label; see railgauge nodes")
-                              : fmt::format("no node has a label {}{}", key, nearest(key, keys)));
-    return refuse(item, fmt::format("no node has this value of {}{}", key, nearest(value, values)));
+      return refuse(item, keys.empty() ? std::string("no node has a label; see railgauge nodes")
+                                       : fmt::format("no node has a label {}{}", in_quotes(key),
+                                                     nearest(key, keys)));
+    return refuse(item, fmt::format("no node has this value of {}{}", in_quotes(key),
+                                    nearest(value, values)));
   }
 
   [[nodiscard]] Result<std::vector<std::string>> of_group(std::string_view item) const {

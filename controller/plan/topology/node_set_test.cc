@@ -144,9 +144,9 @@ TEST(NodeSet, AGroupIsANameOfTheSiteOrAnyLabelsValue) {
 
 TEST(NodeSet, AnUnknownLabelNamesTheClosestOne) {
   EXPECT_EQ(labelled_refusal("rak=r1"),
-            "node set: \"rak=r1\": no node has a label rak; did you mean \"rack\"?");
+            "node set: \"rak=r1\": no node has a label \"rak\"; did you mean \"rack\"?");
   EXPECT_THAT(labelled_refusal("pod=p11"),
-              HasSubstr("no node has this value of pod; did you mean \"p1\"?"));
+              HasSubstr("no node has this value of \"pod\"; did you mean \"p1\"?"));
   EXPECT_THAT(labelled_refusal("@glod"), HasSubstr("did you mean \"gold\"?"));
   EXPECT_THAT(labelled_refusal("gpu001&rak=r1"), HasSubstr("did you mean \"rack\"?"));
   EXPECT_THAT(labelled_refusal("@lost"), HasSubstr("the group's nodes: node set: gpu999"));
