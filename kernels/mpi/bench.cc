@@ -122,7 +122,14 @@ KernelInfo info_of(const Operation& operation) {
   const double least = operation.reduces                        ? sizeof(float)
                        : operation.figure == Figure::kBandwidth ? 1
                                                                 : 0;
-  if (operation.sized) builder.sizes(std::string(operation.sizes), least).apply(add_memory);
+  if (operation.sized)
+    builder.sizes(std::string(operation.sizes), least)
+        .apply(add_memory)
+        .choice("buffer", "",
+                "hot: the same bytes each time, as in OSU's programs; cold: each sample moves the "
+                "next bytes of 128 MiB, each way, so that none finds a recent one's in a cache",
+                {"hot", "cold"})
+        .identity();
   if (operation.windowed)
     builder
         .integer("window", "messages in flight", kDefaultWindow, 1,
@@ -184,15 +191,25 @@ void Bench::send_order(Act act, std::size_t size_index, std::uint64_t count) {
 }
 
 // Fills the data to send and spoils the receive area, so that only data that arrives from now on
-// proves anything. No rank continues before all have done so.
+// proves anything. No rank continues before all have done so. All places have the same content.
 void Bench::begin(std::size_t size_index, std::uint64_t number) {
   const Share share = share_of(size_index);
-  for (const Segment& segment : operation_.sent(share))
-    fill_segment(send_.view(), segment, content_of(size_index, number));
-  send_.push(0, operation_.send_bytes(share));
   const std::uint64_t received = operation_.receive_bytes(share);
-  std::ranges::fill(receive_.view().first(received), std::byte{0xa5});
-  receive_.push(0, received);
+  const std::uint64_t sent = operation_.send_bytes(share);
+  const Places places = places_of(size_index);
+  const std::uint64_t last = places.of(places.count - 1);
+  const std::vector<Segment> segments = operation_.sent(share);
+  for (std::uint64_t place = 0; place < places.count && sent > 0; ++place) {
+    send_.move_to(places.of(place));
+    for (const Segment& segment : segments)
+      fill_segment(send_.view(), segment, content_of(size_index, number));
+  }
+  move_to(0);
+  if (sent > 0) send_.push(0, last + sent);
+  if (received > 0) {
+    std::ranges::fill(receive_.view().first(last + received), std::byte{0xa5});
+    receive_.push(0, last + received);
+  }
   send_.forget_host_copy();
   floats_of_rank_ = floats_of_ranks(share);
   mpi_->sync();
@@ -206,8 +223,8 @@ void Bench::begin(std::size_t size_index, std::uint64_t number) {
 // count. The gathering is outside of every sample.
 void Bench::play(const TickClock& clock, std::size_t size_index, std::uint64_t count) {
   ticks_.assign(count, 0);
-  Work work{operation_, *mpi_,    clock,           share_of(size_index),
-            send_,      receive_, floats_of_rank_, target_staged_};
+  Work work{operation_, *mpi_,           clock,          share_of(size_index),  send_,
+            receive_,   floats_of_rank_, target_staged_, places_of(size_index), played_};
   // The batch starts together, so that the first sample does not contain another rank's order
   // handling.
   mpi_->barrier();
@@ -225,6 +242,7 @@ Status Bench::verify(std::size_t size_index) {
   const Share share = share_of(size_index);
   mpi_->barrier();
   mpi_->sync();
+  if (played_ > 0) move_to(places_of(size_index).of(played_ - 1));
   receive_.pull(0, operation_.receive_bytes(share));
   // A copy that failed in the timed loop is reported here.
   Status found = send_.status();
@@ -236,6 +254,7 @@ Status Bench::verify(std::size_t size_index) {
       found = fail(Code::kDataLoss, "rank {}: verify {} received from rank {}: {}", rank_,
                    canonical_bytes(segment.bytes), segment.rank, *wrong);
   }
+  move_to(0);
   agree_on(found);
   return found;
 }
@@ -248,14 +267,12 @@ Status Bench::share(Group& group, const Status& mine) const {
   return {};
 }
 
-// For the largest size.
+// With all places of all sizes.
 Status Bench::expose_memory() {
-  const Share largest =
-      share_of(static_cast<std::size_t>(std::ranges::max_element(sizes_) - sizes_.begin()));
   if (operation_.exposed == Exposed::kReceive)
-    return mpi_->expose(receive_.data(), operation_.receive_bytes(largest));
+    return mpi_->expose(receive_.data(), room_for(operation_.receive_bytes));
   if (operation_.exposed == Exposed::kSend)
-    return mpi_->expose(send_.data(), operation_.send_bytes(largest));
+    return mpi_->expose(send_.data(), room_for(operation_.send_bytes));
   return {};
 }
 
@@ -443,6 +460,7 @@ Status Bench::prepare(Context& context) {
       return invalid("{}: a size of {} is no whole number of 32-bit floats", operation_.name,
                      canonical_bytes(bytes));
   verify_ = params.boolean("verify");
+  is_cold_ = operation_.sized && params.text("buffer") == "cold";
   if (operation_.sized) proof_time_ns_ = params.duration_ns("proof_time");
   options_ = RG_TRY(sampler_options(params));
   context.reporter.fact("local_rank", fmt::format("{}", launched->local_rank));
@@ -523,14 +541,9 @@ Status Bench::open_memory(Context& context) {
     }
     gpu_.report_facts(context.reporter);
   }
-  std::uint64_t send_bytes = 0;
-  std::uint64_t receive_bytes = 0;
-  for (std::size_t i = 0; i < sizes_.size(); ++i) {
-    send_bytes = std::max(send_bytes, operation_.send_bytes(share_of(i)));
-    receive_bytes = std::max(receive_bytes, operation_.receive_bytes(share_of(i)));
-  }
-  send_ = RG_TRY(Area::allocate(memory_, staged_, gpu_.name(), send_bytes));
-  receive_ = RG_TRY(Area::allocate(memory_, staged_, gpu_.name(), receive_bytes));
+  send_ = RG_TRY(Area::allocate(memory_, staged_, gpu_.name(), room_for(operation_.send_bytes)));
+  receive_ =
+      RG_TRY(Area::allocate(memory_, staged_, gpu_.name(), room_for(operation_.receive_bytes)));
   context.reporter.fact("memory", send_.observed());
   if (on_gpu()) context.reporter.fact("gpu_path_configured", staged_ ? "staged" : "direct");
   if (target_staged_)
@@ -618,6 +631,7 @@ Point Bench::point_of(const Context& context, std::size_t size_index,
   Point point = make_point(names_of(operation_), share_of(size_index).bytes, sampled,
                            context.raw_samples, synthetic);
   point.set_verified(verify_);
+  if (operation_.sized) (*point.mutable_facts())["buffer"] = is_cold_ ? "cold" : "hot";
   if (verify_) {
     auto& facts = *point.mutable_facts();
     facts["proved_messages"] = std::to_string(proved_messages_);

@@ -48,6 +48,11 @@ class Bench final : public Kernel {
   // Reports whether this rank's messages are in GPU memory; ranks may differ.
   [[nodiscard]] bool on_gpu() const { return memory_ != Memory::kHost; }
   [[nodiscard]] Share share_of(std::size_t size_index) const;
+  // Where the samples of a size are, and how long the buffers of a rank must be for all sizes.
+  [[nodiscard]] Places places_of(std::size_t size_index) const;
+  [[nodiscard]] std::uint64_t longest_buffer(Share share) const;
+  [[nodiscard]] std::uint64_t room_for(std::uint64_t (*bytes)(const Share&)) const;
+  void move_to(std::uint64_t place);
   // Writes the task's tunables into this process's environment, and reports them as a fact.
   Status set_tunables(Context& context, std::uint32_t local_rank);
   // Takes the task's endpoint, if it has one: a GPU with its nearest NIC, or a NIC's port.
@@ -140,6 +145,7 @@ class Bench final : public Kernel {
   std::uint32_t root_ = 0;
   std::uint64_t window_ = 1;
   bool one_buffer_ = false;
+  bool is_cold_ = false;
   OverRanks over_ranks_ = OverRanks::kSlowest;
   SamplerOptions options_;
   // Large enough for every size of the task.

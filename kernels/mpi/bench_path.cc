@@ -94,6 +94,7 @@ Status Bench::stage(const TickClock& clock, std::size_t size_index, bool staged)
     for (const double ns : all)
       if (ns > 0) copy_ns_ = copy_ns_ > 0 ? std::min(copy_ns_, ns) : ns;
   }
+  move_to(0);
   send_.set_staged(staged);
   receive_.set_staged(staged);
   target_staged_ = staged && target_on_gpu_;

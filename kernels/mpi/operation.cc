@@ -68,16 +68,18 @@ double Area::least_copy_ns(std::size_t bytes, const TickClock& clock) {
 // loops, which have no place for a Status.
 void Area::push(std::size_t offset, std::size_t bytes) {
   if (gpu_ == 0 || bytes == 0 || !status_) return;
-  status_ = cuda_status(loaded_cuda(),
-                        loaded_cuda().memcpy_htod(gpu_ + offset, host_.data() + offset, bytes),
-                        fmt::format("copy {} to the GPU", canonical_bytes(bytes)));
+  status_ =
+      cuda_status(loaded_cuda(),
+                  loaded_cuda().memcpy_htod(gpu_ + place_ + offset, view().data() + offset, bytes),
+                  fmt::format("copy {} to the GPU", canonical_bytes(bytes)));
 }
 
 void Area::pull(std::size_t offset, std::size_t bytes) {
   if (gpu_ == 0 || bytes == 0 || !status_) return;
-  status_ = cuda_status(loaded_cuda(),
-                        loaded_cuda().memcpy_dtoh(host_.data() + offset, gpu_ + offset, bytes),
-                        fmt::format("copy {} from the GPU", canonical_bytes(bytes)));
+  status_ =
+      cuda_status(loaded_cuda(),
+                  loaded_cuda().memcpy_dtoh(view().data() + offset, gpu_ + place_ + offset, bytes),
+                  fmt::format("copy {} from the GPU", canonical_bytes(bytes)));
 }
 
 // Asks the driver instead of repeating the parameter, so that a result has the actual place of its

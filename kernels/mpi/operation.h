@@ -36,11 +36,15 @@ class Area {
   // lacking.
   static Result<Area> allocate(Memory memory, bool staged, std::string_view gpu, std::size_t bytes);
 
+  // Moves the place to which all functions below refer; `place` is its offset in bytes. Memory that
+  // does not reach so far, as that of a rank without this buffer, stays at its beginning.
+  void move_to(std::size_t place) { place_ = place < host_.size() ? place : 0; }
+  [[nodiscard]] std::size_t place() const { return place_; }
   // Returns the memory that MPI receives as its argument.
-  [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] std::byte* data() const { return data_ + place_; }
   // Returns the host's view of the contents: complete after pull(), written to the memory by
   // push().
-  [[nodiscard]] std::span<std::byte> view() const { return host_.span(); }
+  [[nodiscard]] std::span<std::byte> view() const { return host_.span().subspan(place_); }
   // Copy a range between the host's view and the memory; do nothing for host memory.
   void push(std::size_t offset, std::size_t bytes);
   void pull(std::size_t offset, std::size_t bytes);
@@ -81,8 +85,20 @@ class Area {
   // The GPU's address; 0: host memory.
   cu::DevicePtr gpu_ = 0;
   std::byte* data_ = nullptr;
+  std::size_t place_ = 0;
   bool staged_ = false;
   Status status_;
+};
+
+// The places in memory that the samples of a size use in turn, one after the other: one for hot
+// samples. Equal on all ranks.
+struct Places {
+  std::uint64_t count = 1;
+  // From one place to the next: at least the longest buffer of any rank.
+  std::uint64_t stride = 0;
+
+  // Returns the offset of a sample's place in bytes; samples count from 0 since the data was made.
+  [[nodiscard]] std::uint64_t of(std::uint64_t sample) const { return sample % count * stride; }
 };
 
 // One size on one rank.
@@ -126,6 +142,16 @@ struct Work {
   Area& receive;
   std::span<const int> floats_of_rank;  // of reduce_scatter
   bool target_staged = false;           // one-sided calls: rank 1's memory is staged
+  Places places{};
+  std::uint64_t next_sample = 0;
+
+  // Begins a sample: moves both areas to its place.
+  void begin_sample() {
+    if (places.count == 1) return;
+    const std::uint64_t place = places.of(next_sample++);
+    send.move_to(place);
+    receive.move_to(place);
+  }
 };
 
 // Bytes at `offset` with content number `block` of rank `rank`. For a reduction: elements from

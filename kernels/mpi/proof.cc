@@ -53,11 +53,7 @@ Bench::Brought Bench::brought_by_call(std::size_t size_index) const {
 
 // Equal on all ranks.
 std::uint64_t Bench::calls_in_round(std::size_t size_index) const {
-  Share share = share_of_proof(size_index);
-  std::uint64_t most = 0;
-  for (share.rank = 0; share.rank < ranks_; ++share.rank)
-    most = std::max({most, operation_.send_bytes(share), operation_.receive_bytes(share)});
-  return std::min(proof_slots(most), kMostCallsInRound);
+  return std::min(proof_slots(longest_buffer(share_of_proof(size_index))), kMostCallsInRound);
 }
 
 void Bench::agree_on(const Status& found) {

@@ -19,6 +19,7 @@
 #include "kernels/dl/cuda.h"
 #include "kernels/gpu/session/session.h"
 #include "kernels/nccl/ceiling.h"
+#include "kernels/nccl/communicator/meeting.h"
 #include "kernels/nccl/proof.h"
 
 namespace railgauge::nccl {
@@ -332,6 +333,7 @@ Status CollectiveBench::report(Context& context, const Measured& measured,
   for (Point& point : points_of(*operation_, measured)) {
     RG_TRY_OK(check_links(*operation_, ceiling, point));
     auto& facts = *point.mutable_facts();
+    facts["buffer"] = plan_.cold_bytes > 0 ? "cold" : "hot";
     if (!throttled.empty()) {
       point.set_throttled(true);
       facts["throttled_ranks"] = fmt::format("{}", fmt::join(throttled, ", "));
@@ -372,58 +374,6 @@ constexpr double kLastWordsShare = 0.2;  // where there is little
 constexpr double kEndShare = 0.05;
 constexpr int kFirstReducingFloat8 = 90;  // compute capability
 
-// The same text on ranks of one host (or of one container), another one elsewhere.
-std::string host_identity() {
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  return fmt::format("{} {}", host_name(), boot);
-}
-
-// The UUID where the driver reports one, else the PCI address.
-std::string identity_of(const gpu::Gpu& gpu) {
-  return gpu.uuid().empty() ? gpu.pci_address() : gpu.uuid();
-}
-
-// Two ranks on one GPU would wait for each other for ever.
-Status check_gpus(const std::vector<Told>& all) {
-  std::map<std::string, std::size_t> users;
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    const auto [first, is_first] =
-        users.try_emplace(all[rank].host() + " " + all[rank].gpu(), rank);
-    if (!is_first)
-      return fail(Code::kFailedPrecondition,
-                  "ranks {} and {}: both use {}; NCCL needs a GPU for each rank", first->second,
-                  rank, all[rank].gpu());
-  }
-  return {};
-}
-
-// Numbers the GPUs of ranks without a given GPU: on each host the first takes gpu0, and so on.
-// Changes nothing when each rank is alone on its host.
-void number_gpus(const std::vector<Told>& all, Told& told) {
-  std::map<std::string, std::uint32_t> next;
-  std::vector<std::uint32_t> numbers;
-  bool any = false;
-  for (const Told& one : all) {
-    numbers.push_back(one.chosen() ? 0 : next[one.host()]++);
-    any = any || numbers.back() != 0;
-  }
-  if (any) told.mutable_gpus()->Assign(numbers.begin(), numbers.end());
-}
-
-// Ranks with other parameters or another NCCL would wait for each other in calls that do not match.
-Status check_alike(const std::vector<Told>& all) {
-  for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    if (all[rank].parameters() != all[0].parameters())
-      return invalid("rank {}: its parameters are not those of rank 0", rank);
-    if (all[rank].nccl() != all[0].nccl())
-      return fail(Code::kFailedPrecondition,
-                  "rank {}: it has NCCL {}, rank 0 has {}; install the same on all", rank,
-                  all[rank].nccl(), all[0].nccl());
-  }
-  return {};
-}
-
 // The call that one sample times.
 std::string sample_in_words(std::uint64_t graph_calls, std::uint64_t repeat) {
   if (graph_calls != 0) return fmt::format("mean of the {} calls of a graph", graph_calls);
@@ -436,7 +386,8 @@ std::string sample_in_words(std::uint64_t graph_calls, std::uint64_t repeat) {
 
 // Parameters that an operation does not use are not declared, so a task cannot set them.
 KernelInfo info_of(const Operation& operation) {
-  InfoBuilder builder(operation.name, 4, operation.summary);
+  // Since revision 5 the calls move through cold memory.
+  InfoBuilder builder(operation.name, 5, operation.summary);
   builder.ranks(1, 0)
       .endpoint("gpu")
       .metrics({"latency_ns", "algbw_bytes_per_second", "busbw_bytes_per_second"})
@@ -454,6 +405,12 @@ KernelInfo info_of(const Operation& operation) {
       .integer("graph_calls", "calls in one graph", kGraphCalls, 1, 1000)
       .identity()
       .boolean("registered", "memory by NCCL, registered with the communicator", false)
+      .identity()
+      .choice(
+          "buffer", "",
+          "cold: each call moves the next bytes of memory twice as large as the GPU's L2 cache, "
+          "each way, as nccl-tests moves through its buffer; hot: the same bytes each time",
+          {"cold", "hot"})
       .identity()
       .integer("repeat",
                "calls in a row that share a sample, which is their mean; 0: as many as last 1 ms, "
@@ -500,6 +457,7 @@ Status CollectiveBench::read_parameters(const Params& params) {
   if (operation_->rooted) plan_.root = static_cast<std::uint32_t>(params.integer("root"));
   plan_.in_place = operation_->in_place && params.boolean("in_place");
   plan_.registered = params.boolean("registered");
+  is_cold_ = params.text("buffer") == "cold";
   plan_.verify = params.boolean("verify");
   if (params.text("mode") == "graph")
     plan_.graph_calls = static_cast<std::uint64_t>(params.integer("graph_calls"));
@@ -603,8 +561,14 @@ Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
   Told own;
   own.set_host(hello.host());
   if (opened) own.set_gpu(identity_of(state_->session.gpu()));
+  if (opened && is_cold_) own.set_cold_bytes(cold_bytes_of(state_->session.gpu()));
   const auto chosen = RG_TRY(team.agree(opened, own));
-  RG_TRY_OK(team.agree(team.leads() ? check_gpus(chosen) : Status{}));
+  Told common;
+  common.set_cold_bytes(cold_bytes_of_all(chosen));
+  plan_.cold_bytes =
+      RG_TRY(team.agree(team.leads() ? check_gpus(chosen) : Status{}, std::move(common)))
+          .front()
+          .cold_bytes();
   return met.front().unique_id();
 }
 

@@ -93,6 +93,7 @@ class CollectiveBench final : public Kernel {
   std::uint64_t asked_repeat_ = 1;  // 0: chosen for each size
   std::uint64_t repeat_ = 1;        // of the measured size
   bool report_choice_ = true;
+  bool is_cold_ = true;
   std::shared_ptr<RankState> state_;
   std::unique_ptr<Worker> worker_;  // exists from the joining on
   bool opened_ = false;

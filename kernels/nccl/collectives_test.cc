@@ -76,8 +76,31 @@ TEST_P(EveryCollective, IsTheSameInPlaceWhereNcclHasThat) {
   expect_passed(run(GetParam(), 3, {{"in_place", "true"}, {"sizes", "24,6000"}}));
 }
 
+// A call that does nothing leaves its place as it was. In one place the next call hides it.
+TEST_P(EveryCollective, LooksAtEachPlaceThatTheTimedCallsWrote) {
+  if (GetParam() == "nccl.pairwise" || GetParam() == "nccl.send_recv")
+    GTEST_SKIP() << "the fake leaves out calls of collectives alone";
+  std::uint64_t timed = 0;
+  for (const char* buffer : {"hot", "cold"}) {
+    reset_fakes();
+    const auto results = run(GetParam(), 2, {{"buffer", buffer}});
+    expect_passed(results);
+    for (const Point& point : results[0].points) EXPECT_EQ(point.facts().at("buffer"), buffer);
+    timed = fake::nccl_control().collectives - 1 -
+            std::stoull(results[0].points.at(0).facts().at("proved_messages"));
+  }
+  for (const char* buffer : {"hot", "cold"}) {
+    reset_fakes();
+    fake::nccl_control().skip_call = timed - 1;  // the last but one
+    const auto results = run(GetParam(), 2, {{"buffer", buffer}});
+    const bool hidden = std::ranges::all_of(results, [](const auto& one) { return !!one.status; });
+    EXPECT_EQ(hidden, buffer == std::string_view("hot"));
+  }
+}
+
 TEST_P(EveryCollective, RunsInAGraphAndInRegisteredMemory) {
   expect_passed(run(GetParam(), 2, {{"mode", "graph"}, {"graph_calls", "3"}}));
+  expect_passed(run(GetParam(), 2, {{"mode", "graph"}, {"buffer", "hot"}}));
   expect_passed(run(GetParam(), 2, {{"registered", "true"}}));
 }
 

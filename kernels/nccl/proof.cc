@@ -30,13 +30,17 @@ Share share_of(const Plan& plan, std::uint32_t rank, std::uint64_t count) {
 
 }  // namespace
 
-ProofShape proof_shape(const Operation& operation, const Plan& plan, std::uint64_t count) {
+std::uint64_t place_bytes(const Operation& operation, const Plan& plan, std::uint64_t count) {
   std::uint64_t most = 1;
   for (std::uint32_t rank = 0; rank < plan.ranks; ++rank) {
     const Share share = share_of(plan, rank, count);
     most = std::max({most, operation.send_count(share), operation.receive_count(share)});
   }
-  const std::uint64_t bytes = most * bytes_of(plan.type);
+  return most * bytes_of(plan.type);
+}
+
+ProofShape proof_shape(const Operation& operation, const Plan& plan, std::uint64_t count) {
+  const std::uint64_t bytes = place_bytes(operation, plan, count);
   ProofShape shape{.slots = proof_slots(bytes),
                    .stride_bytes = (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment};
   if (plan.graph_calls != 0) shape.slots = std::min(shape.slots, plan.graph_calls);

@@ -13,6 +13,9 @@
 
 namespace railgauge::nccl {
 
+// Returns the bytes of the longest buffer of any rank in a call with shares of `count` elements.
+std::uint64_t place_bytes(const Operation& operation, const Plan& plan, std::uint64_t count);
+
 // The slots of one size, equal on all ranks.
 struct ProofShape {
   std::uint64_t slots = 1;

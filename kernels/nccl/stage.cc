@@ -22,6 +22,12 @@ constexpr double kSpinNs = 2e6;
 // Within a measured wait: half a second without a nap, since a nap would be part of the figure.
 constexpr double kTimedSpinNs = 5e8;
 constexpr std::chrono::microseconds kNap{50};
+// Parts of results that one check of the timed calls' data reads at most: some 10 ms on a GPU.
+constexpr std::uint64_t kMostChecks = 256;
+
+std::uint64_t places_of(std::uint64_t cold_bytes, std::uint64_t place_bytes) {
+  return std::max<std::uint64_t>(1, cold_bytes / place_bytes);
+}
 
 }  // namespace
 
@@ -81,7 +87,9 @@ Status Stage::allocate(const std::vector<std::uint64_t>& counts) {
   for (const std::uint64_t count : counts) {
     const Share share = this->share(count);
     const ProofShape shape = plan_.verify ? proof_shape(*operation_, plan_, count) : ProofShape{};
-    const std::uint64_t before = (shape.slots - 1) * shape.stride_bytes;
+    const std::uint64_t place = place_bytes(*operation_, plan_, count);
+    const std::uint64_t before = std::max((shape.slots - 1) * shape.stride_bytes,
+                                          (places_of(plan_.cold_bytes, place) - 1) * place);
     if (const std::uint64_t own = operation_->send_count(share) * bytes; own > 0)
       send = std::max(send, before + own);
     if (const std::uint64_t own = operation_->receive_count(share) * bytes; own > 0)
@@ -99,10 +107,10 @@ Status Stage::allocate(const std::vector<std::uint64_t>& counts) {
 
 // In place the smaller buffer begins at own_offset() inside the larger one, as NCCL documents for
 // in-place calls.
-Call Stage::call_in(std::uint64_t slot) const {
+Call Stage::call_at(std::uint64_t bytes) const {
   Call call = call_;
-  cu::DevicePtr send = send_.data() + slot * stride_bytes_;
-  cu::DevicePtr receive = receive_.data() + slot * stride_bytes_;
+  cu::DevicePtr send = send_.data() + bytes;
+  cu::DevicePtr receive = receive_.data() + bytes;
   if (plan_.in_place) {
     const std::uint64_t offset = operation_->own_offset(call.share) * call.element_bytes;
     const bool receives_more =
@@ -132,7 +140,10 @@ Status Stage::begin_size(std::uint64_t count) {
            .element_bytes = bytes};
   stride_bytes_ = proof_shape(*operation_, plan_, count).stride_bytes;
   segments_ = operation_->result(share);
-  call_ = call_in(0);
+  call_ = call_at(0);
+  place_bytes_ = place_bytes(*operation_, plan_, count);
+  places_ = places_of(plan_.cold_bytes, place_bytes_);
+  next_place_ = 0;
   graph_ = {};
   proof_graph_ = {};
   fills_ = 0;
@@ -144,31 +155,36 @@ Status Stage::begin_size(std::uint64_t count) {
   return plan_.graph_calls == 0 ? Status{} : capture();
 }
 
-// The same calls as queue_call() makes, recorded once.
+// The same calls as queue_call() makes, recorded once: each launch moves through the same places.
 Status Stage::capture() {
+  next_place_ = 0;
   graph_ = RG_TRY(Graph::capture(*gpu_, stream_.get(), [this]() -> Status {
     for (std::uint64_t i = 0; i < plan_.graph_calls; ++i) RG_TRY_OK(queue_call());
     return {};
   }));
+  used_places_ = 0;  // nothing ran yet
   return {};
 }
 
+// One fill for all places, so that the input of a place begins where that of the place before ends.
 // Without verification the send buffer is cleared, so that its content is known.
 Status Stage::reset_data() {
-  const std::uint64_t received = operation_->receive_count(call_.share);
+  const std::uint64_t before = (places_ - 1) * place_bytes_;
+  const std::uint64_t received = operation_->receive_count(call_.share) * call_.element_bytes;
   const Cuda& cuda = loaded_cuda();
+  used_places_ = 0;
   // Data of the warm-up, or of an earlier verification, must not pass for a later call's.
   values_.seed = kSeed + call_.share.count + (fills_++ << 48U);
   if (received > 0)
-    RG_TRY_OK(gpu_status(
-        *gpu_, cuda.memset_d8(address_of(call_.receive), kPoison, received * call_.element_bytes),
-        "make the receive buffer wrong"));
-  const std::uint64_t sent = operation_->send_count(call_.share);
-  if (data_)
-    RG_TRY_OK(data_->fill(address_of(call_.send), sent, values_, plan_.rank));
-  else if (sent > 0)
     RG_TRY_OK(gpu_status(*gpu_,
-                         cuda.memset_d8(address_of(call_.send), 0, sent * call_.element_bytes),
+                         cuda.memset_d8(address_of(call_.receive), kPoison, before + received),
+                         "make the receive buffer wrong"));
+  const std::uint64_t sent = operation_->send_count(call_.share) * call_.element_bytes;
+  if (data_ && sent > 0)
+    RG_TRY_OK(data_->fill(address_of(call_.send), (before + sent) / call_.element_bytes, values_,
+                          plan_.rank));
+  else if (sent > 0)
+    RG_TRY_OK(gpu_status(*gpu_, cuda.memset_d8(address_of(call_.send), 0, before + sent),
                          "clear the send buffer"));
   // On ranks that send nothing too: the calls' stream does not wait for what clears.
   return gpu_status(*gpu_, cuda.stream_synchronize(nullptr), "wait for the fresh buffers");
@@ -181,13 +197,21 @@ std::string Stage::what() const {
 
 // A call that continues in the background is waited for by the communicator.
 Status Stage::queue_call() {
-  const nc::Return returned = operation_->enqueue(loaded_nccl(), call_);
+  const nc::Return returned =
+      operation_->enqueue(loaded_nccl(), call_at(next_place_ * place_bytes_));
+  next_place_ = (next_place_ + 1) % places_;
+  used_places_ = std::min(used_places_ + 1, places_);
   if (returned == nc::kSuccess) return {};
   return comm_->done(returned, gpu_->name() + ": " + what());
 }
 
 // One launch of the graph, or one call.
-Status Stage::queue_sample() { return graph_ ? graph_.launch(*gpu_, stream_.get()) : queue_call(); }
+Status Stage::queue_sample() {
+  if (!graph_) return queue_call();
+  next_place_ = plan_.graph_calls % places_;
+  used_places_ = std::min(plan_.graph_calls, places_);
+  return graph_.launch(*gpu_, stream_.get());
+}
 
 // Runs a tiny all-reduce, after which the ranks' streams continue within microseconds of each
 // other; the rendezvous leaves them milliseconds apart.
@@ -279,10 +303,18 @@ Status Stage::call_to_verify() {
   return wait(0, "call to verify", kSpinNs);
 }
 
-// Compares on the GPU, rank by rank alone.
+// Compares on the GPU, rank by rank alone, from the last call backwards.
 Status Stage::check_data() {
-  return data_->verify(address_of(call_.receive), segments_, values_,
-                       fmt::format("{}: rank {}: {}", gpu_->name(), plan_.rank, what()));
+  const std::uint64_t most =
+      std::max<std::uint64_t>(1, kMostChecks / std::max<std::size_t>(1, segments_.size()));
+  const std::string words = fmt::format("{}: rank {}: {}", gpu_->name(), plan_.rank, what());
+  for (std::uint64_t back = 1; back <= std::min(used_places_, most); ++back) {
+    const std::uint64_t offset = (next_place_ + places_ - back) % places_ * place_bytes_;
+    std::vector<Segment> parts = segments_;
+    for (Segment& part : parts) part.first += offset / call_.element_bytes;
+    RG_TRY_OK(data_->verify(address_of(call_at(offset).receive), parts, values_, words));
+  }
+  return {};
 }
 
 // Registrations end before the communicator that they belong to.

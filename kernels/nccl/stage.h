@@ -112,6 +112,8 @@ struct Plan {
   bool in_place = false;
   bool registered = false;
   bool verify = true;
+  // Memory through which the timed calls move, each way, in bytes; 0: all in one place.
+  std::uint64_t cold_bytes = 0;
   std::uint64_t graph_calls = 0;  // in one graph; 0: without graphs
   // The longest time of a sample, in ns.
   double stall_timeout_ns = 0;
@@ -144,7 +146,8 @@ class Stage {
   // Makes one more call (with graphs, one more launch) after reset_data(), on all ranks together,
   // and waits for it. Data of the measured calls would be right even if the last one did nothing.
   Status call_to_verify();
-  // Returns kDataLoss when the receive buffer is wrong. Does not wait for other ranks.
+  // Returns kDataLoss when what the last calls received is wrong: each place that they wrote since
+  // reset_data(), or the latest of many. Does not wait for other ranks.
   Status check_data();
   // Makes the calls of a proof's round, each with input of its own in a slot of its own, and
   // compares all results; kDataLoss names the first wrong call and its fault. With a graph the
@@ -170,8 +173,10 @@ class Stage {
         Communicator& comm, Progress& progress);
   Status allocate(const std::vector<std::uint64_t>& counts);
   [[nodiscard]] Share share(std::uint64_t count) const;
-  // The call of a slot; slot 0 is that of the timed calls.
-  [[nodiscard]] Call call_in(std::uint64_t slot) const;
+  // The call whose buffers begin so many bytes into the memory.
+  [[nodiscard]] Call call_at(std::uint64_t bytes) const;
+  // The call of a proof's slot.
+  [[nodiscard]] Call call_in(std::uint64_t slot) const { return call_at(slot * stride_bytes_); }
   // Steps of prove().
   Status begin_round(const ProofRound& round);
   Status run_round(const ProofRound& round);
@@ -208,7 +213,12 @@ class Stage {
   std::uint64_t stride_bytes_ = 0;
   GpuBuffer found_;
   std::vector<Segment> segments_;  // of the size's result
-  Call call_;
+  Call call_;                      // of the first place
+  // The places of a size's timed calls, one after the other in memory: each call moves to the next.
+  std::uint64_t places_ = 1;
+  std::uint64_t place_bytes_ = 0;
+  std::uint64_t next_place_ = 0;
+  std::uint64_t used_places_ = 0;  // since reset_data(), up to the one before the next
   Values values_;
   std::uint64_t fills_ = 0;  // of reset_data(), in this size
   // Set once the stage owns the communicator's end too.

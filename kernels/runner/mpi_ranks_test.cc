@@ -176,6 +176,26 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"mpi.all_to_all", 4, "1001", 5}),
     [](const auto& param) { return std::string(param.param.kernel).substr(4); });
 
+// The data of the last sample is compared where that sample was.
+TEST(Ranks, MoveThroughColdMemory) {
+  const std::string fake = std::string("RAILGAUGE_LIBCUDA=") + RAILGAUGE_FAKE_LIBCUDA;
+  for (const auto& [kernel, path] : {std::pair("mpi.lat", ""),
+                                     {"mpi.get_bw", ""},
+                                     {"mpi.get_lat", "staged"},
+                                     {"mpi.put_bw", "staged"},
+                                     {"mpi.reduce_scatter", "staged"}}) {
+    Words words{"--iterations", "3", "--sizes", "16KiB", "--buffer", "cold"};
+    if (*path != '\0') words.insert(words.end(), {"--memory", "device", "--gpu-path", path});
+    const Ended ended = launch(kernel, 2, words, {fake});
+    ASSERT_EQ(ended.exit_code, kExitPassed) << kernel << ended.err << ended.out;
+    const RunnerReport report = report_of(ended);
+    for (const Point& point : report.points()) {
+      EXPECT_TRUE(point.verified());
+      EXPECT_EQ(point.facts().at("buffer"), "cold") << kernel;
+    }
+  }
+}
+
 TEST(Ranks, PrintOneTableWhenAPersonStartsTheLauncher) {
   const Ended found = Process({"/bin/sh", "-c",
                                kMpi == "mpich" ? "command -v mpiexec.hydra"

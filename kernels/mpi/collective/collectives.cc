@@ -12,6 +12,7 @@ void play_collective(Work& work, std::span<std::uint64_t> ticks) {
   const std::uint64_t sent = operation.send_bytes(work.share);
   const std::uint64_t received = operation.receive_bytes(work.share);
   for (std::uint64_t& tick : ticks) {
+    work.begin_sample();
     work.mpi.barrier();
     const std::uint64_t began = work.clock.ticks();
     work.send.stage_out(0, sent);

@@ -13,6 +13,7 @@ void serve_staged(Work& work, std::size_t samples) {
   const Share& share = work.share;
   char notice = 0;
   for (std::size_t sample = 0; sample < samples; ++sample) {
+    work.begin_sample();
     work.mpi.receive(&notice, 0, 0);
     if constexpr (kPut) work.mpi.sync();
     for (std::uint64_t i = 0; i < share.window; ++i)
@@ -42,14 +43,16 @@ void play_one_sided(Work& work, std::span<std::uint64_t> ticks) {
   }
   std::uint64_t last = work.clock.ticks();
   for (std::uint64_t& tick : ticks) {
+    work.begin_sample();
+    const std::uint64_t target = (kPut ? work.send : work.receive).place();
     if constexpr (!kPut) have_target_copy(work);
     for (std::uint64_t i = 0; i < share.window; ++i) {
       const std::uint64_t at = share.place(i);
       if constexpr (kPut) {
         work.send.stage_out(at, share.bytes);
-        work.mpi.put(work.send.data() + at, share.bytes, 1, at);
+        work.mpi.put(work.send.data() + at, share.bytes, 1, target + at);
       } else {
-        work.mpi.get(work.receive.data() + at, share.bytes, 1, at);
+        work.mpi.get(work.receive.data() + at, share.bytes, 1, target + at);
       }
     }
     work.mpi.flush(1);

@@ -23,6 +23,7 @@ void ping_pong(Work& work, std::span<std::uint64_t> ticks) {
   };
   if (work.share.rank != 0) {
     for (std::size_t i = 0; i < ticks.size(); ++i) {
+      work.begin_sample();
       receive();
       send();
     }
@@ -30,6 +31,7 @@ void ping_pong(Work& work, std::span<std::uint64_t> ticks) {
   }
   std::uint64_t last = work.clock.ticks();
   for (std::uint64_t& tick : ticks) {
+    work.begin_sample();
     send();
     receive();
     const std::uint64_t now = work.clock.ticks();
@@ -80,6 +82,7 @@ void play_windows(Work& work, std::span<std::uint64_t> ticks) {
   char answer = 0;
   std::uint64_t last = work.clock.ticks();
   for (std::uint64_t& tick : ticks) {
+    work.begin_sample();
     if constexpr (kTogether) {
       work.mpi.barrier();
       last = work.clock.ticks();

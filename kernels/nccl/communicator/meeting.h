@@ -1,0 +1,35 @@
+// The first words of a task's ranks: what each learns of the others before they join a
+// communicator. Pure but for host_identity().
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/core/base/result.h"
+#include "kernels/gpu/device.h"
+#include "kernels/nccl/communicator/peer.pb.h"
+
+namespace railgauge::nccl {
+
+// Returns the same text on ranks of one host (or of one container), another one elsewhere.
+std::string host_identity();
+// Returns the UUID where the driver reports one, else the PCI address.
+std::string identity_of(const gpu::Gpu& gpu);
+
+// Return the memory through which cold calls move, each way, in bytes: for one GPU, and for the one
+// of all ranks that needs the most. 0 where the driver does not report the L2 cache: all calls are
+// then in one place.
+std::uint64_t cold_bytes_of(const gpu::Gpu& gpu);
+std::uint64_t cold_bytes_of_all(const std::vector<Told>& all);
+
+// Two ranks on one GPU would wait for each other for ever: kFailedPrecondition names them.
+Status check_gpus(const std::vector<Told>& all);
+// Numbers the GPUs of ranks without a given GPU: on each host the first takes gpu0, and so on.
+// Changes nothing when each rank is alone on its host.
+void number_gpus(const std::vector<Told>& all, Told& told);
+// Ranks with other parameters or another NCCL would wait for each other in calls that do not match:
+// kInvalidArgument or kFailedPrecondition names the rank.
+Status check_alike(const std::vector<Told>& all);
+
+}  // namespace railgauge::nccl
