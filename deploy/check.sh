@@ -152,14 +152,13 @@ none() {
   cmake --build $tree --target "${objects[@]}" || return
   ! find $tree/kernels -name 'k*Code.cc' -print0 | xargs -0 grep -l kPtx || { echo "device code in a build without nvcc"; return 1; }
 }
-# tidy FOLDER: clang-tidy on a folder's sources. It reads a file in seconds, one with gRPC in half a minute.
+# tidy FOLDER...: clang-tidy on the sources of folders. It reads a unit in seconds, one with gRPC in half a minute.
 tidy() {
-  local files; files=$(tracked "$1/*.cc"; [ "$1" != agent ] || tracked 'deploy/*.cc')
-  # A command for each source, without precompiled headers. CMake ends clang's own commands in words that clang-tidy
+  # A command for each unit, without precompiled headers. CMake ends clang's own commands in words that clang-tidy
   # takes for a file, so these are GCC's.
-  cmake --preset ci -B build/tidy -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++ -DRAILGAUGE_UNITY=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null || return
+  cmake --preset ci -B build/tidy -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++ -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null || return
   sed -i "s,$PWD/build/tidy,$PWD/build/ci,g" build/tidy/compile_commands.json
-  echo "$files" | xargs deploy/house/tidy.py build/tidy
+  deploy/house/tidy.py build/tidy "$@"
 }
 # The short check runs the address sanitizer on rooms that parse foreign bytes or hold C handles, and the thread
 # sanitizer on rooms with several threads, in programs that share most objects. A cold build of all programs took
@@ -252,6 +251,7 @@ run_part() {
     fuzz) step fuzz "$(title_of fuzz)" deploy/fuzz.sh --long 45 ;;
     chaos) step chaos "$(title_of chaos)" chaos ;;
     nights) NIGHTS=90 step nights "$(title_of nights)" tests ci 1 0 -R '^e2e_nights$' ;;
+    tidy-agent) step tidy "$(title_of "$part")" tidy agent deploy ;;
     tidy-*) step tidy "$(title_of "$part")" tidy "${part#tidy-}" ;;
     headers) step headers "$(title_of headers)" headers ;;
     demo) step demo "$(title_of demo)" deploy/demo.sh --yes ;;

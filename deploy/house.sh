@@ -5,7 +5,7 @@
 #   deploy/house.sh --check            print one line per offence; exit 1 when there are any
 #   deploy/house.sh --check RULE...    check these rules only
 #   deploy/house.sh --root FOLDER ...  read another checkout
-# The rules: folders includers file_lines function_lines comments readme architecture pairs sql sends_to_sql spawns stems decisions
+# The rules: folders includers file_lines function_lines comments readme architecture pairs sql sends_to_sql spawns stems unbuilt decisions
 # markdown links words. The bounds and the lists of words are in deploy/house/lists.py.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -160,6 +160,16 @@ with controller/store/sum.cc <<<'// Empty.'
 found stems controller/sum.h 1
 without controller/store/sum.cc controller/store/main.cc controller/store/sum_test.cc controller/main.cc agent/sum.cc
 
+# unbuilt: a test that CMake does not name; a folder's tests together, or by a path
+with controller/store/runs_test.cc <<<'// Empty.'
+with controller/sum_test.cc <<<'// Empty.'
+with controller/CMakeLists.txt <<<'railgauge_tests_in(tests store)
+railgauge_test(sum_test SOURCES ./sum_test.cc)'
+sound unbuilt
+with controller/CMakeLists.txt <<<'railgauge_tests_in(tests store)'
+found unbuilt controller/sum_test.cc 1
+without controller/store/runs_test.cc controller/sum_test.cc controller/CMakeLists.txt
+
 # markdown: columns and paragraphs; code, tables and targets of links are free
 long=$(printf 'word %.0s' {1..21})
 { printf '```\n%s\n```\n\n| %s |\n|---|\n\n' "$long" "$long"

@@ -142,6 +142,22 @@ def stems(tree):
                 yield module + ending, 1, f"{found[0][0]}{found[0][1]} has the same name"
 
 
+def unbuilt(tree):
+    """A test that no CMakeLists.txt names, and no folder of which takes all tests, never runs."""
+    built, whole = set(), set()
+    for path in tree.paths:
+        if not path.endswith("CMakeLists.txt"):
+            continue
+        folder, text = posixpath.dirname(path), tree.read(path)
+        for word in re.findall(r"[^\s()]+_test\.cc", text):
+            built.add(posixpath.normpath(posixpath.join(folder, word)))
+        for called in re.findall(r"railgauge_tests_in\(([^)]*)\)", text):
+            whole.update(posixpath.normpath(posixpath.join(folder, word)) for word in called.split()[1:])
+    for path in tree.paths:
+        if path.endswith("_test.cc") and path not in built and posixpath.dirname(path) not in whole:
+            yield path, 1, "no CMakeLists.txt names it, so it never runs"
+
+
 def decisions(tree):
     for path, content in tree.markdown.items():
         lines = len(content.splitlines())
@@ -247,6 +263,7 @@ RULES = {
     "sends_to_sql": sends_to_sql,
     "spawns": spawns,
     "stems": stems,
+    "unbuilt": unbuilt,
     "decisions": decisions,
     "markdown": markdown_form,
     "links": links,

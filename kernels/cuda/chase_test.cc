@@ -71,8 +71,9 @@ TEST(ChaseRounds, SpreadEachSampleOverTheChip) {
   EXPECT_EQ(launches, 12U);
   for (unsigned sample = 0; sample < 2 * kRounds; ++sample)
     for (unsigned launch = 1; launch < launches; ++launch)
-      EXPECT_EQ(multiprocessor_of(sample * launches + launch, kMultiprocessors),
-                multiprocessor_of(sample * launches, kMultiprocessors) + launch * kRounds);
+      EXPECT_EQ(
+          multiprocessor_of(sample * launches + launch, kMultiprocessors),
+          multiprocessor_of(sample * launches, kMultiprocessors) + std::uint64_t{launch} * kRounds);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ std::atomic<bool> g_sites_queues{false};
 
 // All functions of the table. Without a required one: its name, and the driver that has it.
 Result<Cuda> bind_functions(const Library& library) {
-  const auto bound = [&library]() -> Result<Cuda> {
+  auto bound = [&library]() -> Result<Cuda> {
     Cuda table;
     RAILGAUGE_CUDA_REQUIRED(RAILGAUGE_BIND)
     RAILGAUGE_CUDA_OPTIONAL(RAILGAUGE_FIND)

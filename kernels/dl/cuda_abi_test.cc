@@ -30,6 +30,7 @@ template <class A, class B>
 constexpr bool alike() {
   constexpr bool kIntegers =
       (std::is_integral_v<A> || std::is_enum_v<A>)&&(std::is_integral_v<B> || std::is_enum_v<B>);
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): sizes of pointers are meant
   return sizeof(A) == sizeof(B) && (kIntegers || (std::is_pointer_v<A> && std::is_pointer_v<B>) ||
                                     (std::is_floating_point_v<A> && std::is_floating_point_v<B>));
 }

@@ -154,7 +154,7 @@ void drop_old_lines(LauncherEnd& end) {
 std::string ignored_setting(const std::string& words, const std::string& settings) {
   for (std::size_t begin = settings.find("UCX_"); begin != settings.npos;
        begin = settings.find("UCX_", settings.find(' ', begin))) {
-    const std::string name = settings.substr(begin, settings.find('=', begin) - begin);
+    std::string name = settings.substr(begin, settings.find('=', begin) - begin);
     for (const std::string_view line : split_lines(words)) {
       if (!is_unused_warning(line)) continue;
       const std::size_t found = line.find(name, line.find(kUnused));

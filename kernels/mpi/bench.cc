@@ -369,7 +369,7 @@ double Bench::value(double ns, std::size_t size_index) const {
   if (operation_.figure == Figure::kLatency) return ns / operation_.divisor;
   const double messages = static_cast<double>(window_) * operation_.ways;
   const double seconds = ns / 1e9;
-  if (operation_.figure == Figure::kRate) return messages * (ranks_ / 2) / seconds;
+  if (operation_.figure == Figure::kRate) return messages * pairs_of(ranks_) / seconds;
   return messages * static_cast<double>(sizes_[size_index]) / seconds;
 }
 

@@ -108,7 +108,7 @@ double Bench::message_ns(const std::vector<double>& values, std::size_t size_ind
   const double middle = upper_median(values);
   if (operation_.figure == Figure::kLatency) return middle;
   if (middle <= 0) return 0;
-  if (operation_.figure == Figure::kRate) return ranks_ / 2 / middle * 1e9;
+  if (operation_.figure == Figure::kRate) return pairs_of(ranks_) / middle * 1e9;
   return static_cast<double>(sizes_[size_index]) * operation_.ways / middle * 1e9;
 }
 

@@ -77,7 +77,7 @@ TEST(ComponentName, IsGivenOnlyWhereTheRecordIsOfThatFramework) {
 
 TEST(Parts, DealOutEveryElementOnce) {
   for (const std::uint32_t ranks : {2U, 3U, 4U, 7U}) {
-    Share share{.bytes = 4 * 1000, .ranks = ranks};
+    Share share{.bytes = 4000, .ranks = ranks};
     std::uint64_t next = 0;
     for (share.rank = 0; share.rank < ranks; ++share.rank) {
       EXPECT_EQ(part_of(share).first_float, next);

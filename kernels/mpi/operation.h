@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -183,6 +184,9 @@ inline std::vector<Segment> window_of(const Share& share, std::uint32_t rank) {
 }
 // The messages of a window that this rank sends.
 inline std::vector<Segment> own_window(const Share& share) { return window_of(share, share.rank); }
+
+// Returns the pairs of that many ranks; an odd one has no partner.
+inline double pairs_of(std::uint32_t ranks) { return std::floor(ranks / 2.0); }
 
 // The ranks whose times make a sample: rank 0 alone, the first half, or all.
 enum class Timed : std::uint8_t { kFirst, kFirstHalf, kAll };

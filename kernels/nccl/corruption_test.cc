@@ -100,7 +100,7 @@ TEST_F(NcclProof, HasAllItsMessagesWhereItHasTheTime) {
       EXPECT_GE(proved, 500'000U);
       EXPECT_LT(proved, 501'000U);
       // Both ranks get 64 bytes in each call.
-      EXPECT_EQ(point.facts().at("proved_bytes"), std::to_string(2 * 64 * proved));
+      EXPECT_EQ(point.facts().at("proved_bytes"), std::to_string(128 * proved));
     }
     print_corruption(kernel, "none", 0, "passed",
                      results[0].points[0].facts().at("proved_messages"));

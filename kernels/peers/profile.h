@@ -44,6 +44,7 @@ struct ProfilePlace {
   std::uint32_t visit = 0;
   std::uint32_t row = 0;
   std::uint32_t gpu = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): it takes the compiler's own comparison for a pointer
   friend auto operator<=>(const ProfilePlace&, const ProfilePlace&) = default;
 };
 

@@ -160,8 +160,8 @@ Result<std::string> test_named(const std::string& word, const std::vector<std::s
 void info(std::string_view text) { fmt::print(stderr, "info: {}\n", printable(text)); }
 
 // Sets the parameter of one of the tool's flags, unless --set names it.
-void set_default(ProfileOptions& options, const std::string& name, std::string value) {
-  options.parameters.try_emplace(name, std::move(value));
+void set_default(ProfileOptions& options, const std::string& name, const std::string& value) {
+  options.parameters.try_emplace(name, value);
 }
 
 // Counts and sizes of gdrcopy as our parameters. Flags that we cannot honour print one line.

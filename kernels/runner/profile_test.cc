@@ -24,6 +24,7 @@ ProfileOptions nvbandwidth(std::vector<std::string> tests) {
 
 std::vector<std::string> endpoints(const std::vector<ProfileTask>& tasks) {
   std::vector<std::string> out;
+  out.reserve(tasks.size());
   for (const ProfileTask& task : tasks)
     out.push_back(std::string(task.row->test) + "@" + task.endpoint);
   return out;

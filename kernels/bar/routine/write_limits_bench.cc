@@ -175,6 +175,115 @@ std::vector<std::vector<int>> cpus_of(const gpu::Gpu& gpu) {
   return out.empty() ? std::vector<std::vector<int>>{all} : out;
 }
 
+// The rows of the table, and what they copy with. The view and the memory outlive it.
+class Rows {
+ public:
+  Rows(const gpu::Gpu& gpu, const View& view, const PinnedBuffer& pinned, const Copier& copier)
+      : gpu_(gpu),
+        view_(view),
+        pinned_(pinned),
+        host_(pinned.data()),
+        by_(copier.writer->write),
+        chosen_(copier.writer->name) {}
+
+  // By one core: each routine, and the chosen one with other places and fences.
+  void add_routines() {
+    for (const Routine& routine : routines())
+      if (routine.available) add(std::string(routine.name), routine.write);
+    add(chosen_ + ", source 4 bytes off", by_, 0, 4);
+    add(chosen_ + ", source 32 bytes off", by_, 0, 32);
+    add(chosen_ + ", target 32 bytes off", by_, 32, 0);
+    add(chosen_ + ", target 4 bytes off", by_, 4, 0);
+    add(chosen_ + ", a fence every 4 KiB", by_, 0, 0, 0, 4096);
+    add(chosen_ + ", another target each time", by_, 0, 0, kCopyBytes);
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") != 0) {
+      add("64-byte stores, no fence", write_without_fence);
+      add("64-byte stores of a register", write_registers);
+      add("64-byte plain stores", write_plain_stores);
+      add("two streams of 64-byte stores", write_two_streams);
+    }
+#endif
+  }
+
+  // By several cores of one node. `cpus`: near the GPU first.
+  void add_teams(const std::vector<std::vector<int>>& cpus) {
+    for (const std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{4}})
+      add_team(fmt::format("{}, {} cores of the near node", chosen_, count), cpus[0], count);
+    if (cpus.size() > 1)
+      for (const std::size_t count : {std::size_t{1}, std::size_t{2}})
+        add_team(fmt::format("{}, {} cores of the far node", chosen_, count), cpus[1], count);
+  }
+
+  void add_engines(const gpu::Stream& stream) {
+    add_engine(stream, "copy engine, one after the other", kCopyBytes, true, 16);
+    add_engine(stream, "copy engine, 16 in its queue", kCopyBytes, false, 16);
+    add_engine(stream, "copy engine, 256 in its queue", kCopyBytes, false, 256);
+    add_engine(stream, "copy engine, 1 MiB", 1U << 20U, false, 256);
+    add_engine(stream, "copy engine, 16 MiB", 16U << 20U, false, 1024);
+  }
+
+  std::vector<Row>& all() { return rows_; }
+
+ private:
+  void add(const std::string& name, Copy copy, std::size_t to = 0, std::size_t from = 0,
+           std::size_t stride = 0, std::size_t bytes = kCopyBytes) {
+    rows_.push_back({name, [=, this, at = std::size_t{0}](int copies) mutable -> Status {
+                       for (int i = 0; i < copies; ++i) {
+                         for (std::size_t part = 0; part < kCopyBytes; part += bytes)
+                           copy(view_.cpu + to + at + part, host_ + from + (stride == 0 ? part : 0),
+                                bytes);
+                         at = stride == 0 ? 0 : (at + stride) % (kWindowBytes - 2 * kCopyBytes);
+                       }
+                       return {};
+                     }});
+  }
+
+  void add_team(const std::string& name, const std::vector<int>& where, std::size_t count) {
+    if (where.size() < count + 1) return;  // the calling thread has the first
+    teams_.push_back(std::make_unique<Team>(
+        std::vector<int>(where.begin() + 1, where.begin() + 1 + static_cast<std::ptrdiff_t>(count)),
+        [this, count](std::size_t index) {
+          const std::size_t part = kCopyBytes / count;
+          by_(view_.cpu + index * part, host_ + index * part, part);
+        }));
+    rows_.push_back({.name = name,
+                     .write = [team = teams_.back().get()](int copies) -> Status {
+                       team->run(copies);
+                       return {};
+                     },
+                     .copies = kCopiesOfTeam});
+  }
+
+  void add_engine(const gpu::Stream& stream, const std::string& name, std::size_t bytes,
+                  bool one_by_one, int copies_in_call) {
+    rows_.push_back(
+        {name,
+         [=, this, &stream](int copies) -> Status {
+           const Cuda& cuda = loaded_cuda();
+           const std::size_t total = kCopyBytes * static_cast<std::size_t>(copies);
+           for (std::size_t at = 0; at < total; at += bytes) {
+             RG_TRY_OK(gpu_status(
+                 gpu_, cuda.memcpy_async(view_.gpu, pinned_.device_pointer(), bytes, stream.get()),
+                 "copy"));
+             if (one_by_one)
+               RG_TRY_OK(gpu_status(gpu_, cuda.stream_synchronize(stream.get()), "wait"));
+           }
+           return gpu_status(gpu_, cuda.stream_synchronize(stream.get()), "wait");
+         },
+         copies_in_call});
+  }
+
+  const gpu::Gpu& gpu_;
+  const View& view_;
+  const PinnedBuffer& pinned_;
+  std::byte* host_;
+  Copy by_;
+  std::string chosen_;
+  std::vector<Row> rows_;
+  std::vector<std::unique_ptr<Team>> teams_;
+};
+
 Status run() {
   const gpu::Gpu gpu = RG_TRY(gpu::Gpu::open("gpu0"));
   const Copier copier = RG_TRY(choose_copier(routines(), "auto"));
@@ -190,101 +299,26 @@ Status run() {
   const View view = path.window->view();
   const PinnedBuffer pinned = RG_TRY(PinnedBuffer::allocate(kWindowBytes, PinnedKind::kPinned));
   std::ranges::fill(pinned.span(), std::byte{0x5a});
-  std::byte* const host = pinned.data();
   const TickClock clock = TickClock::calibrate();
   const auto cpus = cpus_of(gpu);
   bind_to(cpus[0][0]);
-
-  std::vector<Row> rows;
-  const auto add = [&](const std::string& name, Copy copy, std::size_t to = 0, std::size_t from = 0,
-                       std::size_t stride = 0, std::size_t bytes = kCopyBytes) {
-    rows.push_back({name, [=, &view, at = std::size_t{0}](int copies) mutable -> Status {
-                      for (int i = 0; i < copies; ++i) {
-                        for (std::size_t part = 0; part < kCopyBytes; part += bytes)
-                          copy(view.cpu + to + at + part, host + from + (stride == 0 ? part : 0),
-                               bytes);
-                        at = stride == 0 ? 0 : (at + stride) % (kWindowBytes - 2 * kCopyBytes);
-                      }
-                      return {};
-                    }});
-  };
-  const Copy by = copier.writer->write;
-  for (const Routine& routine : routines())
-    if (routine.available) add(std::string(routine.name), routine.write);
-  const std::string chosen = copier.writer->name;
-  add(chosen + ", source 4 bytes off", by, 0, 4);
-  add(chosen + ", source 32 bytes off", by, 0, 32);
-  add(chosen + ", target 32 bytes off", by, 32, 0);
-  add(chosen + ", target 4 bytes off", by, 4, 0);
-  add(chosen + ", a fence every 4 KiB", by, 0, 0, 0, 4096);
-  add(chosen + ", another target each time", by, 0, 0, kCopyBytes);
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") != 0) {
-    add("64-byte stores, no fence", write_without_fence);
-    add("64-byte stores of a register", write_registers);
-    add("64-byte plain stores", write_plain_stores);
-    add("two streams of 64-byte stores", write_two_streams);
-  }
-#endif
-  std::vector<std::unique_ptr<Team>> teams;
-  const auto add_team = [&](const std::string& name, const std::vector<int>& where,
-                            std::size_t count) {
-    if (where.size() < count + 1) return;  // the calling thread has the first
-    teams.push_back(std::make_unique<Team>(
-        std::vector<int>(where.begin() + 1, where.begin() + 1 + static_cast<std::ptrdiff_t>(count)),
-        [=, &view](std::size_t index) {
-          const std::size_t part = kCopyBytes / count;
-          by(view.cpu + index * part, host + index * part, part);
-        }));
-    rows.push_back({.name = name,
-                    .write = [team = teams.back().get()](int copies) -> Status {
-                      team->run(copies);
-                      return {};
-                    },
-                    .copies = kCopiesOfTeam});
-  };
-  for (const std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{4}})
-    add_team(fmt::format("{}, {} cores of the near node", chosen, count), cpus[0], count);
-  if (cpus.size() > 1)
-    for (const std::size_t count : {std::size_t{1}, std::size_t{2}})
-      add_team(fmt::format("{}, {} cores of the far node", chosen, count), cpus[1], count);
-
-  const Cuda& cuda = loaded_cuda();
   cu::Stream raw = nullptr;
-  RG_TRY_OK(gpu_status(gpu, cuda.stream_create(&raw, 1), "create a stream"));
+  RG_TRY_OK(gpu_status(gpu, loaded_cuda().stream_create(&raw, 1), "create a stream"));
   const gpu::Stream stream(raw);
-  const auto add_engine = [&](const std::string& name, std::size_t bytes, bool one_by_one,
-                              int copies_in_call) {
-    rows.push_back(
-        {name,
-         [=, &gpu, &cuda, &view, &pinned, &stream](int copies) -> Status {
-           const std::size_t total = kCopyBytes * static_cast<std::size_t>(copies);
-           for (std::size_t at = 0; at < total; at += bytes) {
-             RG_TRY_OK(gpu_status(
-                 gpu, cuda.memcpy_async(view.gpu, pinned.device_pointer(), bytes, stream.get()),
-                 "copy"));
-             if (one_by_one)
-               RG_TRY_OK(gpu_status(gpu, cuda.stream_synchronize(stream.get()), "wait"));
-           }
-           return gpu_status(gpu, cuda.stream_synchronize(stream.get()), "wait");
-         },
-         copies_in_call});
-  };
-  add_engine("copy engine, one after the other", kCopyBytes, true, 16);
-  add_engine("copy engine, 16 in its queue", kCopyBytes, false, 16);
-  add_engine("copy engine, 256 in its queue", kCopyBytes, false, 256);
-  add_engine("copy engine, 1 MiB", 1U << 20U, false, 256);
-  add_engine("copy engine, 16 MiB", 16U << 20U, false, 1024);
 
+  Rows rows(gpu, view, pinned, copier);
+  rows.add_routines();
+  rows.add_teams(cpus);
+  rows.add_engines(stream);
   for (int round = 0; round < kRounds; ++round)
-    for (Row& row : rows) row.rates.push_back(RG_TRY(rate_of(clock, row)));
+    for (Row& row : rows.all()) row.rates.push_back(RG_TRY(rate_of(clock, row)));
   fmt::print(
       "{} by {} ({}), {} rounds of {:.0f} ms a row, CPUs near {}, far {}\n\n| 64 KiB writes | "
       "median GB/s | "
       "least | most |\n|---|---:|---:|---:|\n",
       gpu.model(), path.backend->name(), caching_in_words(view.caching), kRounds, kRowNs / 1e6,
       cpus[0].size(), cpus.size() > 1 ? cpus[1].size() : 0);
-  for (const Row& row : rows)
+  for (const Row& row : rows.all())
     fmt::print("| {} | {:.2f} | {:.2f} | {:.2f} |\n", row.name, median_of(row.rates),
                std::ranges::min(row.rates), std::ranges::max(row.rates));
   return {};

@@ -216,8 +216,8 @@ TEST(EstimateMedian, ReachesBeyondTheRangeOfAFewSamples) {
 TEST(EstimateMedian, CoversTheWholeAllowedTimeOfATrend) {
   std::mt19937_64 random(13);
   std::normal_distribution<double> noise(0, 0.05);
-  std::vector<double> values;
-  for (int i = 0; i < 1000; ++i) values.push_back(i / 1000.0 + noise(random));
+  std::vector<double> values(1000);
+  for (int i = 0; i < 1000; ++i) values[static_cast<std::size_t>(i)] = i / 1000.0 + noise(random);
   const auto interval = estimate_median(values, 10'000).interval;
   ASSERT_TRUE(interval);
   EXPECT_LE(interval->low, 5);
@@ -403,8 +403,9 @@ TEST(SummarizeDeathTest, ASampleThatIsNoNumberStopsTheProcess) {
 
 // Few effective samples of a slow movement: the interval is wide, and its low end stays a time.
 TEST(MedianEstimate, OfPositiveSamplesEndsAboveZero) {
-  std::vector<double> values;
-  for (int i = 0; i < 200; ++i) values.push_back(i < 90 ? 1 + 0.01 * i : 10 + 0.01 * i);
+  std::vector<double> values(200);
+  for (int i = 0; i < 200; ++i)
+    values[static_cast<std::size_t>(i)] = i < 90 ? 1 + 0.01 * i : 10 + 0.01 * i;
   const MedianEstimate estimate = estimate_median(values, 10'000);
   ASSERT_TRUE(estimate.interval);
   EXPECT_GT(estimate.interval->low, 0);

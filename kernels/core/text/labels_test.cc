@@ -51,7 +51,7 @@ TEST(Labels, OfAPodComeFromTheFileThatKubernetesWrites) {
 TEST(Labels, AreWrittenAsTheyAreRead) {
   const auto labels = parse_labels("rack=rack7,pod=p1");
   EXPECT_EQ(label_text(*labels), "pod=p1,rack=rack7");
-  EXPECT_EQ(parse_labels(label_text(*labels)), labels);
+  EXPECT_EQ(*parse_labels(label_text(*labels)), *labels);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ TEST(MpiDaemons, StartNothingWithoutALeaseThatCoversIt) {
                         .lease = lease,
                         .environment = {}},
                        [&](LaunchNews one) { news.push_back(std::move(one)); });
-    const std::string refused = daemons.start(asked);
+    std::string refused = daemons.start(asked);
     EXPECT_EQ(news.size(), 1U);
     EXPECT_EQ(news[0].number(), 7U);
     EXPECT_EQ(news[0].refused(), refused);

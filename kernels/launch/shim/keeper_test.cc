@@ -64,6 +64,7 @@ pid_t start(const Folder& folder, const std::string& script, const char* grace_m
        {std::string("/bin/sh"), std::string("sh"), std::string("-c"), script})
     words.push_back(word);
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   const pid_t pid = ::fork();

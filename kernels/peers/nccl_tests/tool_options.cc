@@ -56,6 +56,7 @@ Result<std::vector<std::string>> read_spelled_options(std::string_view program,
   std::vector<std::string> words{std::string(program)};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   const int argc = static_cast<int>(words.size());

@@ -221,7 +221,7 @@ Result<Proved> prove_link(Link& link, ControlChannel& control, const TickClock& 
   // A ping-pong may still owe the receive of its last ball.
   if (!link.receives().give_back()) return tl::unexpected(link.waiting().failure());
   for (std::uint32_t initiator = 0; initiator < (proof.both ? 2U : 1U); ++initiator) {
-    const auto one = Direction(link, control, clock, proof, initiator).run();
+    auto one = Direction(link, control, clock, proof, initiator).run();
     if (!one) {
       // A control word said so; the other side waits for nothing more.
       if (one.error().code != Code::kDataLoss) control.abort();

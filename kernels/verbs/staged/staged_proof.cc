@@ -121,7 +121,7 @@ Result<Proved> prove_staged(Staging& staging, Link& link, ControlChannel& contro
                             const TickClock& clock, const LinkProof& proof) {
   Proved all;
   for (std::uint32_t sender = 0; sender < (proof.both ? 2U : 1U); ++sender) {
-    const auto one = StagedDirection(staging, link, control, clock, proof, sender).run();
+    auto one = StagedDirection(staging, link, control, clock, proof, sender).run();
     if (!one) {
       if (one.error().code != Code::kDataLoss) control.abort();
       return one;
