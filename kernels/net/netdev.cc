@@ -54,7 +54,7 @@ int preference(const InterfaceAddress& address) {
 std::string netdev_of(const fs::path& device, const std::string& port) {
   const fs::path gids = device / "ports" / port / "gid_attrs/ndevs";
   for (const std::string& index : names_in(gids))
-    if (const auto name = value_in_file<std::string>(gids / index, ""); !name.empty()) return name;
+    if (auto name = value_in_file<std::string>(gids / index, ""); !name.empty()) return name;
   for (const std::string& name : names_in(device / "device/net"))
     if (std::to_string(value_in_file(device / "device/net" / name / "dev_port", 0) + 1) == port)
       return name;

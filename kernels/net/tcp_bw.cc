@@ -510,6 +510,7 @@ class TcpBandwidth final : public Kernel {
     context.reporter.point(std::move(point));
     if (!host_cost_->is_wanted()) return {};
     std::vector<HostCostWords> costs;
+    costs.reserve(closed.size());
     for (const NetStatus& end : closed) costs.push_back(end.host_cost());
     report_host_costs(context.reporter, link_->words(), costs,
                       {.bytes_per_second = per_second, .message_bytes = sizes_[size_index]});

@@ -134,7 +134,7 @@ void add_parameter_flags(CLI::App& app, const KernelInfo& kernel, Flags& flags) 
   for (const ParameterInfo& parameter : kernel.parameters()) {
     // A parameter whose name is taken is still settable by --set.
     if (app.get_option_no_throw(flag_of(parameter.name())) != nullptr) continue;
-    const std::string name = parameter.name();
+    const std::string& name = parameter.name();
     const auto keep = [&flags, name](const std::vector<std::string>& values) {
       flags.run.parameters[name] = values.empty() || values.back().empty() ? "true" : values.back();
       return true;
@@ -348,6 +348,7 @@ std::optional<int> run_as_mpi(std::span<char* const> argv, double entered_monoto
   words.insert(words.begin(), argv[0]);
   // argv as main() gets it, with the NULL behind the last word.
   std::vector<char*> own;
+  own.reserve(words.size() + 1);
   for (std::string& word : words) own.push_back(word.data());
   own.push_back(nullptr);
   return run(static_cast<int>(words.size()), own.data(), entered_monotonic_ns);

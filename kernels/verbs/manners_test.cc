@@ -1,4 +1,5 @@
 // Transports, addressing, both directions and stretches of time, on the fake libibverbs.
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
 #include <chrono>

@@ -37,7 +37,7 @@ void pair_round(benchmark::State& state, const char* kernel, const char* samples
         task.time_ns += 1'000'000;
         benchmark::DoNotOptimize(modelled.run(task));
       }
-    tasks += 512 * 8;
+    tasks += 512L * 8;
     round = round % 511 + 1;
   }
   state.SetItemsProcessed(tasks);

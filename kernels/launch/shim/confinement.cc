@@ -121,7 +121,7 @@ Status confine(const Confinement& confinement) {
   if (!confinement.landlock) return {};
   const int version = landlock_version();
   if (version > 0 && version < kLandlockOfTruncation) RG_TRY_OK(refuse_truncation());
-  const Status restricted = restrict_files(confinement.files);
+  Status restricted = restrict_files(confinement.files);
   if (!restricted && restricted.error().code != Code::kUnimplemented) return restricted;
   return {};
 }

@@ -100,6 +100,7 @@ Result<Library> open_library() {
 // kUnimplemented where the library lacks a function, that is where it is older than MPI 3.
 Result<Table> bind_table(const Library& library) {
   Table table;
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name takes none
 #define RAILGAUGE_BIND(slot, symbol) table.slot = RG_TRY(library.bind<decltype(&symbol)>(#symbol));
   RAILGAUGE_MPI_FUNCTIONS(RAILGAUGE_BIND)
 #undef RAILGAUGE_BIND

@@ -126,6 +126,7 @@ template <class Function>
 Function real(const char* name) {
   return reinterpret_cast<Function>(find_function()(g_library, name));
 }
+// NOLINTNEXTLINE(bugprone-macro-parentheses): decltype of a name in parentheses is a reference
 #define RAILGAUGE_REAL(symbol) (real<decltype(&symbol)>(#symbol))
 
 std::size_t length_of(int count, MPI_Datatype type) {

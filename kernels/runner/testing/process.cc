@@ -62,6 +62,7 @@ Process::Process(std::vector<std::string> arguments, bool agent_pipes,
     }
     ::signal(SIGPIPE, SIG_DFL);
     std::vector<char*> argv;
+    argv.reserve(arguments.size() + 1);
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     for (std::string& variable : environment) ::putenv(variable.data());

@@ -86,6 +86,7 @@ class TestKernel : public Kernel {
     point.set_stop_reason("converged");
     std::vector<double> samples;
     constexpr int kSamples = 1000;
+    samples.reserve(kSamples);
     for (int i = 0; i < kSamples; ++i)
       samples.push_back(bandwidth_ ? 11e9 + 1e6 * i
                                    : 1500 + i % 100 + static_cast<double>(size) / 8);

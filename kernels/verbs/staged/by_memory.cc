@@ -220,7 +220,7 @@ class StagedTransfer final : public LinkKernel {
     return take_steps(context, group, staging_->begin_size(size_index, rank_),
                       {.run =
                            [&](PeerStatus& mine) {
-                             const Status here = rank_ == 0 ? lead(context, size_index, points)
+                             Status here = rank_ == 0 ? lead(context, size_index, points)
                                                             : follow(size_index);
                              mine.set_posted(staging_->allowed());
                              return here;
