@@ -98,6 +98,8 @@ class Server {
     control_.pauses().tick(now);
     schedules_.tick(now);
   }
+  // Starts and cancels runs, with the rights of the controller itself.
+  Control& control() { return control_; }
   // Judges runs that a restart ended although all their results were stored: no further record will
   // have them judged. The server does so itself kFirstScheduleSeconds after its start.
   void judge_left_open();

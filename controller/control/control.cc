@@ -31,7 +31,8 @@ namespace {
 constexpr std::uint32_t kDefaultRuns = 50;  // listed when the caller sets no limit
 constexpr std::uint32_t kMaxRuns = 10'000;
 constexpr std::size_t kMostReasonBytes = 500;
-constexpr std::array<std::string_view, 3> kTriggers{"cli", "schedule", "upgrade"};
+constexpr std::string_view kGateTrigger = "upgrade";
+constexpr std::array<std::string_view, 3> kTriggers{"cli", "schedule", kGateTrigger};
 
 // Run ids sort by time and differ by chance within a second.
 std::string new_run_id(double unix_seconds) {
@@ -312,6 +313,15 @@ void Control::record_left_out(const std::vector<LeftOutLine>& left_out, const st
                                         .run_id = row.run_id,
                                         .text = line.text}));
   }
+}
+
+// The priority of a run follows from its trigger, so a client cannot have the gate's.
+Result<api::RunSummary> Control::start_run_of_client(const api::RunRequest& request,
+                                                     const std::string& requested_by) {
+  if (request.trigger() == kGateTrigger)
+    return fail(Code::kInvalidArgument,
+                "trigger \"upgrade\": only the gate's own runs have it; see railgauge upgrades gate");
+  return start_run(request, requested_by);
 }
 
 // Plans first, then stores the run with its tasks and claim in one transaction, then submits it: a

@@ -76,6 +76,9 @@ class Control {
   // missed. Without a claim the slice is that of today, in UTC.
   Result<api::RunSummary> start_run(const api::RunRequest& request, const std::string& requested_by,
                                     std::optional<store::ScheduleClaim> claim = {});
+  // The same for a request that came over the network: kInvalidArgument for the gate's trigger.
+  Result<api::RunSummary> start_run_of_client(const api::RunRequest& request,
+                                              const std::string& requested_by);
   // Cancels a run under way; an ended run stays as it ended.
   Result<api::RunSummary> cancel_run(const std::string& run_id, const std::string& requested_by);
   Result<api::RunSummary> run_summary(const std::string& run_id);

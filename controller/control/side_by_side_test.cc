@@ -31,6 +31,11 @@ class SideBySide : public testing::Test {
     request.mutable_suite()->set_name(suite);
     request.set_node_set(nodes);
     request.set_trigger(trigger);
+    if (trigger == "upgrade") {  // as the gate does, which is inside the controller
+      const auto started = bench_.server_->control().start_run(request, "gate");
+      EXPECT_TRUE(started) << started.error().message;
+      return started ? started->run_id() : "";
+    }
     grpc::ClientContext context;
     api::RunSummary summary;
     const grpc::Status status = bench_.stub_->StartRun(&context, request, &summary);
@@ -115,6 +120,19 @@ TEST_F(SideBySide, AGateTakesItsNodesFromANightWhichMeasuresThemAfterwards) {
   cancel(night);
   ASSERT_TRUE(comes_to(night, "ended"));
   EXPECT_THAT(summary(night).reason(), HasSubstr("n2 lent to a gate for "));
+}
+
+// Else anyone who may start a run could interrupt a night.
+TEST_F(SideBySide, AClientCannotHaveTheGatesTrigger) {
+  add("n1");
+  api::RunRequest request;
+  request.mutable_suite()->set_name("group");
+  request.set_trigger("upgrade");
+  grpc::ClientContext context;
+  api::RunSummary summary;
+  const grpc::Status refused = bench_.stub_->StartRun(&context, request, &summary);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error_message(), HasSubstr("railgauge upgrades gate"));
 }
 
 TEST_F(SideBySide, AGateWaitsForAPersonsRun) {

@@ -125,7 +125,7 @@ class ControlService final : public api::Control::CallbackService {
                   control_.check_suite(*request))
   RAILGAUGE_UNARY(PlanRun, pool_, api::RunRequest, api::RunPlan, control_.plan_run(*request))
   RAILGAUGE_UNARY(StartRun, pool_, api::RunRequest, api::RunSummary,
-                  control_.start_run(*request, peer.who))
+                  control_.start_run_of_client(*request, peer.who))
   RAILGAUGE_UNARY(CancelRun, pool_, api::RunRef, api::RunSummary,
                   control_.cancel_run(request->run_id(), peer.who))
   RAILGAUGE_UNARY(ListRuns, pool_, api::ListRunsRequest, api::RunList, control_.list_runs(*request))
