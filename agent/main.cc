@@ -28,6 +28,7 @@
 #include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/text.h"
+#include "kernels/core/text/variables.h"
 #include "kernels/core/version/commit.h"
 
 namespace railgauge::agent {
@@ -87,6 +88,7 @@ int run(const Settings& settings) {
               .level = settings.log_level,
               .format = settings.log_format,
               .node = settings.agent.name});
+  for (const std::string& line : unknown_variables(variable_names())) spdlog::warn("{}", line);
   if (settings.agent.link.insecure)
     spdlog::warn("--insecure: the link to {} is neither encrypted nor authenticated",
                  settings.agent.link.controller);

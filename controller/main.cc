@@ -26,6 +26,7 @@
 #include "kernels/core/base/failpoint.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/text.h"
+#include "kernels/core/text/variables.h"
 #include "kernels/core/version/commit.h"
 
 namespace railgauge {
@@ -209,6 +210,7 @@ int serve(const Config& config) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread: all inherit it
   ::signal(SIGPIPE, SIG_IGN);
   end_when_exhausted("railgauge-controller");
+  for (const std::string& line : unknown_variables(variable_names())) spdlog::warn("{}", line);
   if (const Status raised = raise_descriptor_limit(); !raised)
     spdlog::warn("{}", raised.error().message);
   Config own = config;

@@ -195,25 +195,7 @@ headers() {
   cmake --preset ci -B $tree -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++ -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DRAILGAUGE_UNITY=OFF || return
   ninja -C $tree -t targets all | sed -n 's/^\(.*\.pb\.h\|.*_code\.cc\|.*Code\.cc\): CUSTOM_COMMAND.*/\1/p' | xargs ninja -C $tree || return
   ninja -C $tree headers_alone || return
-  python3 - $tree <<'PYTHON'
-import concurrent.futures, json, subprocess, sys
-
-def read(entry):
-    words = entry["command"].split(" -o ")
-    command = words[0] + " -fsyntax-only -c " + entry["file"]
-    done = subprocess.run(command, shell=True, cwd=entry["directory"], capture_output=True, text=True)
-    return entry["file"], done.returncode, done.stderr
-
-entries = [e for e in json.load(open(sys.argv[1] + "/compile_commands.json")) if "/CMakeFiles/cmake_pch" not in e["file"]]
-failed = 0
-with concurrent.futures.ThreadPoolExecutor(2) as pool:
-    for file, code, errors in pool.map(read, entries):
-        if code:
-            failed += 1
-            print(file, errors[:4000], sep="\n", flush=True)
-print(len(entries), "sources,", failed, "failed")
-sys.exit(failed > 0 or len(entries) < 500)
-PYTHON
+  deploy/house/headers.py $tree
 }
 # Rounds continue from the last seed of the kept table, so that parts add up.
 chaos() {

@@ -20,7 +20,7 @@
 
 namespace grpc {
 class ClientContext;
-class Status;
+class Status;  // NOLINT(bugprone-forward-declaration-namespace): protobuf has another
 }  // namespace grpc
 
 namespace railgauge::agent {

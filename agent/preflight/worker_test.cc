@@ -92,6 +92,7 @@ TEST(PreflightTimes, EachWaveOfAReadingIsGivenWhatIsLeft) {
 
 std::vector<std::string> ids_of(const std::vector<api::PreflightAnswer>& answers) {
   std::vector<std::string> ids;
+  ids.reserve(answers.size());
   for (const api::PreflightAnswer& answer : answers) ids.push_back(answer.request_id());
   return ids;
 }

@@ -11,7 +11,7 @@ namespace {
 constexpr auto kPatience = std::chrono::seconds(20);
 }  // namespace
 
-FakeController::FakeController(std::string target,
+FakeController::FakeController(const std::string& target,
                                std::shared_ptr<grpc::ServerCredentials> credentials) {
   grpc::ServerBuilder builder;
   builder.AddListeningPort(target, std::move(credentials), &port_);

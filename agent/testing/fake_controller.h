@@ -21,8 +21,9 @@ class FakeController final : public api::AgentLink::Service {
  public:
   enum class Answer { kWelcome, kSilence, kRefuse, kRefuseForGood, kOldContract };
 
-  explicit FakeController(std::string target, std::shared_ptr<grpc::ServerCredentials> credentials =
-                                                  grpc::InsecureServerCredentials());
+  explicit FakeController(
+      const std::string& target,
+      std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials());
   ~FakeController() override;
 
   void set_answer(Answer answer);

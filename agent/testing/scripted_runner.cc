@@ -255,7 +255,7 @@ int run_task() {
   ::signal(SIGPIPE, SIG_IGN);
   FrameReader frames;
   const ToRunner first = receive(frames);
-  const TaskRequest request = first.request();
+  const TaskRequest& request = first.request();
   const auto chosen = request.parameters().find("script");
   const std::string script = chosen == request.parameters().end() ? "" : chosen->second;
   Runner runner(request);

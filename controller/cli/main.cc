@@ -30,6 +30,7 @@
 #include "controller/cli/verbs/completion.h"
 #include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/variables.h"
 #include "kernels/core/version/commit.h"
 
 namespace railgauge::cli {
@@ -105,16 +106,6 @@ bool can_draw(const Environment& environment, const Terminal& terminal) {
 // NO_COLOR is the convention of no-color.org: any value but the empty one counts.
 bool wants_colour(const Environment& environment, const Terminal& terminal) {
   return can_draw(environment, terminal) && environment("NO_COLOR").value_or("").empty();
-}
-
-// The names of this process's variables.
-std::vector<std::string> variable_names() {
-  std::vector<std::string> names;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    names.emplace_back(text.substr(0, text.find('=')));
-  }
-  return names;
 }
 
 // The format that was asked for, as far as that can be known when the words or settings are wrong:

@@ -30,27 +30,6 @@ constexpr std::array kFlags{
 };
 constexpr std::size_t kSettings = 8;  // the first ones are settings, also in variables and files
 
-// Variables of the other programs, without RAILGAUGE_: a host's shell may have them too. A test
-// compares them with the pages of settings.
-constexpr std::string_view kOthersVariables =
-    "AUDIT_LOG BACKUP_EVERY BACKUP_FOLDER BACKUP_KEEP BUSY_GPU_PERCENT BUSY_HOOK BUSY_JOBS_FOLDER "
-    "BUSY_KUBELET_SOCKET "
-    "BUSY_LOAD_PER_CPU BUSY_MARKER BUSY_OWN_POD BUSY_SETTLE_SECONDS BUSY_SOURCES CHAT_FORMAT "
-    "CERTIFICATE_KEY CHAT_URL CHECK_CONFIG CONSOLE_LISTEN CONSOLE_WEB_CONFIG_FILE DATABASE "
-    "DATA_ADDRESS INVENTORY "
-    "KEEP_AUDIT KEEP_DISTRIBUTIONS KEEP_POINTS KEEP_RAW_SAMPLES LABELS LABELS_FILE LISTEN "
-    "LOG_FORMAT LOG_LEVEL MAIL_FROM MAIL_TO METRICS_LISTEN MPI_INSTALLATIONS NAME PROC_ROOT "
-    "REPORT_TEMPLATE_FILE RUNNER RUNNER_CORE_MIB "
-    "RUNNER_ENVIRONMENT RUNNER_FILE_GIB RUNNER_LANDLOCK SENDMAIL SIMULATED_CLOCK SITE_PROFILE "
-    "SOCKET "
-    "SOCKET_GROUP SPOOL_KEEP_HOURS STATE_DIR SUITES SYSFS_ROOT TLS_CRL UPGRADE_POLICY "
-    "UPGRADE_WINDOW WATCH_KERNEL_LOG WATCH_SECONDS WEBHOOK_CA_FILE WEBHOOK_FORMAT "
-    "WEBHOOK_SECRET_FILE WEBHOOK_URL WEB_CONFIG_FILE";
-// Beginnings of those of builds, tests, vendor libraries and hooks.
-constexpr std::array<std::string_view, 14> kToolBeginnings{
-    "BUILD_", "CHAOS_", "CHECK_", "FAILPOINT", "FAKE_",  "FAULT", "FUZZ_",
-    "LAUNCH", "LIB",    "MIRROR", "SLURM_",    "STALL_", "TEST",  "UPDATE_GOLDEN"};
-
 // The words that a variable or a file may use for a switch.
 Result<bool> parse_switch(const Setting& given) {
   for (const std::string_view yes : {"true", "1", "yes", "on"})
@@ -149,32 +128,6 @@ Result<Settings> resolve_settings(const Arguments& arguments, const Environment&
   }
   RG_TRY_OK(check_connection(settings));
   return settings;
-}
-
-std::vector<std::string> unknown_variables(std::span<const std::string> names) {
-  constexpr std::string_view kBegin = "RAILGAUGE_";
-  std::vector<std::string> known;  // without their beginning, which makes any two alike
-  const auto add = [&](std::string_view flag) {
-    known.push_back(setting_variable(flag).substr(kBegin.size()));
-  };
-  for (std::size_t i = 0; i < kSettings; ++i) add(kFlags[i].name);
-  add("config");
-  const std::vector<std::string_view> others = split(kOthersVariables, ' ');
-  std::vector<std::string> lines;
-  for (const std::string& name : names) {
-    if (!name.starts_with(kBegin)) continue;
-    const std::string word = name.substr(kBegin.size());
-    const bool is_tools =
-        std::ranges::any_of(kToolBeginnings, [&](auto begin) { return word.starts_with(begin); });
-    if (is_tools || std::ranges::find(known, word) != known.end() ||
-        std::ranges::find(others, word) != others.end())
-      continue;
-    std::string hint = did_you_mean(word, known);
-    if (const std::size_t quote = hint.find('"'); quote != std::string::npos)
-      hint.insert(quote + 1, kBegin);
-    lines.push_back(fmt::format("variable {}: no program of Railgauge reads it{}", name, hint));
-  }
-  return lines;
 }
 
 // Only connection flags: format and units do not matter to the command that a person pastes.

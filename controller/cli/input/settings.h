@@ -35,10 +35,6 @@ std::span<const Flag> common_flags();
 // it exists. Errors: kInvalidArgument, naming flag, variable or file and line, and what is allowed.
 Result<Settings> resolve_settings(const Arguments& arguments, const Environment& environment);
 
-// Returns a line for each of `names`, variables of the environment, that begins with RAILGAUGE_ and
-// that no program of Railgauge reads, with the closest one that the CLI reads. Pure.
-std::vector<std::string> unknown_variables(std::span<const std::string> names);
-
 // Returns the command with which a person reaches the same controller from any shell: "railgauge"
 // with the connection flags of `settings`, quoted where a shell needs quotes.
 std::string same_invocation(const Settings& settings);
