@@ -542,9 +542,10 @@ void Server::look_after_backups() {
   const double now = fleet::monotonic_seconds();
   Result<std::string> made;
   if (now >= next_backup_try_)
-    made =
-        store::make_due_backup(backup_folder_, backups_, fleet::unix_seconds(),
-                               [this](const std::string& path) { return store_->back_up(path); });
+    made = store::make_due_backup(
+        backup_folder_, backups_, fleet::unix_seconds(),
+        [this](const std::string& path) { return store_->back_up(path); },
+        [this] { return store_->stops(); });
   if (!made) {
     audit_->did("back_up", "by schedule", tl::unexpected(made.error()));
     spdlog::warn("{}", made.error().message);

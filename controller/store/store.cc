@@ -203,6 +203,8 @@ const std::string& Store::path() const { return impl_->options.path; }
 
 void Store::stop_upkeep() { impl_->upkeep.stop(); }
 
+bool Store::stops() const { return impl_->upkeep.stopping(); }
+
 // Uses its own connection: a person's statement can be slow, and readers are few.
 Result<SqlTable> Store::sql(const std::string& text, std::uint32_t max_rows, double seconds,
                             const std::function<bool()>& cancelled) const {

@@ -301,6 +301,8 @@ class Store {
   Result<PruneCounts> prune(const Retention& retention, double now);
   // Ends checks, stats and backups that run, and all that begin later (kCancelled).
   void stop_upkeep();
+  // Reports whether stop_upkeep() was called.
+  [[nodiscard]] bool stops() const;
 
  private:
   [[nodiscard]] double now() const;  // by the store's clock, seconds since 1970

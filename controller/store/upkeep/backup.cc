@@ -105,10 +105,12 @@ Status check_copy(const std::string& part, const std::function<bool()>& is_over)
 }
 
 // A compacted snapshot of `source`, with what its log holds, in a new file.
-Status copy_snapshot(const std::string& source, const std::string& part) {
+Status copy_snapshot(const std::string& source, const std::string& part,
+                     const std::function<bool()>& is_over = {}) {
   std::error_code ignored;
   fs::remove(part, ignored);  // of a copy that was killed
   Connection connection = RG_TRY(open_for_reading(source, kBusySeconds));
+  const Connection::TimeLimit limit(connection, is_over);
   return connection.execute("VACUUM INTO ?1", part);
 }
 
@@ -134,12 +136,14 @@ Result<File> lock_out_others(const std::string& database) {
       fmt::format("store {}: restore: a program has it open; stop railgauge-controller", database));
 }
 
-Status check_backup(const std::string& backup, const std::string& database) {
+Status check_backup(const std::string& backup, const std::string& database,
+                    const std::function<bool()>& is_over) {
   std::error_code ignored;
   if (fs::equivalent(backup, database, ignored))
     return fail(Code::kInvalidArgument,
                 fmt::format("backup {}: it is the database itself; name a backup", backup));
   Connection connection = RG_TRY(open_for_reading(backup, kBusySeconds));
+  const Connection::TimeLimit limit(connection, is_over);
   RG_TRY_OK(check_version(connection));
   const std::vector<std::string> problems = RG_TRY(find_problems(connection));
   if (problems.empty()) return {};
@@ -272,12 +276,13 @@ Status copy_database(const std::string& database, const std::string& target) {
   return copied ? Status() : dropped(part, "copy", target, copied.error());
 }
 
-Result<std::string> restore(const std::string& backup, const std::string& database) {
+Result<std::string> restore(const std::string& backup, const std::string& database,
+                            const std::function<bool()>& is_over) {
   const File alone = RG_TRY(lock_database(database, "restore"));
-  RG_TRY_OK(check_backup(backup, database));
+  RG_TRY_OK(check_backup(backup, database, is_over));
   const std::string part = database + kRestorePart;
   RG_TRY_OK(check_room(part, bytes_of(backup)));
-  RG_TRY_OK(copy_snapshot(backup, part));
+  RG_TRY_OK(copy_snapshot(backup, part, is_over));
   RG_TRY_OK(take_over_owner(part, database));
   RG_TRY_OK(sync_path(part, O_RDWR));
   const File locked = RG_TRY(lock_out_others(database));

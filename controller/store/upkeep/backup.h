@@ -35,8 +35,9 @@ Status copy_database(const std::string& database, const std::string& target);
 // new file has the owner and mode of the old one. kFailedPrecondition: a program has the database
 // open, or the backup is newer than this program. kDataLoss: the backup is not sound. An
 // interrupted restore leaves a mark that keeps the controller from starting; a second call
-// completes it.
-Result<std::string> restore(const std::string& backup, const std::string& database);
+// completes it. kDeadlineExceeded: `is_over` returned true before the database was replaced.
+Result<std::string> restore(const std::string& backup, const std::string& database,
+                            const std::function<bool()>& is_over = {});
 
 // A restore that the controller has not recorded yet: it was stopped then.
 struct RestoreNote {

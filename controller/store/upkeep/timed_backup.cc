@@ -128,7 +128,7 @@ std::vector<std::string> surplus_backups(std::span<const std::string> names, std
 // The same function restores that an operator would call, into a folder of its own, so the proof
 // covers the file, the room and the schema. The folder is below the folder of backups, which the
 // controller may write and where the copy's own disk has to have the room.
-Status prove_restores(const std::string& backup) {
+Status prove_restores(const std::string& backup, const std::function<bool()>& is_over) {
   std::string pattern =
       (fs::path(backup).parent_path() / (std::string(kProofFolder) + "XXXXXX")).string();
   if (::mkdtemp(pattern.data()) == nullptr)
@@ -137,8 +137,11 @@ Status prove_restores(const std::string& backup) {
   const ScratchFolder scratch(std::move(pattern));
   const std::string database = scratch.path() + "/railgauge.db";
   Status restored;
-  if (const auto kept = restore(backup, database); !kept) restored = tl::unexpected(kept.error());
+  if (const auto kept = restore(backup, database, is_over); !kept)
+    restored = tl::unexpected(kept.error());
   if (restored) restored = read_restored(database);
+  if (!restored && restored.error().code == Code::kDeadlineExceeded)
+    restored = fail(Code::kCancelled, "the controller is stopping");
   if (!restored)
     return fail(restored.error().code, fmt::format("backup {}: restore it as a proof: {}", backup,
                                                    restored.error().message));
@@ -147,12 +150,13 @@ Status prove_restores(const std::string& backup) {
 
 // Surplus ones go last: a new backup that failed never costs an old one.
 Result<std::string> make_due_backup(const std::string& folder, const BackupPlan& plan, double now,
-                                    const std::function<Status(const std::string&)>& back_up) {
+                                    const std::function<Status(const std::string&)>& back_up,
+                                    const std::function<bool()>& is_over) {
   if (!is_backup_due(names_in(folder), plan, now)) return std::string();
   remove_remains(folder);
   const std::string path = RG_TRY(backup_target(folder, timed_backup_name(now)));
   RG_TRY_OK(back_up(path));
-  if (const Status proved = prove_restores(path); !proved) {
+  if (const Status proved = prove_restores(path, is_over); !proved) {
     std::error_code error;
     fs::remove(path, error);
     return tl::unexpected(proved.error());

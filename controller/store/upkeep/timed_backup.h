@@ -34,7 +34,8 @@ std::vector<std::string> surplus_backups(std::span<const std::string> names, std
 
 // Restores the backup into a folder beside it, reads the result's schema and size, and removes it.
 // kDataLoss: it is not sound, or another file came out. kResourceExhausted: there is no room.
-Status prove_restores(const std::string& backup);
+// kCancelled: `is_over` returned true meanwhile.
+Status prove_restores(const std::string& backup, const std::function<bool()>& is_over = {});
 
 // Makes the backup that is due, proves that it restores, then removes surplus ones. Returns its
 // path; "": none is due. A backup without that proof is removed, and so is what a killed program
@@ -42,6 +43,7 @@ Status prove_restores(const std::string& backup);
 // `back_up` writes the file of a path. Errors: those of backup_target(), back_up and the proof. One
 // caller at a time.
 Result<std::string> make_due_backup(const std::string& folder, const BackupPlan& plan, double now,
-                                    const std::function<Status(const std::string&)>& back_up);
+                                    const std::function<Status(const std::string&)>& back_up,
+                                    const std::function<bool()>& is_over = {});
 
 }  // namespace railgauge::store

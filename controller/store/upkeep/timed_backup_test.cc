@@ -113,6 +113,18 @@ TEST_F(TimedBackups, ThatDoNotRestoreAreRemovedAndTold) {
   EXPECT_THAT(files(), IsEmpty());
 }
 
+// A controller that stops does not wait for the proof of a large backup.
+TEST_F(TimedBackups, GiveWayWhenTheControllerStops) {
+  plan_run(*store_, "r1", 2'000);
+  const auto made = make_due_backup(
+      backups_, {.every_seconds = kDay}, kNow,
+      [this](const std::string& path) { return store_->back_up(path); }, [] { return true; });
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, Code::kCancelled) << made.error().message;
+  EXPECT_THAT(made.error().message, HasSubstr("the controller is stopping"));
+  EXPECT_THAT(files(), IsEmpty());
+}
+
 TEST_F(TimedBackups, OfAClockThatWasAheadDoNotCostTheTrueOnes) {
   const BackupPlan plan{.every_seconds = kDay, .keep = 1};
   ASSERT_TRUE(make(kNow + 90 * kDay, plan));
