@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,7 +87,8 @@ void fill_results(Metrics& metrics, int number) {
     Point slow = latency(bytes, 1500);
     slow.set_p99(2500);
     result(metrics, "verbs.write_lat", port, slow, 1.7e9);
-    result(metrics, "verbs.write_bw", port + "+" + gpu, bandwidth(bytes, 45e9), 1.7e9);
+    result(metrics, "verbs.write_bw", fmt::format("{}+{}", port, gpu), bandwidth(bytes, 45e9),
+           1.7e9);
     result(metrics, "cuda.host_copy_bw", gpu, bandwidth(bytes, 50e9), 1.7e9);
   }
 }

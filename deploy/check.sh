@@ -86,7 +86,7 @@ step() {
   else
     failed=$((failed + 1)); failed_steps+=("$name"); echo "FAILED ($(($(date +%s) - from)) s)"
     tail -n 60 "$logs/$name.log" | sed 's/^/    /'
-    echo "    whole log: $logs/$name.log; again: deploy/check.sh --only $name"
+    echo "    whole log: $logs/$name.log; again: deploy/check.sh $([ -n "$part" ] && echo "--full $part" || echo "--only $name")"
   fi
 }
 

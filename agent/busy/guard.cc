@@ -158,7 +158,7 @@ BusyGuard::~BusyGuard() {
   }
 }
 
-void BusyGuard::set_runners(std::vector<int> pids) {
+void BusyGuard::set_runners(const std::vector<int>& pids) {
   for (const auto& thread : threads_) {
     const std::lock_guard lock(thread->mutex);
     if (pids == thread->runners) continue;

@@ -28,7 +28,7 @@ class BusyGuard {
   // Starts the threads and waits for the first answers of all sources, at most `wait_seconds`.
   void start(double wait_seconds);
   // Sets the processes that run tasks of the agent. A new one causes a look at once.
-  void set_runners(std::vector<int> pids);
+  void set_runners(const std::vector<int>& pids);
   [[nodiscard]] BusyReasons reasons() const;
   // Whether any source is configured. Without one the agent reports nothing about the node's work.
   [[nodiscard]] bool looks() const { return !threads_.empty(); }

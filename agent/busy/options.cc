@@ -18,6 +18,7 @@ Status check_range(const char* setting, double value, double most) {
 }
 std::vector<std::string> list_names() {
   std::vector<std::string> names;
+  names.reserve(std::size(kBusySources));
   for (const BusySource& source : kBusySources) names.emplace_back(source.name);
   return names;
 }

@@ -45,7 +45,7 @@ TEST(Resident, HeapThatWasFreedIsGivenBack) {
   if (::mallinfo2().uordblks == 0) GTEST_SKIP() << "another allocator, a sanitizer's";
   const long before = kilobytes("RssAnon");
   give_back_memory();
-  EXPECT_LT(kilobytes("RssAnon"), before - 16 * 1024);
+  EXPECT_LT(kilobytes("RssAnon"), before - 16L * 1024);
   std::free(pieces.back());
 }
 

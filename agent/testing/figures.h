@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "agent/metrics.h"
 #include "controller/metric/exposition.h"
 
@@ -47,8 +49,8 @@ inline std::string lines_with(const Metrics& metrics, const std::vector<std::str
   for (const metric::Sample& sample : metric::read_exposition(metrics.text())) {
     if (std::find(names.begin(), names.end(), sample.name) == names.end()) continue;
     std::string line = sample.name;
-    for (const auto& [label, value] : sample.labels) line += " " + label + "=" + value;
-    lines.insert(line + " " + sample.value + "\n");
+    for (const auto& [label, value] : sample.labels) line += fmt::format(" {}={}", label, value);
+    lines.insert(fmt::format("{} {}\n", line, sample.value));
   }
   std::string text;
   for (const std::string& line : lines) text += line;

@@ -319,8 +319,9 @@ void Control::record_left_out(const std::vector<LeftOutLine>& left_out, const st
 Result<api::RunSummary> Control::start_run_of_client(const api::RunRequest& request,
                                                      const std::string& requested_by) {
   if (request.trigger() == kGateTrigger)
-    return fail(Code::kInvalidArgument,
-                "trigger \"upgrade\": only the gate's own runs have it; see railgauge upgrades gate");
+    return fail(
+        Code::kInvalidArgument,
+        "trigger \"upgrade\": only the gate's own runs have it; see railgauge upgrades gate");
   return start_run(request, requested_by);
 }
 
@@ -331,9 +332,8 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
                                            std::optional<store::ScheduleClaim> claim) {
   const std::string trigger = request.trigger().empty() ? "cli" : request.trigger();
   if (std::ranges::find(kTriggers, trigger) == kTriggers.end())
-    return fail(
-        Code::kInvalidArgument,
-        fmt::format("trigger {}: allowed are cli, schedule and upgrade", in_quotes(trigger)));
+    return fail(Code::kInvalidArgument,
+                fmt::format("trigger {}: allowed are cli and schedule", in_quotes(trigger)));
   if (may_begin_) RG_TRY_OK(may_begin_());
   RG_TRY_OK(loop_.call([this] { return director_.admits(); }));
   RunPreparer::PlannedRun planned =

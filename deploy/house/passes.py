@@ -16,8 +16,8 @@ def options_of(entry):
 
 
 def content(entry, root):
-    """The command and the text that the compiler reads, independent of the tree's path; None when it cannot."""
-    command = f"{options_of(entry)} -E -CC -c {entry['file']}"
+    """The command and the text that the compiler reads, macros included, independent of the tree's path; None when it cannot."""
+    command = f"{options_of(entry)} -E -CC -dD -c {entry['file']}"
     done = subprocess.run(command, shell=True, cwd=entry["directory"], capture_output=True, check=False)
     return (command.encode() + done.stdout).replace(root.encode(), b".") if done.returncode == 0 else None
 
@@ -28,7 +28,7 @@ def check(entries, same, run):
     `same`: bytes of what the check depends on besides the text. `run`: from an entry to a finished process.
     """
     root = os.getcwd()
-    folder = pathlib.Path(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "railgauge/passes")
+    folder = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "railgauge/passes")
     folder.mkdir(parents=True, exist_ok=True)
 
     def one(entry):
@@ -39,7 +39,7 @@ def check(entries, same, run):
         done = run(entry)
         if done.returncode != 0:
             return "failed", done.stdout + done.stderr
-        if kept:
+        if kept and content(entry, root) == read:  # else somebody changed it meanwhile
             kept.touch()
         return "passed", ""
 

@@ -148,7 +148,7 @@ def unbuilt(tree):
     for path in tree.paths:
         if not path.endswith("CMakeLists.txt"):
             continue
-        folder, text = posixpath.dirname(path), tree.read(path)
+        folder, text = posixpath.dirname(path), re.sub(r"#.*", "", tree.read(path))
         for word in re.findall(r"[^\s()]+_test\.cc", text):
             built.add(posixpath.normpath(posixpath.join(folder, word)))
         for called in re.findall(r"railgauge_tests_in\(([^)]*)\)", text):

@@ -30,6 +30,7 @@
 
 namespace railgauge::mpi {
 
+constexpr double kMostColdBytes = 64.0 * (1U << 30U);  // more than two of any cache
 // The bound of the parameter `window`: two requests are reserved for each message of a window.
 constexpr std::uint64_t kMostWindow = 4096;
 
@@ -127,8 +128,13 @@ KernelInfo info_of(const Operation& operation) {
         .apply(add_memory)
         .choice("buffer", "",
                 "hot: the same bytes each time, as in OSU's programs; cold: each sample moves the "
-                "next bytes of 128 MiB, each way, so that none finds a recent one's in a cache",
+                "next bytes of cold_memory, so that none finds a recent one's in a cache",
                 {"hot", "cold"})
+        .identity()
+        .bytes("cold_memory",
+               "through which cold samples move, for each buffer of a rank; at least twice the "
+               "last-level cache",
+               "256MiB", kMostColdBytes)
         .identity();
   if (operation.windowed)
     builder
@@ -199,10 +205,10 @@ void Bench::begin(std::size_t size_index, std::uint64_t number) {
   const Places places = places_of(size_index);
   const std::uint64_t last = places.of(places.count - 1);
   const std::vector<Segment> segments = operation_.sent(share);
-  for (std::uint64_t place = 0; place < places.count && sent > 0; ++place) {
-    send_.move_to(places.of(place));
-    for (const Segment& segment : segments)
-      fill_segment(send_.view(), segment, content_of(size_index, number));
+  Content content = content_of(size_index, number);
+  for (content.place = 0; content.place < places.count && sent > 0; ++content.place) {
+    send_.move_to(places.of(content.place));
+    for (const Segment& segment : segments) fill_segment(send_.view(), segment, content);
   }
   move_to(0);
   if (sent > 0) send_.push(0, last + sent);
@@ -210,7 +216,7 @@ void Bench::begin(std::size_t size_index, std::uint64_t number) {
     std::ranges::fill(receive_.view().first(last + received), std::byte{0xa5});
     receive_.push(0, last + received);
   }
-  send_.forget_host_copy();
+  send_.forget_host_copy(sent > 0 ? last + sent : 0);
   floats_of_rank_ = floats_of_ranks(share);
   mpi_->sync();
   mpi_->barrier();
@@ -242,14 +248,17 @@ Status Bench::verify(std::size_t size_index) {
   const Share share = share_of(size_index);
   mpi_->barrier();
   mpi_->sync();
-  if (played_ > 0) move_to(places_of(size_index).of(played_ - 1));
+  const Places places = places_of(size_index);
+  Content content = content_of(size_index, kTimedCalls);
+  content.place = played_ > 0 ? (played_ - 1) % places.count : 0;
+  move_to(places.of(content.place));
   receive_.pull(0, operation_.receive_bytes(share));
   // A copy that failed in the timed loop is reported here.
   Status found = send_.status();
   if (found) found = receive_.status();
   for (const Segment& segment : operation_.received(share)) {
     if (!found || !verify_) break;
-    const auto wrong = wrong_in(receive_.view(), segment, content_of(size_index, kTimedCalls));
+    const auto wrong = wrong_in(receive_.view(), segment, content);
     if (wrong)
       found = fail(Code::kDataLoss, "rank {}: verify {} received from rank {}: {}", rank_,
                    canonical_bytes(segment.bytes), segment.rank, *wrong);
@@ -460,7 +469,14 @@ Status Bench::prepare(Context& context) {
       return invalid("{}: a size of {} is no whole number of 32-bit floats", operation_.name,
                      canonical_bytes(bytes));
   verify_ = params.boolean("verify");
-  is_cold_ = operation_.sized && params.text("buffer") == "cold";
+  if (operation_.sized && params.text("buffer") == "cold") {
+    cold_bytes_ = params.bytes("cold_memory");
+    if (one_buffer_ && window_ > 1)
+      return invalid(
+          "{}: buffer=cold: a window of {} messages has one place with buffers=single; say "
+          "buffers=each",
+          operation_.name, window_);
+  }
   if (operation_.sized) proof_time_ns_ = params.duration_ns("proof_time");
   options_ = RG_TRY(sampler_options(params));
   context.reporter.fact("local_rank", fmt::format("{}", launched->local_rank));
@@ -541,6 +557,7 @@ Status Bench::open_memory(Context& context) {
     }
     gpu_.report_facts(context.reporter);
   }
+  RG_TRY_OK(check_room(launched_rank(process_environment())->local_rank));
   send_ = RG_TRY(Area::allocate(memory_, staged_, gpu_.name(), room_for(operation_.send_bytes)));
   receive_ =
       RG_TRY(Area::allocate(memory_, staged_, gpu_.name(), room_for(operation_.receive_bytes)));
@@ -631,7 +648,7 @@ Point Bench::point_of(const Context& context, std::size_t size_index,
   Point point = make_point(names_of(operation_), share_of(size_index).bytes, sampled,
                            context.raw_samples, synthetic);
   point.set_verified(verify_);
-  if (operation_.sized) (*point.mutable_facts())["buffer"] = is_cold_ ? "cold" : "hot";
+  if (operation_.sized) (*point.mutable_facts())["buffer"] = buffer_fact();
   if (verify_) {
     auto& facts = *point.mutable_facts();
     facts["proved_messages"] = std::to_string(proved_messages_);

@@ -48,11 +48,18 @@ class Bench final : public Kernel {
   // Reports whether this rank's messages are in GPU memory; ranks may differ.
   [[nodiscard]] bool on_gpu() const { return memory_ != Memory::kHost; }
   [[nodiscard]] Share share_of(std::size_t size_index) const;
-  // Where the samples of a size are, and how long the buffers of a rank must be for all sizes.
+  // Where the samples of a size are (bench_places.cc).
   [[nodiscard]] Places places_of(std::size_t size_index) const;
+  // The longest buffer of any rank in bytes; equal on all ranks.
   [[nodiscard]] std::uint64_t longest_buffer(Share share) const;
+  // The bytes that one of this rank's buffers needs for the places of all sizes.
   [[nodiscard]] std::uint64_t room_for(std::uint64_t (*bytes)(const Share&)) const;
+  // kFailedPrecondition where cold memory of this node's ranks would use up the host's.
+  [[nodiscard]] Status check_room(std::uint32_t local_rank) const;
+  // Moves both areas to a place, an offset in bytes.
   void move_to(std::uint64_t place);
+  // "hot", "cold", or "hot: " and why memory that was to be cold is none.
+  [[nodiscard]] std::string buffer_fact() const;
   // Writes the task's tunables into this process's environment, and reports them as a fact.
   Status set_tunables(Context& context, std::uint32_t local_rank);
   // Takes the task's endpoint, if it has one: a GPU with its nearest NIC, or a NIC's port.
@@ -145,7 +152,7 @@ class Bench final : public Kernel {
   std::uint32_t root_ = 0;
   std::uint64_t window_ = 1;
   bool one_buffer_ = false;
-  bool is_cold_ = false;
+  std::uint64_t cold_bytes_ = 0;  // 0: hot
   OverRanks over_ranks_ = OverRanks::kSlowest;
   SamplerOptions options_;
   // Large enough for every size of the task.

@@ -1,24 +1,47 @@
 // The places in memory that the samples of a size use in turn, and the room that they need.
-#include <algorithm>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text/lines.h"
+#include "kernels/core/text/units.h"
 #include "kernels/mpi/bench.h"
 
 namespace railgauge::mpi {
 namespace {
 
-// Memory of cold samples, each way: more than the last-level cache that one core's loads fill, at
-// most 96 MiB in the CPUs of 2026.
-constexpr std::uint64_t kColdBytes = 128U << 20U;
 constexpr std::uint64_t kLine = 64;
+// A walk through less than so many caches may find bytes of the walk before.
+constexpr std::uint64_t kColdCaches = 2;
+
+// The host memory in bytes that ranks may use without the kernel ending one. 0: unknown.
+std::uint64_t available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);)
+    if (const auto words = railgauge::words_of(line);
+        words.size() > 1 && words[0] == "MemAvailable:")
+      return std::strtoull(std::string(words[1]).c_str(), nullptr, 10) << 10U;
+  return 0;
+}
+
+// The size of this CPU's last-level cache in bytes; 0: the kernel does not say.
+std::uint64_t last_level_cache_bytes() {
+  const long bytes = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0;
+}
 
 }  // namespace
 
 // A place begins at a cache line.
 Places Bench::places_of(std::size_t size_index) const {
-  if (!is_cold_) return {};
+  if (cold_bytes_ == 0) return {};
   const std::uint64_t stride = (longest_buffer(share_of(size_index)) + kLine - 1) / kLine * kLine;
   if (stride == 0) return {};
-  return {.count = std::max<std::uint64_t>(1, kColdBytes / stride), .stride = stride};
+  return {.count = (cold_bytes_ + stride - 1) / stride, .stride = stride};
 }
 
 // Equal on all ranks.
@@ -32,6 +55,32 @@ std::uint64_t Bench::longest_buffer(Share share) const {
 void Bench::move_to(std::uint64_t place) {
   send_.move_to(place);
   receive_.move_to(place);
+}
+
+// The walk of a GPU's memory is compared with the GPU's own cache.
+std::string Bench::buffer_fact() const {
+  if (cold_bytes_ == 0) return "hot";
+  std::uint64_t cache = last_level_cache_bytes();
+  if (on_gpu() && !staged_)
+    cache = static_cast<std::uint64_t>(std::max(0, gpu_.attribute(cu::kL2CacheBytes).value_or(0)));
+  if (cold_bytes_ >= kColdCaches * cache) return "cold";
+  return fmt::format("hot: cold_memory is {}, less than twice the cache of {}",
+                     canonical_bytes(cold_bytes_), canonical_bytes(cache));
+}
+
+// The rank with the highest number on a node counts all of them.
+Status Bench::check_room(std::uint32_t local_rank) const {
+  if (cold_bytes_ == 0) return {};
+  const std::uint64_t needed =
+      (std::uint64_t{local_rank} + 1) *
+      (room_for(operation_.send_bytes) + room_for(operation_.receive_bytes));
+  const std::uint64_t available = available_bytes();
+  if (available == 0 || needed <= available / 2) return {};
+  return fail(
+      Code::kFailedPrecondition,
+      fmt::format(
+          "{}: buffer=cold: {} ranks of this node take {}, {} are available; lower cold_memory",
+          operation_.name, local_rank + 1, canonical_bytes(needed), canonical_bytes(available)));
 }
 
 // 0 on a rank without the buffer.

@@ -20,7 +20,7 @@ constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15;
 // Differs for each size, number, rank and block.
 std::uint64_t seed_of(const Segment& segment, const Content& content) {
   std::uint64_t seed = kSeed;
-  for (const std::uint64_t part : {std::uint64_t{content.size_index}, content.number,
+  for (const std::uint64_t part : {std::uint64_t{content.size_index}, content.number, content.place,
                                    std::uint64_t{segment.rank}, segment.block})
     seed = (seed ^ part) * kMix + part;
   return seed;
@@ -45,7 +45,8 @@ std::uint64_t sum_of_factors(std::uint32_t ranks) {
 class Values {
  public:
   explicit Values(const Content& content)
-      : seed_((kSeed + content.size_index) * kMix + content.number * kStep),
+      : seed_((kSeed + content.size_index) * kMix + content.number * kStep +
+              content.place * kPlaceStep),
         count_(std::max(kLeastValues, (kExactFloats - 1) / sum_of_factors(content.ranks))) {}
   [[nodiscard]] float at(std::uint64_t element) const {
     std::uint64_t mixed = seed_ + element * kMix;
@@ -55,6 +56,7 @@ class Values {
 
  private:
   static constexpr std::uint64_t kStep = 0xbf58476d1ce4e5b9U;
+  static constexpr std::uint64_t kPlaceStep = 0x94d049bb133111ebU;
   std::uint64_t seed_;
   std::uint64_t count_;
 };

@@ -20,6 +20,7 @@ inline constexpr std::uint64_t kFirstProofCall = 2;
 struct Content {
   std::size_t size_index = 0;
   std::uint64_t number = kWarmUpCalls;
+  std::uint64_t place = 0;  // of cold samples, counted from 0
   // Floats whose sum over `ranks` is exact in any order; else the pattern of rank and block.
   bool reduces = false;
   std::uint32_t ranks = 1;

@@ -146,9 +146,11 @@ TEST(Data, ShowsAnyWrongByteAndAnyWrongSum) {
   EXPECT_FALSE(wrong_in(memory, segment, content));
   for (const Segment& other : {Segment{64, 1000, 0, 3}, Segment{64, 1000, 1, 2}})
     EXPECT_TRUE(wrong_in(memory, other, content));
-  for (const Content& other : {Content{.size_index = 1, .number = kTimedCalls, .ranks = 2},
-                               Content{.size_index = 2, .number = kWarmUpCalls, .ranks = 2},
-                               Content{.size_index = 2, .number = kFirstProofCall, .ranks = 2}})
+  for (const Content& other :
+       {Content{.size_index = 1, .number = kTimedCalls, .ranks = 2},
+        Content{.size_index = 2, .number = kWarmUpCalls, .ranks = 2},
+        Content{.size_index = 2, .number = kFirstProofCall, .ranks = 2},
+        Content{.size_index = 2, .number = kTimedCalls, .place = 1, .ranks = 2}})
     EXPECT_TRUE(wrong_in(memory, segment, other));
   memory[1063] ^= std::byte{1};
   ASSERT_TRUE(wrong_in(memory, segment, content));

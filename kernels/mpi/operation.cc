@@ -23,6 +23,7 @@ Result<Area> Area::allocate(Memory memory, bool staged, std::string_view gpu, st
   Area area;
   area.host_ = RG_TRY(HostBuffer::allocate(room));
   area.data_ = area.host_.data();
+  area.bytes_ = bytes;
   if (memory == Memory::kHost) return area;
   if (memory == Memory::kManaged) {
     cu::DevicePtr managed = 0;

@@ -39,7 +39,7 @@ class Area {
 
   // Moves the place to which all functions below refer; `place` is its offset in bytes. Memory that
   // does not reach so far, as that of a rank without this buffer, stays at its beginning.
-  void move_to(std::size_t place) { place_ = place < host_.size() ? place : 0; }
+  void move_to(std::size_t place) { place_ = place < bytes_ ? place : 0; }
   [[nodiscard]] std::size_t place() const { return place_; }
   // Returns the memory that MPI receives as its argument.
   [[nodiscard]] std::byte* data() const { return data_ + place_; }
@@ -56,10 +56,10 @@ class Area {
   void stage_in(std::size_t offset, std::size_t bytes) {
     if (staged_) push(offset, bytes);
   }
-  // Overwrites the host's copy of staged messages, so that a message that did not come from the GPU
-  // is detected. Otherwise does nothing.
-  void forget_host_copy() {
-    if (staged_) std::ranges::fill(host_.span(), std::byte{0x5a});
+  // Overwrites the first bytes of the host's copy of staged messages, so that a message that did
+  // not come from the GPU is detected. Otherwise does nothing.
+  void forget_host_copy(std::size_t bytes) {
+    if (staged_) std::ranges::fill(view().first(bytes), std::byte{0x5a});
   }
   // Chooses for GPU memory whether messages are staged; host memory is never.
   void set_staged(bool staged);
@@ -86,6 +86,7 @@ class Area {
   // The GPU's address; 0: host memory.
   cu::DevicePtr gpu_ = 0;
   std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;  // that were asked for
   std::size_t place_ = 0;
   bool staged_ = false;
   Status status_;

@@ -116,7 +116,7 @@ void Bench::prove_call(Work& work, const Content& content) {
   const std::uint64_t received = operation_.receive_bytes(work.share);
   std::ranges::fill(receive_.view().first(received), kNotReceived);
   receive_.push(0, received);
-  send_.forget_host_copy();
+  send_.forget_host_copy(operation_.send_bytes(work.share));
   if (is_exposed) {
     mpi_->sync();
     mpi_->barrier();

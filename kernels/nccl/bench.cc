@@ -330,10 +330,12 @@ Status CollectiveBench::report(Context& context, const Measured& measured,
       throttled.push_back(fmt::format("{} ({})", rank, all[rank].throttle_reasons()));
   const auto ceiling =
       algbw_ceiling(*operation_, plan_.ranks, plan_.root, gpu::peer_parts(state_->session.gpu()));
+  const std::uint64_t count =
+      share_of_size(*operation_, measured.asked_bytes, bytes_of(plan_.type), plan_.ranks);
   for (Point& point : points_of(*operation_, measured)) {
     RG_TRY_OK(check_links(*operation_, ceiling, point));
     auto& facts = *point.mutable_facts();
-    facts["buffer"] = plan_.cold_bytes > 0 ? "cold" : "hot";
+    facts["buffer"] = is_cold(*operation_, plan_, count) ? "cold" : "hot";
     if (!throttled.empty()) {
       point.set_throttled(true);
       facts["throttled_ranks"] = fmt::format("{}", fmt::join(throttled, ", "));
@@ -408,8 +410,10 @@ KernelInfo info_of(const Operation& operation) {
       .identity()
       .choice(
           "buffer", "",
-          "cold: each call moves the next bytes of memory twice as large as the GPU's L2 cache, "
-          "each way, as nccl-tests moves through its buffer; hot: the same bytes each time",
+          "cold: each call moves the next bytes of memory twice as large as the GPU's L2 cache, as "
+          "nccl-tests moves through its buffer; hot: the same bytes each time. A graph repeats the "
+          "places of "
+          "its calls, and its points say whether that is cold",
           {"cold", "hot"})
       .identity()
       .integer("repeat",

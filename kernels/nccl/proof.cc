@@ -13,6 +13,8 @@
 namespace railgauge::nccl {
 namespace {
 
+// NCCL copies 16 bytes at once where both ends are so aligned. A multiple of every element's size.
+constexpr std::uint64_t kPlaceAlignment = 16;
 // Slots begin as the buffers of applications do.
 constexpr std::uint64_t kSlotAlignment = 512;
 // Odd, so that no two numbers give the same seed.
@@ -36,7 +38,19 @@ std::uint64_t place_bytes(const Operation& operation, const Plan& plan, std::uin
     const Share share = share_of(plan, rank, count);
     most = std::max({most, operation.send_count(share), operation.receive_count(share)});
   }
-  return most * bytes_of(plan.type);
+  const std::uint64_t bytes = most * bytes_of(plan.type);
+  return (bytes + kPlaceAlignment - 1) / kPlaceAlignment * kPlaceAlignment;
+}
+
+std::uint64_t places_of(const Plan& plan, std::uint64_t place_bytes) {
+  return std::max<std::uint64_t>(1, (plan.cold_bytes + place_bytes - 1) / place_bytes);
+}
+
+bool is_cold(const Operation& operation, const Plan& plan, std::uint64_t count) {
+  const std::uint64_t place = place_bytes(operation, plan, count);
+  std::uint64_t places = places_of(plan, place);
+  if (plan.graph_calls != 0) places = std::min(places, plan.graph_calls);
+  return plan.cold_bytes > 0 && places * place >= plan.cold_bytes;
 }
 
 ProofShape proof_shape(const Operation& operation, const Plan& plan, std::uint64_t count) {

@@ -13,8 +13,14 @@
 
 namespace railgauge::nccl {
 
-// Returns the bytes of the longest buffer of any rank in a call with shares of `count` elements.
+// Returns the bytes from one place of the timed calls to the next: those of the longest buffer of
+// any rank in a call with shares of `count` elements, up to a multiple of 16. Not 0.
 std::uint64_t place_bytes(const Operation& operation, const Plan& plan, std::uint64_t count);
+// Returns the places that cover the plan's cold memory; 1 where there is none.
+std::uint64_t places_of(const Plan& plan, std::uint64_t place_bytes);
+// Reports whether the timed calls walk through all of the cold memory before they come back to a
+// place. A graph repeats the places of its calls, so a short one of small messages does not.
+bool is_cold(const Operation& operation, const Plan& plan, std::uint64_t count);
 
 // The slots of one size, equal on all ranks.
 struct ProofShape {

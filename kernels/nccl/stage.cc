@@ -25,10 +25,6 @@ constexpr std::chrono::microseconds kNap{50};
 // Parts of results that one check of the timed calls' data reads at most: some 10 ms on a GPU.
 constexpr std::uint64_t kMostChecks = 256;
 
-std::uint64_t places_of(std::uint64_t cold_bytes, std::uint64_t place_bytes) {
-  return std::max<std::uint64_t>(1, cold_bytes / place_bytes);
-}
-
 }  // namespace
 
 Stage::Stage(const gpu::Gpu& gpu, const TickClock& clock, const Operation& operation,
@@ -88,8 +84,8 @@ Status Stage::allocate(const std::vector<std::uint64_t>& counts) {
     const Share share = this->share(count);
     const ProofShape shape = plan_.verify ? proof_shape(*operation_, plan_, count) : ProofShape{};
     const std::uint64_t place = place_bytes(*operation_, plan_, count);
-    const std::uint64_t before = std::max((shape.slots - 1) * shape.stride_bytes,
-                                          (places_of(plan_.cold_bytes, place) - 1) * place);
+    const std::uint64_t before =
+        std::max((shape.slots - 1) * shape.stride_bytes, (places_of(plan_, place) - 1) * place);
     if (const std::uint64_t own = operation_->send_count(share) * bytes; own > 0)
       send = std::max(send, before + own);
     if (const std::uint64_t own = operation_->receive_count(share) * bytes; own > 0)
@@ -142,7 +138,7 @@ Status Stage::begin_size(std::uint64_t count) {
   segments_ = operation_->result(share);
   call_ = call_at(0);
   place_bytes_ = place_bytes(*operation_, plan_, count);
-  places_ = places_of(plan_.cold_bytes, place_bytes_);
+  places_ = places_of(plan_, place_bytes_);
   next_place_ = 0;
   graph_ = {};
   proof_graph_ = {};

@@ -1,6 +1,7 @@
 // Trees of several kinds of machines; addresses are made up.
 #include "agent/inventory/facts/distances.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,10 +64,11 @@ TEST_F(Distances, OnAMachineLikeADgxEachGpuHasItsNicOnItsSwitch) {
   const std::vector<std::string> hosts{"15", "37", "97", "c7"};
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     const std::string& bus = hosts[i];
-    const std::string up = "pci0000:" + bus + "/0000:" + bus + ":01.0/0000:" + bus + ":02.0";
+    const std::string up = fmt::format("pci0000:{0}/0000:{0}:01.0/0000:{0}:02.0", bus);
     const int numa = i < 2 ? 0 : 1;
-    add_gpu(up + "/0000:" + bus + ":03.0/0000:" + bus + ":10.0", numa);
-    add_nic("mlx5_" + std::to_string(i), up + "/0000:" + bus + ":04.0/0000:" + bus + ":11.0", numa);
+    add_gpu(fmt::format("{0}/0000:{1}:03.0/0000:{1}:10.0", up, bus), numa);
+    add_nic(fmt::format("mlx5_{}", i), fmt::format("{0}/0000:{1}:04.0/0000:{1}:11.0", up, bus),
+            numa);
   }
   EXPECT_THAT(of_gpu(0), UnorderedElementsAre(Pair("mlx5_0", "PIX"), Pair("mlx5_1", "NODE"),
                                               Pair("mlx5_2", "SYS"), Pair("mlx5_3", "SYS")));

@@ -18,7 +18,7 @@ class Config {
     put(0x34, {0x60});
     put(0x60, {0x10, 0x00, 0x62, 0x00, 0x02, 0x00, 0x00, 0x00, 0x3f, 0x50});
   }
-  void put(std::size_t at, std::vector<std::uint8_t> values) {
+  void put(std::size_t at, const std::vector<std::uint8_t>& values) {
     for (const std::uint8_t value : values)
       if (at < bytes_.size()) bytes_[at++] = value;
   }

@@ -30,10 +30,26 @@ constexpr std::string_view kVariables =
     "TIMEOUT TLS_CA TLS_CERT TLS_CRL TLS_KEY UNITS UPGRADE_POLICY UPGRADE_WINDOW "
     "WATCH_KERNEL_LOG WATCH_SECONDS WEBHOOK_CA_FILE WEBHOOK_FORMAT WEBHOOK_SECRET_FILE "
     "WEBHOOK_URL WEB_CONFIG_FILE";
-// Beginnings of those of builds, tests, vendor libraries and hooks.
-constexpr std::array<std::string_view, 14> kToolBeginnings{
-    "BUILD_", "CHAOS_", "CHECK_", "FAILPOINT", "FAKE_",  "FAULT", "FUZZ_",
-    "LAUNCH", "LIB",    "MIRROR", "SLURM_",    "STALL_", "TEST",  "UPDATE_GOLDEN"};
+// Beginnings of those of builds, tests, vendor libraries and hooks, and of those that Kubernetes
+// writes for a service named railgauge-controller.
+constexpr std::array<std::string_view, 18> kToolBeginnings{"AGENT_STATE",
+                                                           "CONTROLLER_PORT",
+                                                           "CONTROLLER_SERVICE_",
+                                                           "VERDICT",
+                                                           "BUILD_",
+                                                           "CHAOS_",
+                                                           "CHECK_",
+                                                           "FAILPOINT",
+                                                           "FAKE_",
+                                                           "FAULT",
+                                                           "FUZZ_",
+                                                           "LAUNCH",
+                                                           "LIB",
+                                                           "MIRROR",
+                                                           "SLURM_",
+                                                           "STALL_",
+                                                           "TEST",
+                                                           "UPDATE_GOLDEN"};
 
 }  // namespace
 

@@ -221,7 +221,7 @@ class StagedTransfer final : public LinkKernel {
                       {.run =
                            [&](PeerStatus& mine) {
                              Status here = rank_ == 0 ? lead(context, size_index, points)
-                                                            : follow(size_index);
+                                                      : follow(size_index);
                              mine.set_posted(staging_->allowed());
                              return here;
                            },

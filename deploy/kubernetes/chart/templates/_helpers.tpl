@@ -6,6 +6,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- define "railgauge.pod" -}}
 automountServiceAccountToken: false
+enableServiceLinks: false
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets:
 {{- range . }}
