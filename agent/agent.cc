@@ -40,8 +40,11 @@ constexpr double kStoreRetryNs = kSecondNs;
 constexpr double kPruneNs = 600 * kSecondNs;
 constexpr double kLeastBeatSeconds = 0.2;
 constexpr double kMostBeatSeconds = 60;
-constexpr double kKernelsNs = 30 * kSecondNs;  // between two tries to get the list of kernels
-constexpr double kListSeconds = 5;
+// The first and the longest wait between two tries to get the list of kernels; each is twice the
+// one before. A node that boots is busy: its runner may need seconds to start.
+constexpr double kFirstKernelsNs = 1 * kSecondNs;
+constexpr double kKernelsNs = 30 * kSecondNs;
+constexpr double kListSeconds = 10;
 constexpr double kStopNs = 10 * kSecondNs;     // for tasks to end after a stop
 constexpr double kFarewellNs = 2 * kSecondNs;  // for the controller to take the last records
 constexpr std::size_t kMaxPollFds = 64;
@@ -508,12 +511,14 @@ void Agent::take_preflights() {
 }
 
 void Agent::load_kernels() {
-  kernels_ns_ = monotonic_now_ns() + kKernelsNs;
   auto list = list_kernels(options_.supervisor.task.runner, kListSeconds,
                            &options_.supervisor.task.confinement);
-  if (!list)
-    return spdlog::error("no kernels: {}; tried again every {} s, --runner names the program",
-                         list.error().message, kKernelsNs / kSecondNs);
+  if (!list) {
+    kernels_wait_ns_ = std::clamp(2 * kernels_wait_ns_, kFirstKernelsNs, kKernelsNs);
+    kernels_ns_ = monotonic_now_ns() + kernels_wait_ns_;
+    return spdlog::error("no kernels: {}; tried again in {} s, --runner names the program",
+                         list.error().message, kernels_wait_ns_ / kSecondNs);
+  }
   metrics_.set_kernels(*list);
   *hello_.mutable_kernels() = std::move(*list->mutable_kernels());
 }

@@ -156,7 +156,8 @@ class Agent final : private TaskListener {
   double tick_ns_ = 0;
   double inventory_ns_ = 0;
   double kernels_ns_ = 0;
-  double rest_ns_ = 0;  // when the agent enters rest; 0: it rests
+  double kernels_wait_ns_ = 0;  // 0: no try has failed
+  double rest_ns_ = 0;          // when the agent enters rest; 0: it rests
   double prune_ns_ = 0;
   double beat_ns_ = 0;
   double beat_seconds_ = 5;

@@ -102,7 +102,7 @@ await check('a cell tells its pair, and a click pins it', async () => {
   // The cell has no figure before its tile was read.
   const click = () => page.mouse.click(box.x + 106 + cell * 1.5, box.y + 106 + cell * 0.5);
   const isPinned = () => page.evaluate(() => document.body.innerText.includes('Its series over time'));
-  for (let tries = 0; tries < 50 && !(await isPinned()); ++tries) {
+  for (let tries = 0; tries < 200 && !(await isPinned()); ++tries) {
     await click();
     await new Promise((done) => setTimeout(done, 100));
   }
