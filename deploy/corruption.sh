@@ -88,7 +88,9 @@ while IFS=$'\t' read -r name test; do
     printf 'corruption.sh: %s: %s: again\n' "$name" "$test" >&2
     "$bin/$name" --gtest_filter="$test" >"$log" 2>&1 || true
   fi
-  if rows "$log" | grep -a $'^corruption\t' >>"$work/lines.$name"; then
+  # A test beside the table, as that of a long proof, has no line.
+  rows "$log" | grep -a $'^corruption\t' >>"$work/lines.$name" || true
+  if grep -aqs '^\[  PASSED  \] 1 test' "$log"; then
     printf '%s, %s\n' "$name" "${test##*/}" >>"$work/again"
   else
     printf 'corruption.sh: %s: %s: failed again: %s\n' "$name" "$test" "$(grep -a -m 1 'Failure' "$log" | cut -c1-200)" >&2

@@ -25,13 +25,18 @@ case "${1:-}" in --gtest_filter=*) filter=${1#*=} ;; esac
 one A/One.Is/none $'net.a\tnone\t0\tpassed\t600000' 1
 one A/One.Is/corrupt $'net.a\tcorrupt\t100000\tfailed\t0' 1
 case "${LAST:-found}" in
-  found) one A/One.Is/dropped $'net.a\tdropped\t100000\tfailed\t0' 1 ;;
+  found | beside) one A/One.Is/dropped $'net.a\tdropped\t100000\tfailed\t0' 1 ;;
   missed) one A/One.Is/dropped $'net.a\tdropped\t100000\tpassed\t200000' 0 ;;
   words) one A/One.Is/dropped $'net.a\tdropped\t100000\tfailed\t0' 0 ;;
   short) if [ "$(wc -l <"$WORK/launches")" = 1 ]; then one A/One.Is/dropped $'net.a\tdropped\t100000\tpassed\t400' 0; else one A/One.Is/dropped $'net.a\tdropped\t100000\tfailed\t0' 1; fi ;;
   slow) one A/One.Is/dropped $'net.a\tdropped\t100000\ttimed_out\t0' 0 ;;
   crash) echo "[ RUN      ] A/One.Is/dropped"; exit 134 ;;
 esac
+# A test beside the table: its first launch has no time, its second passes; neither has a line.
+if [ "${LAST:-found}" = beside ] && [ "${filter:-Proof.Long}" = Proof.Long ]; then
+  echo "[ RUN      ] Proof.Long"
+  if [ "$(wc -l <"$WORK/launches")" = 1 ]; then bad=1; echo "[  FAILED  ] Proof.Long (3 ms)"; else echo "[       OK ] Proof.Long (3 ms)"; fi
+fi
 echo "[==========] 3 tests from 1 test suite ran. (9 ms total)"
 [ "$bad" = 1 ] || echo "[  PASSED  ] $([ -n "$filter" ] && echo 1 test. || echo 3 tests.)"
 [ "$bad" = 0 ] || echo "[  FAILED  ] A/One.Is/dropped, where GetParam() = (x)"
@@ -54,6 +59,8 @@ table short
 [ $code = 0 ] && [ "$(cat "$work/launches")" = $'all\n--gtest_filter=A/One.Is/dropped' ] || fails "a short time: exit $code, $(cat "$work/launches")"
 grep -qxF '| net.a | dropped | 100000 | failed |  |' "$work/page" && [ "$(grep -c '^| net.a' "$work/page")" = 3 ] || fails "its row"
 paste -sd ' ' "$work/page" | grep -q 'ran again after all others:  - one_corruption_test, dropped' || fails "the second launch is not told"
+table beside
+[ $code = 0 ] && [ "$(cat "$work/launches")" = $'all\n--gtest_filter=Proof.Long' ] && [ "$(grep -c '^| net.a' "$work/page")" = 3 ] || fails "a test without a line: exit $code"
 # With kept logs the third launch is of the test that failed alone.
 rm -rf "$work/logs"
 table slow --keep "$work/logs"
