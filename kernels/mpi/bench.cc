@@ -197,7 +197,7 @@ void Bench::send_order(Act act, std::size_t size_index, std::uint64_t count) {
 }
 
 // Fills the data to send and spoils the receive area, so that only data that arrives from now on
-// proves anything. No rank continues before all have done so. All places have the same content.
+// proves anything. No rank continues before all have done so. Each place has a content of its own.
 void Bench::begin(std::size_t size_index, std::uint64_t number) {
   const Share share = share_of(size_index);
   const std::uint64_t received = operation_.receive_bytes(share);

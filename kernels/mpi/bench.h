@@ -58,7 +58,7 @@ class Bench final : public Kernel {
   [[nodiscard]] Status check_room(std::uint32_t local_rank) const;
   // Moves both areas to a place, an offset in bytes.
   void move_to(std::uint64_t place);
-  // "hot", "cold", or "hot: " and why memory that was to be cold is none.
+  // "hot", "cold", or "hot: " or "not known: " and why memory that was to be cold is not called so.
   [[nodiscard]] std::string buffer_fact() const;
   // Writes the task's tunables into this process's environment, and reports them as a fact.
   Status set_tunables(Context& context, std::uint32_t local_rank);

@@ -63,6 +63,7 @@ std::string Bench::buffer_fact() const {
   std::uint64_t cache = last_level_cache_bytes();
   if (on_gpu() && !staged_)
     cache = static_cast<std::uint64_t>(std::max(0, gpu_.attribute(cu::kL2CacheBytes).value_or(0)));
+  if (cache == 0) return "not known: the size of the cache cannot be read";
   if (cold_bytes_ >= kColdCaches * cache) return "cold";
   return fmt::format("hot: cold_memory is {}, less than twice the cache of {}",
                      canonical_bytes(cold_bytes_), canonical_bytes(cache));

@@ -195,8 +195,9 @@ TEST(Ranks, MoveThroughColdMemory) {
     EXPECT_GT(report.points_size(), 0) << kernel;
     for (const Point& point : report.points()) {
       EXPECT_TRUE(point.verified());
-      EXPECT_THAT(point.facts().at("buffer"),  // by this machine's cache
-                  AnyOf("cold", StartsWith("hot: cold_memory is 32MiB")));
+      EXPECT_THAT(
+          point.facts().at("buffer"),  // by this machine's cache
+          AnyOf("cold", StartsWith("hot: cold_memory is 32MiB"), StartsWith("not known: ")));
     }
   }
 }
