@@ -45,7 +45,7 @@ std::vector<KernelInfo> kernels_of(const std::map<std::string, fleet::NodeState>
   std::vector<fleet::NodeKernels> kernels;
   for (const auto& [name, node] : nodes)
     if (node.presence == fleet::NodePresence::kAttached) kernels.push_back({name, node.kernels});
-  return fleet::newest_kernels(kernels);
+  return fleet::common_kernels(kernels).kernels;
 }
 
 // The reasons of those nodes that production work keeps busy.

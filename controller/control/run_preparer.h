@@ -63,6 +63,8 @@ class RunPreparer {
     std::map<std::string, std::string> busy{};    // node to the work that keeps it busy
     std::map<std::string, std::string> paused{};  // node to "paused until TIME by WHO: REASON"
     std::vector<std::string> refused{};           // by preflight: "node: reason"
+    // Whose kernels differ from those of most nodes: node to reason.
+    std::map<std::string, std::string> deviating{};
   };
   // The input of a plan beside the request.
   struct PlanInput {

@@ -126,6 +126,19 @@ std::string note_of_hidden(std::span<const PlanNode> nodes) {
                      count > kMostNamed ? ", ..." : "");
 }
 
+// "" where earlier runs show the time of every stage.
+std::string note_of_times(std::span<const PlannedStage> stages) {
+  std::vector<std::string> names;
+  for (const PlannedStage& stage : stages)
+    if (!stage.learned && stage.tasks > 0) names.push_back(stage.name);
+  if (names.empty()) return "";
+  const std::size_t count = names.size();
+  names.resize(std::min(count, kMostNamed));
+  return fmt::format("time: no earlier run of {}{}: the longest that {} may take counts",
+                     fmt::join(names, ", "), count > kMostNamed ? ", ..." : "",
+                     count == 1 ? "it" : "they");
+}
+
 }  // namespace
 
 // State of an outline. The stages refer to `context`, so the object never moves.
@@ -148,7 +161,9 @@ struct PlanOutline::Inside {
                    const Site& site, const PlanOptions& options) {
     const Stage& stage = suite.stages[index];
     stages.push_back(
-        std::make_unique<StagePlan>(RG_TRY(prepare_stage(stage, index, context, kernels, site))));
+        std::make_unique<StagePlan>(
+        RG_TRY(prepare_stage(stage, index, context, kernels, site,
+                             options.times ? *options.times : LearnedTimes()))));
     rounds.push_back(
         RG_TRY(StageRounds::make(*stages.back(), context, seed_of(suite, stage.block), options)));
     head.stages.push_back({.name = stage.name,
@@ -159,7 +174,9 @@ struct PlanOutline::Inside {
                            .limits = stage.limits,
                            .time_budget_seconds = stage.time_budget_seconds.value_or(0),
                            .on_failure = stage.on_failure,
-                           .repetitions = stage.repetitions});
+                           .repetitions = stage.repetitions,
+                           .time_key = stages.back()->time_key,
+                           .learned = stages.back()->learned.has_value()});
     head.policy.on_failure.push_back(stage.on_failure);
     head.policy.stage_budget_seconds.push_back(stage.time_budget_seconds.value_or(0));
     for (const std::string& note : rounds.back().notes())
@@ -238,6 +255,8 @@ struct PlanOutline::Inside {
             note_of_axes({suite.stages.begin() + begin, suite.stages.begin() + end}));
       inside->add_block(suite, begin, end);
     }
+    if (const std::string note = note_of_times(head.stages); options.times && !note.empty())
+      head.notes.push_back(note);
     if (inside->tasks == 0) {
       const bool nobody = std::ranges::find(inside->rounds, kNobodyOfSlice,
                                             &StageRounds::left_out) != inside->rounds.end();

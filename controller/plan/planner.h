@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "controller/plan/policy/learned_times.h"
 #include "controller/plan/policy/policy.h"
 #include "controller/plan/policy/preflight_gate.h"
 #include "controller/plan/shared_texts.h"
@@ -97,6 +99,9 @@ struct PlannedTask {
   // True when the stage stores every sample.
   bool raw_samples = false;
   double deadline_seconds = 0;
+  // Longest time by the kernel's own caps. Deadline and stragglers count from it; 0: waived.
+  double longest_seconds = 0;
+  // longest_seconds, or the part of it that earlier runs took.
   double expected_seconds = 0;
   double expected_bytes = 0;
   // Reason for the outcome "waived", without a dispatch; "": the task is dispatched.
@@ -134,6 +139,9 @@ struct PlannedStage {
   std::uint32_t repetitions = 1;
   std::uint32_t rounds = 0;
   std::uint64_t tasks = 0;
+  // The key of its times in LearnedTimes, and whether earlier runs have shown them.
+  std::string time_key{};
+  bool learned = false;
 };
 
 // Tasks that run at the same time.
@@ -190,6 +198,9 @@ struct PlanOptions {
   std::vector<PlanNode> slice_nodes{};
   // Text of each file that a stage may name.
   std::map<std::string, std::string> pair_lists{};
+  // Times of earlier runs. They change expectations alone: no task, round, id or deadline. With
+  // them, a note names the stages of which no earlier run shows the time.
+  std::optional<LearnedTimes> times{};
 };
 
 // A plan that makes the tasks of a round on demand; rounds, counts, time and traffic are computed.
@@ -247,7 +258,8 @@ Plan without_finished(Plan plan, const std::set<std::string>& finished);
 // time cap at the slower endpoint's rate (0 when unknown); 0 for latency kernels, which load
 // nothing.
 struct TaskCost {
-  double seconds = 0;
+  double seconds = 0;  // the longest
   double bytes = 0;
+  bool bytes_follow_time = false;  // they are a rate times the time
 };
 }  // namespace railgauge::plan

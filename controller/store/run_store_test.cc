@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,6 +91,27 @@ TEST_F(RunStoreTest, RunsAreListedNewestFirst) {
   ASSERT_EQ(runs->size(), 2u);
   EXPECT_EQ(runs->at(0).run.run_id, "r3");
   EXPECT_EQ(runs->at(1).run.run_id, "r2");
+}
+
+TEST_F(RunStoreTest, TimesOfStagesStayForTheNewestRuns) {
+  const auto end_run = [&](int number) {
+    const std::string id = fmt::format("r{}", number);
+    plan_run(*store_, id, 1);
+    const StageTimeRow time{
+        .key = "k on pairs", .rounds = 2, .longest_seconds = 10, .seconds = 1.0 * number};
+    // Two stages of one key are one time; another key has its own.
+    ASSERT_TRUE(store_->update_run(
+        {.run_id = id, .ended_at = 1.7e9 + number, .stage_times = {time, time, {.key = "other"}}}));
+  };
+  for (int number = 1; number <= 10; ++number) end_run(number);
+  reopen();
+  const auto times = store_->stage_times();
+  ASSERT_TRUE(times) << times.error().message;
+  ASSERT_EQ(times->size(), 2 * kKeptStageTimes);
+  EXPECT_EQ(times->front().key, "k on pairs");
+  EXPECT_EQ(times->front().rounds, 4U);
+  EXPECT_EQ(times->front().longest_seconds, 20);
+  EXPECT_EQ(times->front().seconds, 2 * 3) << "runs 1 and 2 made room";
 }
 
 TEST_F(RunStoreTest, MistakesAreToldToTheCallerAlone) {

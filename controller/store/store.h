@@ -211,6 +211,7 @@ class Store {
   Result<RunSummaryRow> run_summary(std::string_view run_id) const {
     return read(read_run, run_id);
   }
+  Result<std::vector<StageTimeRow>> stage_times() const { return read(read_stage_times); }
   Result<RunDetailRow> run_detail(std::string_view run_id) const {
     return read(read_run_detail, run_id);
   }

@@ -51,11 +51,14 @@ std::string plan_line(const RunPlan& plan) {
   for (int i = 0; i < plan.nodes_size() && i < kNamesShown; ++i)
     names += (i > 0 ? " " : "") + plan.nodes(i);
   if (plan.nodes_size() > kNamesShown) names += " ...";
-  return fmt::format("suite {}: {} in {} on {} ({}), about {}, about {}", plan.suite(),
+  // Kernels that choose their own ports have no rate to estimate from.
+  const std::string amount =
+      plan.expected_bytes() > 0 ? fmt::format("about {}, ", amount_text(plan.expected_bytes())) : "";
+  return fmt::format("suite {}: {} in {} on {} ({}), {}about {}", plan.suite(),
                      counted(static_cast<std::size_t>(plan.tasks_total()), "task"),
                      counted(plan.rounds(), "round"),
                      counted(static_cast<std::size_t>(plan.nodes_size()), "node"), names,
-                     amount_text(plan.expected_bytes()), seconds_text(plan.expected_seconds()));
+                     amount, seconds_text(plan.expected_seconds()));
 }
 
 namespace {

@@ -236,8 +236,26 @@ Status RunSink::update_run(const RunUpdate& update) {
       "ended_at=coalesce(?6, ended_at), cancelled_by=coalesce(?7, cancelled_by) WHERE run_id=?1",
       update.run_id, update.state, update.outcome, update.reason, update.started_at,
       update.ended_at, update.cancelled_by));
-  if (connection_.changes() == 1) return {};
-  return fail(Code::kNotFound, fmt::format("run {}: update: there is no such run", update.run_id));
+  if (connection_.changes() != 1)
+    return fail(Code::kNotFound,
+                fmt::format("run {}: update: there is no such run", update.run_id));
+  for (const StageTimeRow& time : update.stage_times)
+    RG_TRY_OK(put_stage_time(update.run_id, time));
+  return {};
+}
+
+// Stages of one key in one run count as one.
+Status RunSink::put_stage_time(const std::string& run_id, const StageTimeRow& time) {
+  RG_TRY_OK(connection_.execute(
+      "INSERT INTO stage_time (key, run, rounds, longest_seconds, seconds) "
+      "SELECT ?2, id, ?3, ?4, ?5 FROM run WHERE run_id=?1 ON CONFLICT DO UPDATE SET "
+      "rounds=rounds+excluded.rounds, seconds=seconds+excluded.seconds, "
+      "longest_seconds=longest_seconds+excluded.longest_seconds",
+      run_id, time.key, time.rounds, time.longest_seconds, time.seconds));
+  return connection_.execute(
+      "DELETE FROM stage_time WHERE key=?1 AND run NOT IN (SELECT run FROM stage_time WHERE key=?1 "
+      "ORDER BY run DESC LIMIT ?2)",
+      time.key, kKeptStageTimes);
 }
 
 Result<bool> RunSink::update_task(const TaskUpdate& update, double now) {

@@ -45,6 +45,7 @@ class RunSink {
   Result<std::optional<std::int64_t>> present_stack(std::int64_t node, StackParts& parts);
   Result<double> seen_at(const NodeRow& node, double now);
   Result<std::optional<std::int64_t>> metric_list(const TaskRow& task);
+  Status put_stage_time(const std::string& run_id, const StageTimeRow& time);
   Result<std::string> seen_before(std::int64_t node, std::int64_t stack);
   Status insert_task(std::int64_t run, const TaskRow& task, double now);
   Status insert_rank(std::int64_t task, std::size_t number, const RankRow& rank, double now);
