@@ -258,7 +258,8 @@ Cohort gather(const MetricRuns& metric, const UpgradeRuns& upgrade, MetricVerdic
   for (const PairRuns& pair : metric.pairs) {
     // A figure that is not positive is no measurement: missing, never a pass.
     const auto shift = has_enough(pair, upgrade)
-                           ? shift_of(pair.before, pair.after, metric.traits.better)
+                           ? shift_of(pair.before, pair.after, metric.traits.better,
+                                      metric.by_mean ? Centre::kMean : Centre::kMedian)
                            : Result<Shift>(fail(Code::kFailedPrecondition, ""));
     if (pair.changed) ++cohort.to_measure;
     if (pair.changed && !shift) out.missing.push_back(place_of(pair));
