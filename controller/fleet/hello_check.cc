@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -122,6 +123,29 @@ Status check_devices(const api::Hello& hello) {
   return check(hello.gpus(), [](const api::Gpu& gpu) { return gpu.name(); });
 }
 
+// A name of a kernel, parameter or metric: it stands in messages and tables without quotes.
+bool is_word(std::string_view text) {
+  constexpr std::size_t kMostBytes = 128;
+  const auto fits = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
+  };
+  return !text.empty() && text.size() <= kMostBytes && std::ranges::all_of(text, fits) &&
+         text.back() != '.';
+}
+
+// The first word of a declaration that is none; nothing where all are sound.
+std::optional<std::string> bad_word(const KernelInfo& kernel) {
+  if (!is_word(kernel.name())) return kernel.name();
+  if (!kernel.endpoint_kind().empty() && !is_word(kernel.endpoint_kind()))
+    return kernel.endpoint_kind();
+  for (const std::string& metric : kernel.metrics())
+    if (!is_word(metric)) return metric;
+  for (const ParameterInfo& parameter : kernel.parameters())
+    for (const std::string* text : {&parameter.name(), &parameter.type()})
+      if (!is_word(*text)) return *text;
+  return std::nullopt;
+}
+
 // Names are unique: readers of a declaration would find different ones of a name.
 Status check_kernels(const api::Hello& hello) {
   const auto refuse = [&](std::string_view kernel, const std::string& what) {
@@ -137,6 +161,10 @@ Status check_kernels(const api::Hello& hello) {
     if (kernel.metrics_size() > kMostMetrics)
       return refuse(kernel.name(), fmt::format("with {} metrics, at most {} are allowed",
                                                kernel.metrics_size(), kMostMetrics));
+    if (const auto word = bad_word(kernel))
+      return refuse(kernel.name(), fmt::format("with {}: names are 1 to 128 letters, digits, '.', "
+                                               "'-' and '_'",
+                                               in_quotes(beginning_of(*word, 64))));
     std::set<std::string_view> parameters;
     for (const ParameterInfo& parameter : kernel.parameters())
       if (!parameters.insert(parameter.name()).second)

@@ -16,7 +16,7 @@ struct TimedTask {
   double longest_seconds = 0;  // 0: waived
 };
 
-// What the counted rounds of one stage took.
+// The time of the counted rounds of one stage.
 struct StageSeconds {
   std::uint32_t stage = 0;
   std::uint32_t rounds = 0;

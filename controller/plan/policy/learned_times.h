@@ -18,7 +18,7 @@ struct StageTime {
   double seconds = 0;          // from begin to begin of the rounds, and to the end of the last
 };
 
-// What earlier runs show, by stage. A plain value; thread safe for readers.
+// The shares of earlier runs, by stage. A plain value; thread safe for readers.
 class LearnedTimes {
  public:
   // Adds a run. A time that is not positive and finite is left out.
