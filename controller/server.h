@@ -174,6 +174,7 @@ class Server {
   const store::BackupPlan backups_;
   const std::string backup_folder_;
   std::unique_ptr<fleet::WorkerPool> pool_;     // calls of Control
+  std::unique_ptr<fleet::WorkerPool> plans_;    // suites read and planned for readers
   std::unique_ptr<fleet::WorkerPool> queries_;  // calls of Archive and Judge
   std::unique_ptr<fleet::WorkerPool> sql_;      // statements that people wrote
   std::unique_ptr<fleet::WorkerPool> upkeep_;   // backup, check, pruning: one at a time

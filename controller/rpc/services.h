@@ -27,10 +27,17 @@ std::unique_ptr<grpc::Service> make_agent_link_service(fleet::Fleet& fleet,
                                                        const auth::PeerBook& peers,
                                                        rpc::Gate& gate);
 
+// The threads of the control service's calls. Whoever may read may have suites read and planned,
+// which takes seconds, so these calls delay only each other.
+struct ControlPools {
+  fleet::WorkerPool& calls;
+  fleet::WorkerPool& plans;
+};
+
 // Runs, suites, nodes, schedules and preflight. control.h and schedule_service.h define the
 // answers.
 std::unique_ptr<grpc::Service> make_control_service(Control& control, ScheduleService& schedules,
-                                                    rpc::Gate& gate, fleet::WorkerPool& pool);
+                                                    rpc::Gate& gate, const ControlPools& pools);
 
 // The threads of the archive's calls, apart so that a slow call delays only calls of its kind.
 struct ArchivePools {
