@@ -47,12 +47,18 @@ PreflightSite preflight_site(const plan::Site& site) {
   return rules;
 }
 
-// A simulated clock is for modelled data alone, which is marked before any of it arrives.
+// Marks the database before any modelled data arrives; `flag` wants that.
+Status mark_synthetic_for(std::string_view flag, store::Store& store) {
+  const Status marked = store.write(store::mark_synthetic);
+  if (marked) return {};
+  return fail(marked.error().code == Code::kFailedPrecondition ? Code::kInvalidArgument
+                                                               : marked.error().code,
+              fmt::format("{}: {}", flag, marked.error().message));
+}
+
+// A simulated clock is for modelled data alone.
 Status begin_simulated_clock(store::Store& store, const Config& config) {
-  if (const Status marked = store.write(store::mark_synthetic); !marked)
-    return fail(marked.error().code == Code::kFailedPrecondition ? Code::kInvalidArgument
-                                                                 : marked.error().code,
-                fmt::format("--simulated-clock: {}", marked.error().message));
+  RG_TRY_OK(mark_synthetic_for("--simulated-clock", store));
   const std::string path = clock_page_of(config);
   auto page = RG_TRY(ClockPage::make(path, *config.simulated_clock));
   use_simulated_clock(page);
@@ -85,6 +91,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   store::StoreOptions store_options;
   store_options.path = config.database;
   std::unique_ptr<store::Store> store = RG_TRY(store::Store::open(std::move(store_options)));
+  if (config.synthetic) RG_TRY_OK(mark_synthetic_for("--synthetic", *store));
   if (config.simulated_clock) RG_TRY_OK(begin_simulated_clock(*store, config));
   std::unique_ptr<audit::AuditLog> audit =
       RG_TRY(audit::AuditLog::open(*store, {.file = audit_log_of(config)}));

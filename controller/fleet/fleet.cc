@@ -235,27 +235,19 @@ Result<Roster::Attached> Fleet::attach(const Stream& stream, const api::Hello& h
                 fmt::format("node {} has attached {} times within a minute; its log says why its "
                             "agent begins anew",
                             hello.name(), kAttachesAMinute));
-  RG_TRY_OK(admit_kind(hello));
+  RG_TRY_OK(admit_kind(peer, hello));
   return roster_.attach(stream.wire->session(), hello.name(), hello.node_id(), hello.incarnation(),
                         fleet::monotonic_seconds(), auth::identity_of(peer));
 }
 
 // The first node decides for the database. Marking it waits for a commit, once in its life.
-Status Fleet::admit_kind(const api::Hello& hello) {
+Status Fleet::admit_kind(const auth::Peer& peer, const api::Hello& hello) {
   using enum store::DataKind;
-  const auto mark = hello.facts().find("synthetic");
-  const bool is_modelled = mark != hello.facts().end() && mark->second == "true";
-  if (kind_ == kNone && is_modelled) RG_TRY_OK(store_.write(store::mark_synthetic));
-  if (kind_ == kNone) kind_ = is_modelled ? kSynthetic : kReal;
-  if ((kind_ == kSynthetic) == is_modelled) return {};
-  return fail(Code::kFailedPrecondition,
-              is_modelled
-                  ? fmt::format("node {} is modelled, and the database has data of real nodes; a "
-                                "fleet needs a controller with a --database of its own",
-                                hello.name())
-                  : fmt::format("node {} is real, and the database is synthetic; give the "
-                                "controller another --database for real nodes",
-                                hello.name()));
+  const bool is_modelled = is_modelled_node(hello);
+  const bool may_mark = peer.role == auth::Role::kAny;
+  if (kind_ == kNone && is_modelled && may_mark) RG_TRY_OK(store_.write(store::mark_synthetic));
+  if (kind_ == kNone && (may_mark || !is_modelled)) kind_ = is_modelled ? kSynthetic : kReal;
+  return check_data_kind(kind_, hello);
 }
 
 // The end of a refused stream is all that follows.

@@ -239,8 +239,9 @@ class Fleet {
   void on_closed(Session session);
   void event(std::string kind, const std::string& node_id, std::string text);
   bool node_event(NodeState& node, std::string kind, const std::string& text);
-  // kFailedPrecondition: a modelled node in a database of real ones, or the reverse.
-  Status admit_kind(const api::Hello& hello);
+  // kFailedPrecondition: a modelled node in a database of real ones, or the reverse; or a
+  // certificate that would make an empty database synthetic, which locks real nodes out for good.
+  Status admit_kind(const auth::Peer& peer, const api::Hello& hello);
   void remember(const api::Hello& hello, const auth::Peer& peer);
   [[nodiscard]] std::shared_ptr<const api::Hello> kept_of(api::Hello hello) const;
   void note_seen(double now);
