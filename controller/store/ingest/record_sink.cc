@@ -135,7 +135,7 @@ constexpr std::int64_t kEventSlack = 1'000;        // that many inserts apart th
 // old.
 constexpr std::string_view kPassingEvents =
     "'node_attached', 'node_resumed', 'node_lost', 'node_refused', 'record_refused', "
-    "'orphans_dropped'";
+    "'orphans_dropped', 'node_changes_left_out'";
 
 template <class Map>
 TextMap text_map(const Map& map) {
@@ -169,9 +169,12 @@ std::string_view worst_of(std::span<const std::string> outcomes) {
 }  // namespace
 
 Status insert_event(Connection& connection, const EventRow& event) {
+  std::string text(beginning_of(event.text, kMaxEventTextBytes));
+  if (const std::size_t rest = event.text.size() - text.size(); rest > 0)
+    text += fmt::format("... ({} bytes more)", rest);
   RG_TRY_OK(connection.execute(
       "INSERT INTO event (at, kind, node_id, run_id, text) VALUES (?1, ?2, ?3, ?4, ?5)", event.at,
-      event.kind, event.node_id, event.run_id, event.text));
+      event.kind, event.node_id, event.run_id, text));
   if (connection.last_id() % kEventSlack != 0) return {};
   return connection.execute(
       fmt::format("DELETE FROM event WHERE kind IN ({0}) AND id<=(SELECT id FROM event WHERE kind "
