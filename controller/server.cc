@@ -144,12 +144,14 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       plans_(std::make_unique<fleet::WorkerPool>(1)),
       queries_(std::make_unique<fleet::WorkerPool>(kQueryWorkers)),
       sql_(std::make_unique<fleet::WorkerPool>(1)),
+      whole_(std::make_unique<fleet::WorkerPool>(1)),
       upkeep_(std::make_unique<fleet::WorkerPool>(1)),
       starter_(std::make_unique<fleet::WorkerPool>(1)),
       feeder_(std::make_unique<fleet::WorkerPool>(1)),
       agent_link_(make_agent_link_service(fleet_, peers_, gate_)),
       control_service_(make_control_service(control_, schedules_, gate_, {*pool_, *plans_})),
-      archive_service_(make_archive_service(archive_, gate_, {*queries_, *sql_, *upkeep_})),
+      archive_service_(
+          make_archive_service(archive_, gate_, {*queries_, *sql_, *whole_, *upkeep_})),
       judge_service_(make_judge_service(
           control_, *store_, gate_, *queries_,
           [this](const std::string& subject) { return certifier_.certify(subject); }, leaves_)),
@@ -217,7 +219,7 @@ Server::~Server() {
     grpc_->Wait();
   }
   run_judge_.stop();
-  for (auto* pool : {&pool_, &plans_, &queries_, &sql_, &upkeep_, &starter_, &feeder_})
+  for (auto* pool : {&pool_, &plans_, &queries_, &sql_, &whole_, &upkeep_, &starter_, &feeder_})
     pool->reset();    // before the loop, which their work may call
   reporter_.reset();  // its calls of services have ended with the pools
   loop_.stop();

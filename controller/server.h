@@ -177,7 +177,8 @@ class Server {
   std::unique_ptr<fleet::WorkerPool> plans_;    // suites read and planned for readers
   std::unique_ptr<fleet::WorkerPool> queries_;  // calls of Archive and Judge
   std::unique_ptr<fleet::WorkerPool> sql_;      // statements that people wrote
-  std::unique_ptr<fleet::WorkerPool> upkeep_;   // backup, check, pruning: one at a time
+  std::unique_ptr<fleet::WorkerPool> whole_;    // reads of every page of the database
+  std::unique_ptr<fleet::WorkerPool> upkeep_;   // backup, pruning: one at a time
   std::unique_ptr<fleet::WorkerPool> starter_;  // runs that are due by schedule
   std::unique_ptr<fleet::WorkerPool> feeder_;   // metrics from the store
   std::unique_ptr<grpc::Service> agent_link_;

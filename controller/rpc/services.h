@@ -43,7 +43,8 @@ std::unique_ptr<grpc::Service> make_control_service(Control& control, ScheduleSe
 struct ArchivePools {
   fleet::WorkerPool& queries;  // bounded reads
   fleet::WorkerPool& sql;      // statements that people wrote, and searches that take seconds
-  fleet::WorkerPool& upkeep;   // backup, check, pruning: minutes each, one after the other
+  fleet::WorkerPool& whole;    // reads of every page: minutes each, and nothing waits for them
+  fleet::WorkerPool& upkeep;   // backup and pruning: minutes each, one after the other
 };
 
 // Stored figures, exports, SQL and upkeep of the database. archive.h defines the answers.

@@ -290,9 +290,11 @@ class Store {
 
   // --- the file, while it is in use ----------------------------------------------------------
 
-  Result<SpaceRow> space() const;
-  // One line for each problem; reads every page.
-  Result<std::vector<std::string>> check() const;
+  // The next two read every page. They end with kCancelled when a pruning begins, when a write has
+  // to wait for them, or when `cancelled` returns true; another thread calls it.
+  Result<SpaceRow> space(const std::function<bool()>& cancelled = {}) const;
+  // One line for each problem.
+  Result<std::vector<std::string>> check(const std::function<bool()>& cancelled = {}) const;
   // Writes a compacted snapshot into a new file, which is on the disk when this returns.
   Status back_up(const std::string& target) const;
   // Deletes data that is older than the policy allows, in small transactions between other writes,
