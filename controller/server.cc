@@ -156,15 +156,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
           control_, *store_, gate_, *queries_,
           [this](const std::string& subject) { return certifier_.certify(subject); }, leaves_)),
       console_service_(make_console_service(
-          [this](const auth::Peer& caller) -> Result<api::ConsoleTicket> {
-            if (!has_console_)
-              return fail(Code::kFailedPrecondition,
-                          "this controller serves no console; --console-listen sets its port");
-            return console_->ticket_for(
-                {.who = caller.who, .role = std::string(auth::name_of(caller.role))},
-                console_origin_);
-          },
-          gate_, *pool_)) {
+          [this](const auth::Peer& caller) { return make_ticket(caller); }, gate_, *pool_)) {
   const OwnAct record = [this](std::string act, std::string subject, const Status& outcome) {
     audit_->did(std::move(act), std::move(subject), outcome);
   };
@@ -187,6 +179,18 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
     look_for_follow_ups(run_id, std::move(answer));
   });
   loop_.on_tick([this] { on_tick(); });
+}
+
+Result<api::ConsoleTicket> Server::make_ticket(const auth::Peer& caller) {
+  if (!has_console_)
+    return fail(Code::kFailedPrecondition,
+                "this controller serves no console; --console-listen sets its port");
+  return console_->ticket_for({.who = caller.who,
+                               .role = std::string(auth::name_of(caller.role)),
+                               .issuer = caller.certificate.issuer,
+                               .serial = caller.certificate.serial,
+                               .until_unix = caller.certificate_until_unix},
+                              console_origin_);
 }
 
 // Answers at once, with none, where the pools end.

@@ -127,6 +127,7 @@ class Server {
   Status start_relay();
   Status start_http(const Config& config);
   Status start_console(const Config& config);
+  Result<api::ConsoleTicket> make_ticket(const auth::Peer& caller);
   [[nodiscard]] Result<console::Visitor> console_visitor(const http::Request& request) const;
   void note_stranger(const std::string& user, const std::string& address, const std::string& act,
                      const std::string& subject, const Error& reason);
