@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "controller/store/ingest/parcel.h"
+#include "controller/store/ingest/run_accounts.h"
 #include "controller/store/queries/audit.h"
 #include "controller/store/queries/bundle.h"
 #include "controller/store/queries/metric_queries.h"
@@ -68,6 +69,7 @@ struct StoreOptions {
   double query_seconds = 30;                  // limit of one query
   std::int64_t max_orphan_bytes = 1U << 30U;  // bound of records that fit no known run
   std::int64_t max_node_orphan_bytes = 64U << 20U;  // of them, those of one node
+  RunAccounts::Bounds node_run{};                   // bound of a node's records in one run
   std::function<double()> clock{};  // tests: seconds since 1970; empty is the system's
   std::int64_t max_pages = 0;       // tests: SQLite's max_page_count, a full disk; 0 is no limit
 };

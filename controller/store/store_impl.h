@@ -270,7 +270,7 @@ class Store::Impl {
   Connection connection;           // the writer thread's, as are the sinks
   Interner interner{connection};
   Orphans orphans;
-  RecordSink records{connection, interner, orphans};
+  RecordSink records{connection, interner, orphans, options.node_run};
   RunSink runs{connection, interner};
   Deliveries deliveries;
   mutable Readers readers{options};
@@ -286,6 +286,7 @@ class Store::Impl {
                 [this] {
                   interner.forget();
                   records.forget();
+                  records.forget_accounts();
                   orphans.forget();
                 },
                 [this] { return room(); },
