@@ -348,7 +348,7 @@ planned_bombs() {
   if viewer_cli suites plan "$work/bomb.yaml" >"$work/planned" 2>&1; then return 1; fi
   saw "3,000,000 rounds: $(grep -o 'a plan has at most [0-9]*' "$work/planned") after $(seconds_since "$from") s"
   grep -q 'suite bomb: stage s333 has 3 rounds x 1000 repetitions' "$work/planned"
-  peak_of controller 6 >"$work/peak" &
+  peak_of controller 4 >"$work/peak" &
   echo $! >"$work/peak.pid"
   for i in 1 2 3 4; do
     viewer_cli suites plan "$work/large.yaml" >/dev/null 2>&1 &
@@ -541,14 +541,18 @@ replaced_certificate() {
   lacks "$work/controller.log" 'its stream ended'
 }
 revoked_certificate() {
-  local from gone=""
+  local from gone="" url page
   make_crl
   has_flag railgauge-controller tls-crl || { saw "no --tls-crl"; return 1; }
-  serve --tls-crl "$pki/crl.pem"
+  serve --tls-crl "$pki/crl.pem" --console-listen "127.0.0.1:$("$attacker" port)"
+  url=$(viewer_cli console | grep -o 'http://[^ ]*ticket=[0-9a-f]*')
+  page=${url%%/login*}/api/v1/session
+  curl -s --max-time 5 -c "$work/cookies" "$url"
+  [ "$(curl -s -o /dev/null --max-time 5 -b "$work/cookies" -w '%{http_code}' "$page")" = 200 ]
   puppet n1; puppet n2
   ask n1 "hello name=n1"; [ "$answer" = welcome ]
   ask n2 "hello name=n2"; [ "$answer" = welcome ]
-  make_crl n1
+  make_crl n1 vi
   kill -HUP "$(pid_of controller)"
   from=$(now_ms)
   while at_most "$(seconds_since "$from")" 10; do
@@ -562,6 +566,9 @@ revoked_certificate() {
   [[ $answer == refused* ]]
   ask n2 alive; saw "n2 $answer"
   [ "$answer" = alive ]
+  page=$(curl -s -o /dev/null --max-time 5 -b "$work/cookies" -w '%{http_code}' "$page")
+  saw "a revoked viewer's console session: $page"
+  [ "$page" = 401 ]
 }
 
 # --- the node ------------------------------------------------------------------------------------
@@ -703,7 +710,7 @@ want plans "suites of millions of rounds by a viewer" "refused; the socket withi
 want modelled "a modelled agent at an empty database" "refused, real ones welcome" modelled_agent
 want escapes "terminal escapes from an agent" "no ESC byte in any output" escapes_in_outputs
 want reload "a replaced certificate and HUP" "new serial within 5 s, no stream lost" replaced_certificate
-want revoked "a revoked certificate" "gone within 10 s" revoked_certificate
+want revoked "a revoked certificate" "gone within 10 s, its console session too" revoked_certificate
 want child "a setsid child of a runner" "dead within 3 s of the task's end" runner_leaves_a_child
 want secrets "a runner that opens the agent's key" "EACCES" runner_reads_secrets
 want environment "a runner's environment" "within the list" runner_environment
