@@ -47,12 +47,18 @@ PreflightSite preflight_site(const plan::Site& site) {
   return rules;
 }
 
-// A simulated clock is for modelled data alone, which is marked before any of it arrives.
+// Marks the database before any modelled data arrives; `flag` wants that.
+Status mark_synthetic_for(std::string_view flag, store::Store& store) {
+  const Status marked = store.write(store::mark_synthetic);
+  if (marked) return {};
+  return fail(marked.error().code == Code::kFailedPrecondition ? Code::kInvalidArgument
+                                                               : marked.error().code,
+              fmt::format("{}: {}", flag, marked.error().message));
+}
+
+// A simulated clock is for modelled data alone.
 Status begin_simulated_clock(store::Store& store, const Config& config) {
-  if (const Status marked = store.write(store::mark_synthetic); !marked)
-    return fail(marked.error().code == Code::kFailedPrecondition ? Code::kInvalidArgument
-                                                                 : marked.error().code,
-                fmt::format("--simulated-clock: {}", marked.error().message));
+  RG_TRY_OK(mark_synthetic_for("--simulated-clock", store));
   const std::string path = clock_page_of(config);
   auto page = RG_TRY(ClockPage::make(path, *config.simulated_clock));
   use_simulated_clock(page);
@@ -85,6 +91,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   store::StoreOptions store_options;
   store_options.path = config.database;
   std::unique_ptr<store::Store> store = RG_TRY(store::Store::open(std::move(store_options)));
+  if (config.synthetic) RG_TRY_OK(mark_synthetic_for("--synthetic", *store));
   if (config.simulated_clock) RG_TRY_OK(begin_simulated_clock(*store, config));
   std::unique_ptr<audit::AuditLog> audit =
       RG_TRY(audit::AuditLog::open(*store, {.file = audit_log_of(config)}));
@@ -134,27 +141,22 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       backups_(config.backups),
       backup_folder_(backup_folder_of(config)),
       pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
+      plans_(std::make_unique<fleet::WorkerPool>(1)),
       queries_(std::make_unique<fleet::WorkerPool>(kQueryWorkers)),
       sql_(std::make_unique<fleet::WorkerPool>(1)),
+      whole_(std::make_unique<fleet::WorkerPool>(1)),
       upkeep_(std::make_unique<fleet::WorkerPool>(1)),
       starter_(std::make_unique<fleet::WorkerPool>(1)),
       feeder_(std::make_unique<fleet::WorkerPool>(1)),
       agent_link_(make_agent_link_service(fleet_, peers_, gate_)),
-      control_service_(make_control_service(control_, schedules_, gate_, *pool_)),
-      archive_service_(make_archive_service(archive_, gate_, {*queries_, *sql_, *upkeep_})),
+      control_service_(make_control_service(control_, schedules_, gate_, {*pool_, *plans_})),
+      archive_service_(
+          make_archive_service(archive_, gate_, {*queries_, *sql_, *whole_, *upkeep_})),
       judge_service_(make_judge_service(
           control_, *store_, gate_, *queries_,
           [this](const std::string& subject) { return certifier_.certify(subject); }, leaves_)),
       console_service_(make_console_service(
-          [this](const auth::Peer& caller) -> Result<api::ConsoleTicket> {
-            if (!has_console_)
-              return fail(Code::kFailedPrecondition,
-                          "this controller serves no console; --console-listen sets its port");
-            return console_->ticket_for(
-                {.who = caller.who, .role = std::string(auth::name_of(caller.role))},
-                console_origin_);
-          },
-          gate_, *pool_)) {
+          [this](const auth::Peer& caller) { return make_ticket(caller); }, gate_, *pool_)) {
   const OwnAct record = [this](std::string act, std::string subject, const Status& outcome) {
     audit_->did(std::move(act), std::move(subject), outcome);
   };
@@ -177,6 +179,18 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
     look_for_follow_ups(run_id, std::move(answer));
   });
   loop_.on_tick([this] { on_tick(); });
+}
+
+Result<api::ConsoleTicket> Server::make_ticket(const auth::Peer& caller) {
+  if (!has_console_)
+    return fail(Code::kFailedPrecondition,
+                "this controller serves no console; --console-listen sets its port");
+  return console_->ticket_for({.who = caller.who,
+                               .role = std::string(auth::name_of(caller.role)),
+                               .issuer = caller.certificate.issuer,
+                               .serial = caller.certificate.serial,
+                               .until_unix = caller.certificate_until_unix},
+                              console_origin_);
 }
 
 // Answers at once, with none, where the pools end.
@@ -209,7 +223,7 @@ Server::~Server() {
     grpc_->Wait();
   }
   run_judge_.stop();
-  for (auto* pool : {&pool_, &queries_, &sql_, &upkeep_, &starter_, &feeder_})
+  for (auto* pool : {&pool_, &plans_, &queries_, &sql_, &whole_, &upkeep_, &starter_, &feeder_})
     pool->reset();    // before the loop, which their work may call
   reporter_.reset();  // its calls of services have ended with the pools
   loop_.stop();

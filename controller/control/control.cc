@@ -256,6 +256,7 @@ Result<std::string> Control::suite_text(const std::string& name) const {
 }
 
 Result<api::RunPlan> Control::plan_run(const api::RunRequest& request) {
+  if (may_begin_) RG_TRY_OK(may_begin_());
   const RunPreparer::Prepared prepared =
       RG_TRY(preparer_.prepare(request, {.night = RunPreparer::today()}));
   api::RunPlan plan = to_api(prepared.outline);

@@ -155,6 +155,8 @@ struct PlanOutline::Inside {
   std::uint64_t tasks = 0;
   // Result of slices_for() where the tasks are too many for one run.
   std::uint32_t slices = 0;
+  // Launches of the stages that are laid out so far.
+  std::uint64_t counted = 0;
 
   // Prepares a stage and lays out its rounds; its head row has no counts yet.
   Status add_stage(const Suite& suite, std::uint32_t index, std::span<const KernelInfo> kernels,
@@ -181,6 +183,21 @@ struct PlanOutline::Inside {
     head.policy.stage_budget_seconds.push_back(stage.time_budget_seconds.value_or(0));
     for (const std::string& note : rounds.back().notes())
       head.notes.push_back(fmt::format("stage {}: {}", stage.name, note));
+    return {};
+  }
+
+  // Counts the launches of a stage before any is made.
+  Status count_launches(const Suite& suite, std::uint32_t index) {
+    const Stage& stage = suite.stages[index];
+    const std::uint64_t more = std::uint64_t{rounds[index].size()} * stage.repetitions;
+    if (more > kMaxPlannedRounds - counted)
+      return refuse(fmt::format(
+          "suite {}: stage {} has {} rounds x {} repetitions, after {} rounds of the {} stages "
+          "before it; a plan has at most {}: fewer stages or repetitions, slices (slice: 1/N), a "
+          "quick scan (pairs: quick), or fewer nodes",
+          suite.name, stage.name, rounds[index].size(), stage.repetitions, counted, index,
+          kMaxPlannedRounds));
+    counted += more;
     return {};
   }
 
@@ -242,8 +259,10 @@ struct PlanOutline::Inside {
     }
     if (const std::string note = note_of_hidden(nodes); !note.empty()) head.notes.push_back(note);
     const auto stages = static_cast<std::uint32_t>(suite.stages.size());
-    for (std::uint32_t stage = 0; stage < stages; ++stage)
+    for (std::uint32_t stage = 0; stage < stages; ++stage) {
       RG_TRY_OK(inside->add_stage(suite, stage, kernels, site, options));
+      RG_TRY_OK(inside->count_launches(suite, stage));
+    }
     for (std::uint32_t begin = 0, end = 0; begin < stages; begin = end) {
       end = begin + 1;
       // Block 0 means none: the suite was not read from a file.

@@ -28,6 +28,9 @@ namespace railgauge::plan {
 // Most tasks that one run dispatches: all pairs of 632 nodes. A Plan holds every task in memory. A
 // PlanOutline may be larger; such a suite runs by slices, by quick scans, or on fewer nodes.
 inline constexpr std::size_t kMaxPlannedTasks = 200'000;
+// Most rounds of an outline, each repetition counted. An outline has a row a round, so a small
+// suite with many repetitions would else take the controller's memory.
+inline constexpr std::uint64_t kMaxPlannedRounds = 1'000'000;
 // A task's time apart from measuring: spawn, open, exchange, stop, on a slow machine.
 inline constexpr double kTaskOverheadSeconds = 2;
 // Deadline when the suite sets none: kDeadlineFactor x expected + kDeadlineSlackSeconds.
@@ -211,9 +214,9 @@ class PlanOutline {
   // Lays out the rounds of all stages. A parameter that a stage leaves open takes the value of the
   // site profile, else its declared default. kInvalidArgument: a kernel that `kernels` lacks, a
   // parameter against its declaration, no nodes, fewer nodes than a placement needs, a node named
-  // twice, a placement that needs a topology. kOutOfRange: every pair of the slice has an absent
-  // node and no other task is left; another slice may work. Tasks of a node without a fitting
-  // endpoint are waived, not refused.
+  // twice, a placement that needs a topology, more than kMaxPlannedRounds. kOutOfRange: every pair
+  // of the slice has an absent node and no other task is left; another slice may work. Tasks of a
+  // node without a fitting endpoint are waived, not refused.
   static Result<PlanOutline> make(const Suite& suite, std::span<const PlanNode> nodes,
                                   std::span<const KernelInfo> kernels, const Site& site = {},
                                   const PlanOptions& options = {});

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/store/ingest/node_changes.h"
 #include "controller/store/queries/queries.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "controller/store/testing/store_testing.h"
@@ -218,6 +219,41 @@ TEST_F(RunStoreTest, AGpuComesBackWithWhatTheAgentTold) {
   EXPECT_EQ(gpu.model, "NVIDIA H200");
   EXPECT_EQ(gpu.firmware, "96.00.bc.00.01");
   EXPECT_EQ(gpu.numa_node_plus_one, 2u);
+}
+
+// A certificate that was stolen may say something else with each attach.
+TEST_F(RunStoreTest, ANodeThatChangesWithEachAttachLeavesFewRows) {
+  for (int i = 0; i < 60; ++i) {
+    NodeRow node = node_row(1);
+    for (int key = 0; key < 8; ++key) {
+      const std::string name = fmt::format("k{}", key);
+      node.facts[name] = node.settings[name] = node.described[name] =
+          std::string(3'000, 'a') + std::to_string(i);
+    }
+    node.endpoints[0].firmware = std::to_string(i);
+    node.endpoints.push_back(
+        {.kind = "nic", .device = "evil", .pci_address = fmt::format("slot {}", i)});
+    ASSERT_TRUE(store_->put_node(node));
+  }
+  ASSERT_TRUE(store_->flush());
+  auto connection = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 5);
+  ASSERT_TRUE(connection);
+  const auto number = [&](std::string_view sql) { return **connection->integer(sql); };
+  EXPECT_EQ(number("SELECT count(*) FROM epoch"), NodeChanges::kMostAnHour);
+  EXPECT_LE(number("SELECT count(*) FROM fact_set"), 1 + 2 * NodeChanges::kMostAnHour);
+  EXPECT_LE(number("SELECT count(*) FROM endpoint"), 1 + NodeChanges::kMostAnHour);
+  EXPECT_LE(number("SELECT max(length(text)) FROM event"), 1'100);
+  EXPECT_EQ(number("SELECT count(*) FROM event WHERE kind='node_changes_left_out'"), 2);
+  const auto nodes = store_->list_nodes();
+  ASSERT_TRUE(nodes && nodes->size() == 1);
+  EXPECT_EQ(nodes->at(0).endpoints.size(), 2U) << "those of its last change are present still";
+}
+
+TEST_F(RunStoreTest, ALongEventIsCutAndSaysSo) {
+  ASSERT_TRUE(store_->add_event({.kind = "node_lost", .text = std::string(121'000, 'x')}));
+  ASSERT_TRUE(store_->flush());
+  const std::string text = store_->list_events(1)->at(0).text;
+  EXPECT_EQ(text, std::string(1'024, 'x') + "... (119976 bytes more)");
 }
 
 TEST_F(RunStoreTest, AReinstalledNodeTakesOverItsName) {
