@@ -249,6 +249,22 @@ TEST_F(RunStoreTest, ANodeThatChangesWithEachAttachLeavesFewRows) {
   EXPECT_EQ(nodes->at(0).endpoints.size(), 2U) << "those of its last change are present still";
 }
 
+TEST_F(RunStoreTest, ANodeThatComesWithNewIdsHasTheChangesOfItsName) {
+  for (int i = 0; i < 60; ++i) {
+    NodeRow node = node_row(1);
+    node.node_id = fmt::format("id-{}", i);
+    node.facts["k"] = node.described["k"] = std::string(3'000, 'a') + std::to_string(i);
+    ASSERT_TRUE(store_->put_node(node));
+  }
+  ASSERT_TRUE(store_->flush());
+  auto connection = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 5);
+  ASSERT_TRUE(connection);
+  EXPECT_EQ(**connection->integer("SELECT count(*) FROM epoch"), NodeChanges::kMostAnHour);
+  EXPECT_EQ(**connection->integer("SELECT count(*) FROM endpoint"), NodeChanges::kMostAnHour);
+  EXPECT_LE(**connection->integer("SELECT count(*) FROM fact_set"),
+            1 + 2 * NodeChanges::kMostAnHour);
+}
+
 TEST_F(RunStoreTest, ALongEventIsCutAndSaysSo) {
   ASSERT_TRUE(store_->add_event({.kind = "node_lost", .text = std::string(121'000, 'x')}));
   ASSERT_TRUE(store_->flush());

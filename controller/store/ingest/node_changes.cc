@@ -14,8 +14,10 @@ void NodeChanges::Window::begin_at(double now, double seconds) {
   if (now < since || now >= since + seconds) *this = {.since = now};
 }
 
-NodeChanges::Answer NodeChanges::take(std::int64_t node, std::int64_t content, double now) {
-  Node& of_node = nodes_[node];
+NodeChanges::Answer NodeChanges::take(std::string_view node, std::int64_t content, double now) {
+  auto found = nodes_.find(node);
+  if (found == nodes_.end()) found = nodes_.emplace(std::string(node), Node{}).first;
+  Node& of_node = found->second;
   if (of_node.is_known && of_node.content == content) return {};
   of_node.hour.begin_at(now, kHourSeconds);
   of_node.day.begin_at(now, kDaysSeconds);

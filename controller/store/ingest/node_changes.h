@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <string>
+#include <string_view>
 
 namespace railgauge::store {
 
@@ -20,9 +23,10 @@ class NodeChanges {
     bool is_first_left_out = false;     // since the last one that was stored
     std::uint32_t left_out_before = 0;  // with `may_store`: changes that were left out since then
   };
-  // Asks for a node's row id, and a hash of what it reports. The content that was stored last is no
-  // change. `now`: seconds; a clock that steps back begins the hour and the day anew.
-  Answer take(std::int64_t node, std::int64_t content, double now);
+  // Asks for a node's name, and a hash of what it reports. The content that was stored last is no
+  // change. The name counts and not the id: a certificate has one name, and may come with new ids.
+  // `now`: seconds; a clock that steps back begins the hour and the day anew.
+  Answer take(std::string_view node, std::int64_t content, double now);
 
  private:
   struct Window {
@@ -37,7 +41,7 @@ class NodeChanges {
     Window day{};
     std::uint32_t left_out = 0;
   };
-  std::map<std::int64_t, Node> nodes_;  // as many as the store has
+  std::map<std::string, Node, std::less<>> nodes_;  // by name; as many as the store has
 };
 
 }  // namespace railgauge::store

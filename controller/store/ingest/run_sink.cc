@@ -28,9 +28,9 @@ TextMap without_nul(const TextMap& parts) {
   return clean;
 }
 
-// A hash of the devices and the stack that a node reports.
-std::int64_t hash_of_parts(const NodeRow& node) {
-  std::string text = json_of(node.facts) + json_of(node.settings);
+// A hash of the devices and the stack that a node reports under its id.
+std::int64_t hash_of_parts(std::int64_t id, const NodeRow& node) {
+  std::string text = fmt::format("{} {}{}", id, json_of(node.facts), json_of(node.settings));
   for (const EndpointRow& port : node.endpoints)
     text += fmt::format("\n{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}", port.kind,
                         port.device, port.port, port.pci_address, port.netdev, port.guid,
@@ -83,16 +83,16 @@ Status RunSink::put_node(const NodeRow& node, double at) {
   for (const auto& [key, value] : node.labels)
     RG_TRY_OK(connection_.execute("INSERT INTO node_label (node, key, value) VALUES (?1, ?2, ?3)",
                                   id, key, value));
-  if (RG_TRY(may_change(parts_, "stack or devices", id, hash_of_parts(node), node, at)))
+  if (RG_TRY(may_change(parts_, "stack or devices", hash_of_parts(id, node), node, at)))
     return put_parts(id, node, at, now);
   // The devices of its last report are present still.
   return connection_.execute(
       "UPDATE endpoint SET last_seen_at=?3 WHERE node=?1 AND last_seen_at=?2", id, before, now);
 }
 
-Result<bool> RunSink::may_change(NodeChanges& changes, std::string_view subject, std::int64_t id,
+Result<bool> RunSink::may_change(NodeChanges& changes, std::string_view subject,
                                  std::int64_t content, const NodeRow& node, double now) {
-  const NodeChanges::Answer answer = changes.take(id, content, now);
+  const NodeChanges::Answer answer = changes.take(node.name, content, now);
   const auto tell = [&](std::string text) {
     return insert_event(connection_, {.at = now,
                                       .kind = "node_changes_left_out",
@@ -118,7 +118,7 @@ Status RunSink::put_described(std::int64_t id, const NodeRow& node, double now) 
     return hash_of(fmt::format("node {} {}", id, text));
   };
   const std::int64_t hash = own_hash(body);
-  if (!RG_TRY(may_change(described_, "facts", id, hash, node, now))) return {};
+  if (!RG_TRY(may_change(described_, "facts", hash, node, now))) return {};
   std::int64_t old = 0;
   std::int64_t old_hash = 0;
   std::string old_body;

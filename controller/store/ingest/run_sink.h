@@ -42,8 +42,8 @@ class RunSink {
 
  private:
   // Whether a change of what the node reports may be stored; an event says that it may not, once.
-  Result<bool> may_change(NodeChanges& changes, std::string_view subject, std::int64_t id,
-                          std::int64_t content, const NodeRow& node, double now);
+  Result<bool> may_change(NodeChanges& changes, std::string_view subject, std::int64_t content,
+                          const NodeRow& node, double now);
   Status put_described(std::int64_t id, const NodeRow& node, double now);
   // The node's devices and stack. `now`: the time at which it was seen, by seen_at() of `at`.
   Status put_parts(std::int64_t id, const NodeRow& node, double at, double now);
