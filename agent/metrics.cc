@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "agent/busy/options.h"
+#include "controller/api/contract.h"
 #include "controller/metric/exposition.h"
 #include "controller/metric/process.h"
 #include "kernels/core/base/headline.h"
@@ -172,6 +173,10 @@ Result<int> Metrics::listen(const std::string& address, const std::string& web_c
                                                 address, started.error().message));
   server_ = std::move(*started);
   return server_->port();
+}
+
+std::string Metrics::port_fact() const {
+  return server_ ? std::to_string(server_->port()) : api::kNoMetrics;
 }
 
 void Metrics::set_kernels(const KernelList& kernels) {

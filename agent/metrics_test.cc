@@ -227,8 +227,10 @@ std::string scrape(int port) {
 TEST(Metrics, AScrapeShowsWhatTheCatalogHasAndNothingElse) {
   Metrics metrics;
   fill(metrics);
+  EXPECT_EQ(metrics.port_fact(), "none");
   const auto port = metrics.listen("127.0.0.1:0");
   ASSERT_TRUE(port) << port.error().message;
+  EXPECT_EQ(metrics.port_fact(), std::to_string(*port));
   const std::string page = scrape(*port);
   EXPECT_THAT(page, HasSubstr("railgauge_link_up{"));
   EXPECT_THAT(metric::outside_catalog(page, metric::Owner::kAgent), IsEmpty());

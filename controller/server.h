@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <string>
 
 #include <grpcpp/grpcpp.h>
 
@@ -138,6 +140,7 @@ class Server {
   void show_nodes();
   void end_revoked();
   void show_rare_node_facts();
+  void show_targets();
   void show_pauses(const Pauses::Held& held);
   void show_port();
   // Hands the pairs that would say more about the run's suspects to `answer`, from a worker.
@@ -190,6 +193,8 @@ class Server {
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<TcpListener> tcp_;     // with acceptor_ and relay_; none without TCP
   std::unique_ptr<relay::Relay> relay_;  // uses tcp_
+  std::mutex targets_mutex_;
+  std::string targets_{};  // the page of /sd; "" until the store's nodes are read
   std::unique_ptr<http::Server> http_;
   std::unique_ptr<console::Console> console_;  // with console_http_; none without its port
   std::string console_origin_{};

@@ -169,6 +169,11 @@ Status Server::start_http(const Config& config) {
        .healthy = [this] { return !stopping_; },
        .trouble = [this] { return tcp_ ? tcp_->trouble() : std::string(); },
        .remarks = [this] { return remarks(); },
+       .targets =
+           [this] {
+             const std::lock_guard lock(targets_mutex_);
+             return targets_;
+           },
        .refused =
            [this](const http::Refusal& refusal) {
              note_stranger(refusal.user, refusal.address, "http.get", refusal.path, refusal.reason);
