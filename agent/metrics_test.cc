@@ -125,7 +125,7 @@ void fill(Metrics& metrics) {
   metrics.set_spool(3, 4096, 1 << 20);
   metrics.task_ended("verbs.write_lat", "passed");
   metrics.set_busy({{"slurm", "job 4711 runs here"}});
-  metrics.node_event("xid", "fail");
+  metrics.node_event("xid", "critical");
   api::PreflightReport report;
   for (int i = 0; i < 36; ++i) {
     api::PreflightCheck& check = *report.add_checks();
@@ -271,13 +271,13 @@ TEST(Metrics, APreflightIsShownByCheckAndStateAndReplacedByTheNext) {
 
 TEST(Metrics, EventsOfTheWatchAreCountedByKindAndSeverity) {
   Metrics metrics;
-  metrics.node_event("xid", "fail");
-  metrics.node_event("xid", "fail");
-  metrics.node_event("counter", "warn");
+  metrics.node_event("xid", "critical");
+  metrics.node_event("xid", "critical");
+  metrics.node_event("counter", "warning");
   EXPECT_THAT(metrics.text(),
-              HasSubstr("railgauge_node_events_total{kind=\"xid\",severity=\"fail\"} 2"));
+              HasSubstr("railgauge_node_events_total{kind=\"xid\",severity=\"critical\"} 2"));
   EXPECT_THAT(metrics.text(),
-              HasSubstr("railgauge_node_events_total{kind=\"counter\",severity=\"warn\"} 1"));
+              HasSubstr("railgauge_node_events_total{kind=\"counter\",severity=\"warning\"} 1"));
 }
 
 TEST(Metrics, APortInUseIsAnError) {
