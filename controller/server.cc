@@ -529,21 +529,20 @@ void Server::show_targets() {
   const auto stored = feed_.stored_targets();
   if (!stored) return;
   const double oldest = fleet::unix_seconds() - MetricsFeed::kKnownNodeSeconds;
-  std::vector<ScrapeTarget> targets;
+  auto targets = std::make_shared<std::vector<ScrapeTarget>>();
   for (const auto& [name, node] : fleet_.nodes()) {
     if (node.presence == fleet::NodePresence::kLost && node.last_seen_at_unix < oldest) continue;
     const auto& facts = node.hello->facts();
     const auto port = facts.find(api::kMetricsPortFact);
-    targets.push_back({.node = name,
-                       .peer = node.address,
-                       .metrics_port = port == facts.end() ? "" : port->second});
+    targets->push_back({.node = name,
+                        .peer = node.address,
+                        .metrics_port = port == facts.end() ? "" : port->second});
   }
   for (const std::string& name : *feed_.known_nodes())
     if (const auto found = stored->find(name); found != stored->end())
-      if (!fleet_.nodes().contains(name)) targets.push_back(found->second);
-  std::string page = scrape_targets(targets);
+      if (!fleet_.nodes().contains(name)) targets->push_back(found->second);
   const std::lock_guard lock(targets_mutex_);
-  targets_ = std::move(page);
+  targets_ = std::move(targets);
 }
 
 // Deletes in small transactions, so that readers and writers continue.
