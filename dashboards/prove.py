@@ -4,7 +4,7 @@
   dashboards/prove.py URL       exit code 1 when a query is an error, or lacks data that it must have
     --markdown FILE             also writes the tables as a page
     --without WORDS             what this place has not, by commas: line_rate (ports are software devices), tls,
-                                deliveries, collectives (no pairs by NCCL), repeats (nothing was measured twice)
+                                deliveries, backups, collectives (no pairs by NCCL), repeats (nothing was measured twice)
     --seen FILE                 notes the panels' queries that had data; those of earlier calls stay in it
     --complete                  with --seen: a query that never had data is a fault
 """
@@ -33,7 +33,7 @@ HIDDEN = {"__name__", "job", "instance", "cluster"}
 MOST_ROWS = 12
 GRAPH_SECONDS, GRAPH_STEPS = 60, 12
 TIMEOUT_SECONDS = 20
-MAY_LACK = {"line_rate", "tls", "deliveries", "collectives", "repeats"}
+MAY_LACK = {"line_rate", "tls", "deliveries", "backups", "collectives", "repeats"}
 
 
 def filled(expression):

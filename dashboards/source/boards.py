@@ -193,7 +193,7 @@ SERVICE = board("service", "Railgauge / Service", "Is Railgauge itself well?", n
          query(told(f"max(railgauge_store_read_only{{{C}}})")), "fleet", bad_words=("writes", "read only")),
     stat("Memory", "Whether the controller's cgroup has little memory left: runs, exports and SQL are refused.", query(told(f"max(railgauge_memory_short{{{C}}})")), "fleet", bad_words=("enough", "short")),
     stat("Backup age", "Age of the newest backup by the interval of the schedule; red from two intervals, as the alert. See: railgauge doctor",
-         query(told(f"({BACKUP_AGE}) / max(railgauge_backup_interval_seconds{{{C}}} > 0)")), "fleet", unit="percentunit", bad_above=2, words={UNKNOWN: ("none by schedule", "orange")}),
+         query(told(f"({BACKUP_AGE}) / max(railgauge_backup_interval_seconds{{{C}}} > 0)"), "", "backups"), "fleet", unit="percentunit", bad_above=2, words={UNKNOWN: ("none by schedule", "orange")}),
     stat("Certificates", "Certificates that end within 14 days: of controller, agents and authorities. See: railgauge pki show FOLDER",
          query(known(f'count(railgauge_certificate_expiry_timestamp_seconds{{{C},certificate!="crl"}} < time() + 14 * 86400)')), "fleet", bad_above=1),
     stat("Agents not scraped", "Agents whose metrics Prometheus does not get.", query(told(f"count(up{{{AGENTS}}} == 0) or 0 * count(up{{{AGENTS}}})")), "fleet", bad_above=1, console="nodes"),

@@ -1,8 +1,8 @@
 """The parts of every dashboard: panels, variables and their places, as Grafana's JSON has them.
 
 Keys that begin with "_" are not written: `_must` marks a query that has data wherever something was measured
-("line_rate": on ports with a line rate, which software devices lack; "collectives": where pairs were measured with
-NCCL), `_console` is the page of the console that answers a panel's next question.
+("line_rate", "tls" ...: where there is that; prove.py has the words), `_console` is the page of the console that
+answers a panel's next question.
 
 Each panel has a link to the board that answers its next question. Colours say what is bad: a stat is red at 0 where 0
 is bad (`good_words`, `good_from`), red from `bad_above` where each one is bad, and orange "unknown" where Prometheus
