@@ -4,6 +4,7 @@
   dashboards/lint.py RAILGAUGE [PROMTOOL]   exit code 1 and a line for each fault
 RAILGAUGE is the CLI's program; PROMTOOL's own checks run too where it is given: rules, their tests, names of metrics.
 """
+import functools
 import json
 import pathlib
 import re
@@ -271,15 +272,19 @@ def verbs_of(program):
     return set(re.findall(r"^  ([a-z]+(?: [a-z][a-z-]*)?)(?= |$)", listed, re.MULTILINE))
 
 
+@functools.cache
+def flags_of(program, words):
+    return subprocess.run([program, *words.split(), "--help"], check=True, capture_output=True, text=True).stdout
+
+
 def check_commands(where, text, program, verbs):
     """Reports commands in `text` with an unknown verb or flag: people on call follow them at night."""
     for words, flags in NAMED_COMMAND.findall(text):
         if words not in verbs:
             fault(where, f"names railgauge {words}, which there is not")
             continue
-        known = subprocess.run([program, *words.split(), "--help"], check=True, capture_output=True, text=True).stdout if flags else ""
         for flag in flags.split():
-            if flag not in known:
+            if flag not in flags_of(program, words):
                 fault(where, f"railgauge {words} has no flag {flag}")
 
 
