@@ -141,7 +141,7 @@ TEST_F(BusyNodes, WhatTheWatchNoticesIsAnEventOfTheNode) {
   EXPECT_THAT(events(), Not(HasSubstr("link_downed")));
   std::ofstream(bench_.path("n1/sys/class/infiniband/rxe0/ports/1/counters/link_downed")) << "4\n";
   EXPECT_TRUE(until([&] {
-    return events().find("fail: rxe0:1 link_downed: 1 within") != std::string::npos;
+    return events().find("critical: rxe0:1 link_downed: 1 within") != std::string::npos;
   })) << events();
 }
 

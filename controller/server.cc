@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/api/contract.h"
 #include "controller/clock/wall_clock.h"
 #include "controller/store/queries/data_kind.h"
 #include "controller/store/upkeep/backup.h"
@@ -86,6 +87,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   plan::Site site;
   if (!config.site_profile.empty()) site = RG_TRY(plan::read_site_file(config.site_profile));
   fleet_options.kept_facts = facts_of_leaves(site.topology);
+  fleet_options.kept_facts.emplace_back(api::kMetricsPortFact);
   std::vector<deliver::Target> targets = RG_TRY(deliver::read_targets(config.deliver));
   std::string certificate_key = RG_TRY(read_certificate_key(config));
   store::StoreOptions store_options;
@@ -534,6 +536,29 @@ void Server::show_rare_node_facts() {
   const auto known = feed_.known_nodes();
   for (const std::string& name : *known) absent += fleet_.nodes().contains(name) ? 0 : 1;
   metrics_.series().set("railgauge_nodes", {{"state", "absent"}}, absent);
+  show_targets();
+}
+
+// Nodes that are lost or absent stay targets for a week, so that Prometheus sees that they are
+// down.
+void Server::show_targets() {
+  const auto stored = feed_.stored_targets();
+  if (!stored) return;
+  const double oldest = fleet::unix_seconds() - MetricsFeed::kKnownNodeSeconds;
+  auto targets = std::make_shared<std::vector<ScrapeTarget>>();
+  for (const auto& [name, node] : fleet_.nodes()) {
+    if (node.presence == fleet::NodePresence::kLost && node.last_seen_at_unix < oldest) continue;
+    const auto& facts = node.hello->facts();
+    const auto port = facts.find(api::kMetricsPortFact);
+    targets->push_back({.node = name,
+                        .peer = node.address,
+                        .metrics_port = port == facts.end() ? "" : port->second});
+  }
+  for (const std::string& name : *feed_.known_nodes())
+    if (const auto found = stored->find(name); found != stored->end())
+      if (!fleet_.nodes().contains(name)) targets->push_back(found->second);
+  const std::lock_guard lock(targets_mutex_);
+  targets_ = std::move(targets);
 }
 
 // Deletes in small transactions, so that readers and writers continue.

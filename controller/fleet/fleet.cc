@@ -18,6 +18,7 @@
 #include "controller/store/ingest/record_sink.h"
 #include "kernels/core/base/failpoint.h"
 #include "kernels/core/base/headline.h"
+#include "kernels/core/base/severity.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::fleet {
@@ -608,8 +609,8 @@ namespace {
 constexpr int kMostReasons = 4;
 
 // Kinds and severities that the store may have: an agent's words are not trusted to be few.
-std::string known_word(const std::string& word, std::span<const std::string_view> words) {
-  return std::ranges::find(words, word) == words.end() ? "other" : word;
+std::string known_word(std::string_view word, std::span<const std::string_view> words) {
+  return std::ranges::find(words, word) == words.end() ? "other" : std::string(word);
 }
 
 std::set<std::string> sources_of(const api::BusyState& state) {
@@ -665,12 +666,12 @@ std::string Fleet::held_text(const std::string& name) const {
 void Fleet::on_events(NodeState& node, const api::Heartbeat& heartbeat) {
   constexpr std::array<std::string_view, 7> kKinds{
       "counter", "xid", "sxid", "device_vanished", "device_returned", "watch", "row_remap"};
-  constexpr std::array<std::string_view, 3> kSeverities{"info", "warn", "fail"};
-  for (const api::NodeEvent& told : heartbeat.events()) {
-    node_event(
-        node, "watch_" + known_word(told.kind(), kKinds),
-        fmt::format("{}: {}", known_word(told.severity(), kSeverities), short_line(told.text())));
-  }
+  constexpr std::array<std::string_view, 3> kSeverities{severity::kInfo, severity::kWarning,
+                                                        severity::kCritical};
+  for (const api::NodeEvent& told : heartbeat.events())
+    node_event(node, "watch_" + known_word(told.kind(), kKinds),
+               fmt::format("{}: {}", known_word(severity::present(told.severity()), kSeverities),
+                           short_line(told.text())));
 }
 
 // An event that the agent causes, within the node's numbers of a minute and a day. Beyond them,

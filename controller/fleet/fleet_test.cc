@@ -248,7 +248,7 @@ TEST(Fleet, OfANodeSixtyEventsAMinuteAreStoredAndOfAnotherOneItsOwn) {
     for (int i = 0; i < kTold; ++i) {
       api::NodeEvent& event = *message.mutable_heartbeat()->add_events();
       event.set_kind(i == 0 ? "made up by somebody" : "counter");
-      event.set_severity("warn");
+      event.set_severity(i == 1 ? "fail" : "warning");
       event.set_text(fmt::format("{} link_downed {}", name, i));
     }
     agent.send(message);
@@ -273,6 +273,9 @@ TEST(Fleet, OfANodeSixtyEventsAMinuteAreStoredAndOfAnotherOneItsOwn) {
   EXPECT_TRUE(std::ranges::any_of(*events, [](const store::EventRow& event) {
     return event.kind == "watch_other";
   })) << "an agent's words are not trusted to be few";
+  EXPECT_TRUE(std::ranges::any_of(*events, [](const store::EventRow& event) {
+    return event.text == "critical: n1 link_downed 1";
+  })) << "an earlier agent's severity is stored as the word in use";
 }
 
 // --- who is who ----------------------------------------------------------------------------------

@@ -193,7 +193,7 @@ EventList large_events() {
   for (int i = 1; i <= kNodes; ++i)
     for (int rail = 0; rail < 2; ++rail)
       add(id--, "watch_counter", i,
-          fmt::format("warn: {}:1 link_downed grew by {}", nic_name(rail), 1 + i % 5));
+          fmt::format("warning: {}:1 link_downed grew by {}", nic_name(rail), 1 + i % 5));
   for (int i = 0; i < 80; ++i)
     add(id--, fmt::format("kind{}", static_cast<char>('a' + i % 26)).c_str(), i + 1,
         std::string(static_cast<std::size_t>(i / 26 + 1), 'x') + " happened");
