@@ -164,6 +164,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
   upgrade_watch_.on_act(record);
   control_.pauses().on_change([this](const Pauses::Held& held) { show_pauses(held); });
   control_.set_gate([this] { return memory_.check(); });
+  control_.set_memory([this](double bytes) { return memory_.claim(bytes); });
   control_.set_installation(
       [this, config, started_at = fleet::unix_seconds()] { return describe(config, started_at); });
   archive_.set_gate([this](double bytes) { return memory_.check(bytes); });

@@ -259,6 +259,8 @@ Result<api::RunPlan> Control::plan_run(const api::RunRequest& request) {
   if (may_begin_) RG_TRY_OK(may_begin_());
   const RunPreparer::Prepared prepared =
       RG_TRY(preparer_.prepare(request, {.night = RunPreparer::today()}));
+  const auto memory =
+      RG_TRY(preparer_.claim_tasks(prepared.outline, RunPreparer::kBytesOfShownTask));
   api::RunPlan plan = to_api(prepared.outline);
   for (LeftOutLine& line : RunPreparer::lines_of(prepared.left_out))
     if (line.kind == store::kPausedNodesKind) plan.add_notes(std::move(line.text));

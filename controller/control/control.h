@@ -96,6 +96,7 @@ class Control {
 
   // Runs begin, and are planned, only while `may_begin` succeeds. Call it before the first call.
   void set_gate(std::function<Status()> may_begin) { may_begin_ = std::move(may_begin); }
+  void set_memory(RunPreparer::ClaimMemory claim) { preparer_.set_memory(std::move(claim)); }
 
   // Returns what the program around knows of its installation. Call it before the first call.
   void set_installation(std::function<api::Installation()> describe) {

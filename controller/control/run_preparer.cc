@@ -361,9 +361,21 @@ Result<RunPreparer::Prepared> RunPreparer::prepare_admitted(const api::RunReques
 Result<RunPreparer::PlannedRun> RunPreparer::plan_run(const api::RunRequest& request,
                                                       std::uint64_t night) {
   if (!request.resume_run_id().empty()) return plan_resumed(request);
-  Prepared prepared = RG_TRY(prepare_admitted(request, {.night = night}));
+  return planned(RG_TRY(prepare_admitted(request, {.night = night})));
+}
+
+Result<std::shared_ptr<void>> RunPreparer::claim_tasks(const plan::PlanOutline& outline,
+                                                       double bytes_of_task) const {
+  if (!claim_memory_ || outline.tasks() > plan::kMaxPlannedTasks) return nullptr;
+  return claim_memory_(bytes_of_task * static_cast<double>(outline.tasks()));
+}
+
+// The memory is claimed before the tasks are made.
+Result<RunPreparer::PlannedRun> RunPreparer::planned(Prepared prepared) const {
+  std::shared_ptr<void> memory = RG_TRY(claim_tasks(prepared.outline, kBytesOfTask));
   plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
-  return PlannedRun{std::move(prepared), std::move(plan)};
+  return PlannedRun{
+      .prepared = std::move(prepared), .plan = std::move(plan), .memory = std::move(memory)};
 }
 
 // Plans from the stored suite text, nodes and slice. A plan depends on nothing else, so seeds,
@@ -389,10 +401,12 @@ Result<RunPreparer::PlannedRun> RunPreparer::plan_resumed(const api::RunRequest&
   again.set_skip_absent(false);
   Prepared prepared =
       RG_TRY(prepare_admitted(again, {.night = day_of(run.created_at), .is_resumed = true}));
-  plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
+  PlannedRun rest = RG_TRY(planned(std::move(prepared)));
   const std::set<std::string> finished =
-      RG_TRY(finished_tasks(id, plan, chain, prepared.made_for.unusable));
-  return PlannedRun{std::move(prepared), plan::without_finished(std::move(plan), finished), id};
+      RG_TRY(finished_tasks(id, rest.plan, chain, rest.prepared.made_for.unusable));
+  rest.plan = plan::without_finished(std::move(rest.plan), finished);
+  rest.resumed_run_id = id;
+  return rest;
 }
 
 }  // namespace railgauge

@@ -5,7 +5,7 @@
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
-readonly kNodes=256 kLimitMb=${LIMIT_MB:-128}
+readonly kNodes=256 kLimitMb=${LIMIT_MB:-384}
 # group_of: makes the group with its limit and prints its folder, of version 2 or 1.
 group_of() {
   local parent group
@@ -44,7 +44,7 @@ suite() { # NAME PLACEMENT
 suite small '{pairs: ring}'
 suite large '{pairs: quick, matchings: 95, rails: same, directions: both}'  # 194,560 tasks
 
-killed() { awk '$1 == "oom_kill" { print $2 }' "$group/memory.events" "$group/memory.oom_control" 2>/dev/null | head -n 1; }
+killed() { cat "$group/memory.events" "$group/memory.oom_control" 2>/dev/null | awk '$1 == "oom_kill" { print $2 }'; }
 used_mb() { echo $(($(cat "$group/memory.current" 2>/dev/null || cat "$group/memory.usage_in_bytes") >> 20)); }
 stored() { sqlite3 -readonly "$work/railgauge.db" 'SELECT count(*) || " " || total(median) FROM point'; }
 

@@ -205,6 +205,37 @@ forged_records() {
   [ "$bad" = 1 ] || saw "byte-identical $(wc -c <"$work/after") bytes"
   [ "$bad" = 0 ]
 }
+# n1 declares kernels as jq's filter changes them; n2 and n3 are honest. Its words plan nobody's tasks.
+declared_kernels() {
+  local filter form=0 bad=0 state why
+  printf 'version: 1\nmetadata: {name: declared}\nstages:\n  - {kernel: test.latency, parameters: {sizes: 8}, placement: {pairs: all}}\n' \
+    >"$work/suites/declared.yaml"
+  printf '#!/bin/sh\n[ "$1" = --list ] || exec "%s" "$@"\n"%s" --list --format json | jq "$(cat %s)"\n' "$bin/railgauge-runner-testing" \
+    "$bin/railgauge-runner-testing" "$work/filter" >"$work/lying-runner"
+  chmod +x "$work/lying-runner"
+  serve
+  tls_agent n2 "$work/state-n2"; tls_agent n3 "$work/state-n3"
+  wait_for "n2 and n3 attach" 20 eval 'is_attached n2 && is_attached n3'
+  for filter in \
+    '.kernels |= map(if .name == "test.latency" then .parameters += [{name: "sizes", type: "text", default_value: "8"}] else . end)' \
+    '.kernels |= map(if .name == "test.latency" then .metrics = [range(256) | "junk_\(.)_ns"] else . end)' \
+    '.kernels |= map(.revision = 4000000000)' \
+    '.kernels |= map(if .name == "test.latency" then .parameters |= map(.default_value |= (if . == "false" then "true" else . end) | .identity = false) else . end)'; do
+    form=$((form + 1))
+    echo "$filter" >"$work/filter"
+    : >"$work/agent-n1.log"
+    tls_agent n1 "$work/state-n1" --runner "$work/lying-runner"
+    wait_for "n1 attaches or is refused" 20 eval 'is_attached n1 || grep -q refused "$work/agent-n1.log"'
+    state=$(is_attached n1 >/dev/null && echo attached || echo refused)
+    timeout 40 "$bin/railgauge" --controller "unix:$socket" run declared --all -o json >"$work/declared.json" 2>"$work/declared.err" || true
+    why=$(jq -r '[.points[] | select(.endpoints | map(startswith("n1/")) | any | not)] | length' "$work/declared.json" 2>/dev/null || echo 0)
+    [ "$why" -ge 1 ] && alive controller || { bad=1; tail -n 3 "$work/declared.err"; }
+    saw "form $form: n1 $state, n2 with n3: $why points"
+    kill -KILL "$(pid_of agent-n1)"; rm -f "$work/agent-n1.pid"
+    wait_for "n1 is gone" 20 eval '! is_attached n1'
+  done
+  [ "$bad" = 0 ]
+}
 # n1's clock is 400 days ahead.
 skewed_clock() {
   local beside
@@ -705,6 +736,7 @@ want http "12 idle HTTP connections" "/healthz within 1 s" idle_http
 want copied "a copied state folder" "refused with the cure, no series with both ends alike" copied_state_folder
 want identity "certificate n1 with the id of n2" "PERMISSION_DENIED, nodes unchanged" anothers_id
 want forged "forged attempt, undeclared metric, replay, foreign rank" "results and history byte-identical" forged_records
+want kernels "kernels that one node of three declares otherwise" "n2 and n3 measure as ever" declared_kernels
 want series "6,000 series by one rank" "at most 4,096" many_series
 want skew "clocks at +-400 days" "the controller's time, an event" skewed_clock
 want streams "20,400 streams by one certificate" "another agent within 2 s, at most 50 MB" stream_flood

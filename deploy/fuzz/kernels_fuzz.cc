@@ -114,8 +114,9 @@ void mend_kernels(google::protobuf::Message& message, unsigned seed) {
   hello.set_name("n1");
   hello.set_node_id("id-1");
   hello.set_incarnation("1");
-  constexpr std::array kNames{"sizes", "time_cap", "iterations", "duration", "proof_time", "verify",
-                              "gpus",  "memory",   "devices",    "buffer",   "gpu",        "beside"};
+  constexpr std::array kNames{"sizes",      "time_cap", "iterations", "duration",
+                              "proof_time", "verify",   "gpus",       "memory",
+                              "devices",    "buffer",   "gpu",        "beside"};
   constexpr std::array kTypes{"integer", "number", "bytes",  "duration",
                               "boolean", "text",   "choice", "bytes_list"};
   constexpr std::array kValues{"8", "1s", "true", "all", "65536", "8,16", "1e300s", ""};

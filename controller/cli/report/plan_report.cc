@@ -52,13 +52,14 @@ std::string plan_line(const RunPlan& plan) {
     names += (i > 0 ? " " : "") + plan.nodes(i);
   if (plan.nodes_size() > kNamesShown) names += " ...";
   // Kernels that choose their own ports have no rate to estimate from.
-  const std::string amount =
-      plan.expected_bytes() > 0 ? fmt::format("about {}, ", amount_text(plan.expected_bytes())) : "";
+  const std::string amount = plan.expected_bytes() > 0
+                                 ? fmt::format("about {}, ", amount_text(plan.expected_bytes()))
+                                 : "";
   return fmt::format("suite {}: {} in {} on {} ({}), {}about {}", plan.suite(),
                      counted(static_cast<std::size_t>(plan.tasks_total()), "task"),
                      counted(plan.rounds(), "round"),
-                     counted(static_cast<std::size_t>(plan.nodes_size()), "node"), names,
-                     amount, seconds_text(plan.expected_seconds()));
+                     counted(static_cast<std::size_t>(plan.nodes_size()), "node"), names, amount,
+                     seconds_text(plan.expected_seconds()));
 }
 
 namespace {

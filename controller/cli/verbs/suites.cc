@@ -56,7 +56,8 @@ void print_tasks(const RunPlan& plan, const Output& output) {
   for (int i = 0; i < plan.tasks_size() && i < kTasksShown; ++i) {
     const auto& task = plan.tasks(i);
     rows.push_back({task.round(), task.task_id(), task.kernel(), task.endpoints(),
-                    seconds_text(task.expected_seconds()), task.expected_bytes() > 0 ? amount_text(task.expected_bytes()) : "-"});
+                    seconds_text(task.expected_seconds()),
+                    task.expected_bytes() > 0 ? amount_text(task.expected_bytes()) : "-"});
   }
   output.out << '\n';
   if (plan.tasks_size() == 0 && plan.tasks_total() > 0)
