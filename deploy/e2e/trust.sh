@@ -710,25 +710,31 @@ units() {
   at_most "$agent" 3.0 && at_most "$controller" 1.5
 }
 
+# Chaos mostly waits, as do the attacks, so it runs beside them.
+begin_chaos() {
+  { code=0; "$(dirname "$0")/chaos.sh" 5 >"$work/chaos" 2>&1 || code=$?; echo "$code" >"$work/chaos.draft"; mv "$work/chaos.draft" "$work/chaos.code"; } &
+}
 chaos() {
-  local code=0
-  "$(dirname "$0")/chaos.sh" 5 >"$work/chaos" 2>&1 || code=$?
+  local code
+  wait_for "chaos ends" 110 test -e "$work/chaos.code"
+  code=$(cat "$work/chaos.code")
   cat "$work/chaos"
   saw "$(grep -E '^[0-9]+ rounds in' "$work/chaos" || echo "it did not end")"
-  return $code
+  return "$code"
 }
 
 # --- the bars ------------------------------------------------------------------------------------
 
 wanted=("$@")
+is_wanted() { [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " == *" $1 "* ]]; }
 # want WORD NAME ASKED FUNCTION...: the bar, unless other words were given.
 want() {
   local word=$1; shift
-  [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " == *" $word "* ]] || return 0
-  bar "$@"
+  ! is_wanted "$word" || bar "$@"
 }
 began=$(date +%s)
 make_certificates
+! is_wanted chaos || begin_chaos
 want idle64 "80 idle connections at soft limit 64" "TLS within 2 s of their end, unix socket always" idle_connections "-Sn=64" 80
 want idle128 "160 idle connections at hard limit 128" "TLS within 2 s of their end, unix socket always" idle_connections "-Sn=128 -Hn=128" 160
 want openings "65,000 openings in 60 s" "an agent attaches again within 15 s" openings
