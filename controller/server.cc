@@ -25,7 +25,7 @@ namespace railgauge {
 namespace {
 
 std::string suites_folder(const Config& config) {
-  const std::string folder = config.suites.empty() ? default_suites_folder() : config.suites;
+  std::string folder = config.suites.empty() ? default_suites_folder() : config.suites;
   if (folder.empty()) spdlog::warn("no folder of suites beside the program; --suites names one");
   return folder;
 }
@@ -126,7 +126,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       certifier_(*store_, std::move(certificate_key)),
       run_judge_(*store_, leaves_),
       matrices_(*store_, leaves_),
-      fleet_(loop_, *store_, fleet_options),
+      fleet_(loop_, *store_, std::move(fleet_options)),
       preflights_(loop_, fleet_, *store_, preflight_site(site)),
       director_(loop_, fleet_, *store_, metrics_),
       control_(loop_, fleet_, director_, *store_, preflights_, SuiteFolder(suites_folder(config)),
@@ -176,8 +176,8 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
   // Parts are judged by the matrices.
   matrices_.on_done([this](const std::string& run_id) { run_judge_.want(run_id); });
   director_.on_figures([this](const std::string& run_id) { matrices_.want(run_id); });
-  director_.on_follow_ups([this](const std::string& run_id, auto answer) {
-    look_for_follow_ups(run_id, std::move(answer));
+  director_.on_follow_ups([this](const std::string& run_id, const auto& answer) {
+    look_for_follow_ups(run_id, answer);
   });
   loop_.on_tick([this] { on_tick(); });
 }
@@ -195,7 +195,8 @@ Result<api::ConsoleTicket> Server::make_ticket(const auth::Peer& caller) {
 }
 
 // Answers at once, with none, where the pools end.
-void Server::look_for_follow_ups(const std::string& run_id, run::Director::PairsAnswer answer) {
+void Server::look_for_follow_ups(const std::string& run_id,
+                                 const run::Director::PairsAnswer& answer) {
   const auto work = [this, run_id, answer] {
     auto pairs = wanted_pairs(*store_, run_id, leaves_);
     if (!pairs)

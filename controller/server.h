@@ -142,7 +142,7 @@ class Server {
   void show_pauses(const Pauses::Held& held);
   void show_port();
   // Hands the pairs that would say more about the run's suspects to `answer`, from a worker.
-  void look_for_follow_ups(const std::string& run_id, run::Director::PairsAnswer answer);
+  void look_for_follow_ups(const std::string& run_id, const run::Director::PairsAnswer& answer);
   void prune_store();
   // Makes the backup that is due and shows the newest one's time; on the upkeep pool.
   void look_after_backups();
