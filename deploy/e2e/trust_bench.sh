@@ -29,7 +29,7 @@ bar() {
 saw() { echo "$*" | tee -a "$work/seen"; }
 waive() { saw "$*"; exit 77; }
 
-# stop_all: ends every process of the case. A stopped process ends as well. What runs beside the cases goes on.
+# stop_all: ends every process of the case. A stopped process ends as well. Programs that run beside the cases stay.
 stop_all() {
   local pidfile pid
   for pidfile in "$work"/*.pid; do
