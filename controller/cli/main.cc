@@ -185,6 +185,8 @@ int run_program(std::span<const std::string> words, const Environment& environme
   // --watch cuts instead, so that more rows fit.
   const bool folds = terminal.out_is_terminal && terminal.out_screen && !arguments->has("watch");
   fold_tables_at(folds ? terminal.out_screen().columns : 0);
+  output.is_full = arguments->has("full");
+  show_whole_tables(output.is_full);
   const bool is_dumb = environment("TERM").value_or("") == "dumb";
   output.live_columns = is_dumb ? 0 : terminal.err_columns;
   if (can_draw(environment, terminal)) output.screen = terminal.out_screen;

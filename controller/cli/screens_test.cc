@@ -56,7 +56,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Screen80{"nodes", {"nodes"}}, Screen80{"preflight", {"preflight"}},
         Screen80{"preflight_summary", {"preflight", "--summary"}},
-        Screen80{"runs", {"runs", "--limit", "120"}},
+        Screen80{"runs", {"runs", "--limit", "120"}}, Screen80{"run", {"run", "nightly", "--all"}},
+        Screen80{"runs_wait", {"runs", "wait", kSampleRun}},
+        Screen80{"runs_resume", {"runs", "resume", kSampleRun}},
         Screen80{"runs_show", {"runs", "show", kSampleRun}}, Screen80{"findings", {"findings"}},
         Screen80{"runs_suspects", {"runs", "suspects", kSampleRun}}, Screen80{"events", {"events"}},
         Screen80{"results", {"results"}}, Screen80{"history", {"history"}},
@@ -77,6 +79,26 @@ TEST_F(LargeSite, ListsInAFileOrAPipeAreWhole) {
   fold_tables_at(0);
   run({"runs", "--limit", "120"});
   EXPECT_EQ(std::ranges::count(out_, '\n'), 121);
+}
+
+TEST_F(LargeSite, ARunIsSummedUpInAPipeTooUnlessAllOfItIsAskedFor) {
+  fold_tables_at(0);
+  run({"runs", "wait", kSampleRun});
+  EXPECT_LE(std::ranges::count(out_, '\n'), kLines) << out_;
+  EXPECT_THAT(out_, testing::HasSubstr("8,000 points; railgauge results r-20261120-120000-1 "
+                                       "--limit 8000 has them all\n"));
+  run({"runs", "wait", kSampleRun, "--full"});
+  EXPECT_GT(std::ranges::count(out_, '\n'), 8'000);
+}
+
+// The report takes as many points as a person's program can hold, and says so.
+TEST_F(LargeSite, AReportWithoutAllPointsSaysIt) {
+  control_.results.clear_points();
+  while (control_.results.points_size() < 100'000) control_.results.add_points();
+  run({"runs", "wait", kSampleRun});
+  EXPECT_THAT(err_,
+              testing::HasSubstr("only the newest 100,000 points are in this report; "
+                                 "railgauge export r-20261120-120000-1 --format csv has all"));
 }
 
 }  // namespace

@@ -35,6 +35,8 @@ struct Output {
   bool colour = false;               // of tables on `out`
   int live_columns = 0;              // of the terminal that `err` is; 0: it is none
   std::function<Screen()> screen{};  // of the terminal that `out` is; empty: none to draw on
+  bool is_full = false;              // --full: every row in place of summaries and cut lists
+  bool is_quiet = false;             // --quiet: results and errors alone
 };
 
 // Prints `document` in a machine format: json prints all of it, csv and ndjson the messages of its

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "controller/cli/input/stubs.h"
+#include "controller/cli/render/table.h"
 #include "controller/cli/verbs/completion.h"
 
 namespace railgauge::cli {
@@ -34,10 +35,12 @@ void Commands::TearDown() { server_->server->Shutdown(std::chrono::system_clock:
 int Commands::run(const std::vector<std::string>& words, Format format, bool colour) {
   std::ostringstream out;
   std::ostringstream err;
-  const Output output{.out = out, .err = err, .format = format, .units = units_, .colour = colour};
+  Output output{.out = out, .err = err, .format = format, .units = units_, .colour = colour};
   const auto arguments = parse_arguments(grammar(), words);
   EXPECT_TRUE(arguments) << arguments.error().message;
   if (!arguments) return -1;
+  output.is_full = arguments->has("full");
+  show_whole_tables(output.is_full);
   Session session{.stubs = server_->stubs,
                   .output = output,
                   .interrupts = interrupts_,
