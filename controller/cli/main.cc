@@ -23,6 +23,7 @@
 #include "controller/cli/input/session.h"
 #include "controller/cli/input/settings.h"
 #include "controller/cli/input/stubs.h"
+#include "controller/cli/live/on_screen.h"
 #include "controller/cli/live/watch.h"
 #include "controller/cli/render/output.h"
 #include "controller/cli/render/table.h"
@@ -146,7 +147,7 @@ Result<int> run_verb(const Arguments& arguments, const Settings& settings, const
     return watch_verb(session, arguments, RG_TRY(watch_options(arguments)));
   if (arguments.has("interval"))
     return fail(Code::kInvalidArgument, "--interval goes with --watch");
-  const Result<int> code = arguments.verb->run(session, arguments);
+  const Result<int> code = run_on_screen(session, arguments);
   if (code) return code;
   return tl::unexpected(with_closest_name(session, arguments, code.error()));
 }

@@ -31,6 +31,7 @@ struct Verb {
   std::span<const Flag> flags;
   Result<int> (*run)(Session&, const Arguments&);  // the exit code
   bool is_local = false;                           // asks no controller, needs no TLS files
+  bool is_whole = false;                           // never cut to the lines of a terminal
 };
 
 // Returns "runs show"; the noun alone when the verb has no name.

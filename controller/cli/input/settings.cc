@@ -25,8 +25,7 @@ constexpr std::array kFlags{
     Flag{"units", 0, "UNITS", "bits or bytes, for NIC bandwidth in tables [both]"},
     Flag{"timeout", 0, "DURATION", "longest wait for one answer of the controller [15s]"},
     Flag{"config", 0, "FILE", "settings file [/etc/railgauge/railgauge.conf]"},
-    Flag{"full", 0, "",
-         "on a terminal too all of a list, which is cut to 60 lines there; of a run each point"},
+    Flag{"full", 0, "", "every line on a terminal too, which gets 60 [a pipe and a file get all]"},
     Flag{"help", 'h', "", "help for the verb before it, or for all"},
     Flag{"version", 0, "", "the version of this program, then end"},
 };

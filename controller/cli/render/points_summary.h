@@ -17,8 +17,8 @@ inline constexpr int kFewPoints = 30;
 
 // Returns a row for each kernel and size with the number of points, their median, worst and best
 // figure, and below it the places whose figures are worst against the median of their kind:
-// those of a kernel that are about as far off are a row. Figures that differ in kernel, parameters, memory or path are
-// never one kind. "" without points.
+// those of a kernel that are about as far off are a row. Figures that differ in kernel, parameters,
+// memory or path are never one kind. "" without points.
 std::string points_summary(const google::protobuf::RepeatedPtrField<api::ResultPoint>& points,
                            Units units, bool colour);
 

@@ -185,6 +185,13 @@ std::string screenful(std::string text, const ShortTable& limit) {
                             limit.remedy.empty() ? "" : "; ", limit.remedy);
 }
 
+// The end is never cut, however long it is.
+std::string page_with_end(std::string text, const std::string& end) {
+  const auto lines = static_cast<std::size_t>(std::ranges::count(end, '\n'));
+  const std::size_t most = kScreenLines - std::min(lines, kScreenLines - 2);
+  return screenful(std::move(text), {.lines = most}) + end;
+}
+
 std::string fitted_page(const std::string& page) {
   if (folded_at == 0) return page;
   std::string text;
@@ -258,6 +265,7 @@ std::string render_table(std::string_view headings, const Rows& rows, bool colou
   return render_table(columns_of(headings), rows, colour);
 }
 
+// Colours do not distinguish rows.
 std::vector<std::pair<Row, std::size_t>> counted_rows(const Rows& rows) {
   std::vector<std::pair<Row, std::size_t>> counted;
   std::map<std::vector<std::string>, std::size_t> places;
@@ -292,13 +300,39 @@ std::string render_short_section(std::string_view headings, const Rows& rows, bo
   return section_head(title, colour) + render_short_table(headings, rows, colour, limit);
 }
 
-// A table of two columns without its heading.
+namespace {
+
+constexpr std::size_t kMostNameColumns = 24;
+
+// Names in a column, values beside it on as many lines as they need.
+std::string hanging_list(const Rows& rows, std::size_t names, bool colour) {
+  const std::size_t indent = names + kGap;
+  const std::size_t room = static_cast<std::size_t>(std::max(folded_at, 60)) - 1 - indent;
+  std::string text;
+  for (const Row& row : rows) {
+    const std::string name = printable(row[0].text);
+    std::string before =
+        toned(name, row[0].tone, colour) + std::string(indent - width_of(name), ' ');
+    for (const std::string& line : wrapped(printable(row[1].text), room)) {
+      text += before + toned(line, row[1].tone, colour) + "\n";
+      before = std::string(indent, ' ');
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+// A table of two columns without its heading. On a terminal long values stay beside their names.
 std::string render_list(const Rows& rows, bool colour) {
   Rows kept;
   for (const auto& row : rows) {
     RG_CHECK(row.size() == 2);
     if (!row[1].text.empty()) kept.push_back(row);
   }
+  std::size_t names = 0;
+  for (const Row& row : kept) names = std::max(names, width_of(printable(row[0].text)));
+  if (folded_at > 0 && names <= kMostNameColumns) return hanging_list(kept, names, colour);
   const std::string table = render_table("|", kept, colour);
   return table.substr(table.find('\n') + 1);  // without the line of headings
 }

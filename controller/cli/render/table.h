@@ -93,6 +93,10 @@ std::string render_list(const Rows& rows, bool colour);
 // number of those that are left.
 std::string screenful(std::string text, const ShortTable& limit = {});
 
+// Returns both texts as one page of at most kScreenLines lines on a terminal: the first is cut as
+// by screenful(), the end stays.
+std::string page_with_end(std::string text, const std::string& end);
+
 // Returns a page of any verb for the terminal: at most kScreenLines lines as by screenful(), and
 // lines without colours that are wider than it are wrapped.
 std::string fitted_page(const std::string& page);

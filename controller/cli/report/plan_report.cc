@@ -6,14 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/fold.h"
+
 namespace railgauge::cli {
-namespace {
-
 using namespace railgauge::api;
-
-constexpr int kNamesShown = 8;
-
-}  // namespace
 
 // Tenths below 10 s, then whole units, two at most.
 std::string seconds_text(double seconds) {
@@ -47,15 +43,13 @@ std::string counted(std::size_t count, const std::string& noun) {
 }
 
 std::string plan_line(const RunPlan& plan) {
-  std::string names;
-  for (int i = 0; i < plan.nodes_size() && i < kNamesShown; ++i)
-    names += (i > 0 ? " " : "") + plan.nodes(i);
-  if (plan.nodes_size() > kNamesShown) names += " ...";
+  const std::vector<std::string> names(plan.nodes().begin(), plan.nodes().end());
   return fmt::format("suite {}: {} in {} on {} ({}), about {}, about {}", plan.suite(),
                      counted(static_cast<std::size_t>(plan.tasks_total()), "task"),
                      counted(plan.rounds(), "round"),
-                     counted(static_cast<std::size_t>(plan.nodes_size()), "node"), names,
-                     amount_text(plan.expected_bytes()), seconds_text(plan.expected_seconds()));
+                     counted(static_cast<std::size_t>(plan.nodes_size()), "node"),
+                     fold_briefly(names), amount_text(plan.expected_bytes()),
+                     seconds_text(plan.expected_seconds()));
 }
 
 namespace {

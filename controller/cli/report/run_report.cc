@@ -214,20 +214,18 @@ void print_report(const Output& output, const RunReport& report) {
     if (output.format == Format::kCsv) print_notice(output, summary_line(report.run()));
     return;
   }
-  std::string end = wrapped_line(summary_line(report.run()));
-  end.pop_back();  // the newline stays without colour
-  const std::size_t most =
-      kScreenLines - 2 - static_cast<std::size_t>(std::ranges::count(end, '\n'));
-  output.out << screenful(points_text(report, output) +
-                              near_far_table(report.near_far_ratios(), output.colour) +
-                              distance_table(report.distance_costs(), output.colour) +
-                              nccl_settings_table(report.nccl_setting_ranks(), output.colour) +
-                              unsuccessful_tasks(report, output.colour) +
-                              notes_table(report.tasks(), output.colour) +
-                              findings_of_report(report, output.colour),
-                          {.lines = most})
-             << (report.points().empty() && report.findings().empty() ? "" : "\n")
-             << toned(end, tone_of(report.run().outcome()), output.colour) << '\n';
+  std::string last = wrapped_line(summary_line(report.run()));
+  last.pop_back();  // the newline stays without colour
+  const bool is_alone = report.points().empty() && report.findings().empty();
+  const std::string end =
+      (is_alone ? "" : "\n") + toned(last, tone_of(report.run().outcome()), output.colour) + "\n";
+  output.out << page_with_end(
+      points_text(report, output) + near_far_table(report.near_far_ratios(), output.colour) +
+          distance_table(report.distance_costs(), output.colour) +
+          nccl_settings_table(report.nccl_setting_ranks(), output.colour) +
+          unsuccessful_tasks(report, output.colour) + notes_table(report.tasks(), output.colour) +
+          findings_of_report(report, output.colour),
+      end);
 }
 
 // The calls ignore Ctrl-C: the run has ended, and its result is what the user waited for. Findings

@@ -163,7 +163,7 @@ Result<int> list_events(Session& session, const Arguments& arguments) {
   }
   output.out << render_short_table(
       "NEWEST|COUNT>|KIND|NODES|RUN|WHAT", folded_rows(list), output.colour,
-      {.remedy = "--since, --kind and --nodes choose; -o csv has all"});
+      {.remedy = "--since, --kind and --nodes choose; --full shows them"});
   return kExitPassed;
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "controller/cli/input/stubs.h"
+#include "controller/cli/live/on_screen.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/completion.h"
 
@@ -50,7 +51,7 @@ int Commands::run(const std::vector<std::string>& words, Format format, bool col
                   .linger_seconds = linger_seconds_,
                   .cancel_seconds = cancel_seconds_,
                   .reconnect_seconds = reconnect_seconds_};
-  const auto code = arguments->verb->run(session, *arguments);
+  const auto code = run_on_screen(session, *arguments);
   const int exit_code =
       code ? *code : report_error(output, with_closest_name(session, *arguments, code.error()));
   out_ = out.str();

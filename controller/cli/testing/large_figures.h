@@ -19,12 +19,19 @@ bool is_upgraded_node(int node);             // 16 of them, which lost 8 % of wh
 
 // A rate and a latency of each port that was measured, about 8,000 points.
 api::ResultList large_results();
+// The series of the first 1,000 of these points.
 api::SeriesList large_series(const api::ResultList& results);
+// Each point against the usual figure of its kernel.
 api::Comparison large_comparison(const api::ResultList& results);
+// 500 points of one series; every 40th failed.
 api::History large_history(const api::Series& series);
+// A task of each port that was measured, with its first rank.
 api::RunDetail large_detail();
+// 12 stages, 80 rounds and 2,000 tasks.
 api::RunPlan large_plan();
+// 80 kernels, the first with 40 parameters.
 KernelList large_kernels();
+// A database of 90 tables and indexes.
 api::Space large_space();
 
 }  // namespace railgauge::cli

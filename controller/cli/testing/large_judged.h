@@ -5,8 +5,11 @@
 
 namespace railgauge::cli {
 
+// 16 nodes, 14 metrics, and 64 ports that lost a function.
 api::Upgrade large_upgrade();
+// 100 findings, 60 of them of one event.
 api::FindingList large_findings();
+// 400 golden and accepted levels.
 api::BaselineList large_baselines();
 
 }  // namespace railgauge::cli

@@ -222,6 +222,7 @@ EventList large_events() {
   return list;
 }
 
+// A letter each: gpu017 receives little, the upgraded nodes send less, and some are away.
 PairMatrix large_matrix() {
   PairMatrix matrix = report::morning_matrix();
   matrix.clear_nodes();
@@ -243,6 +244,7 @@ PairMatrix large_matrix() {
   return matrix;
 }
 
+// Some of them are broken.
 SuiteList large_suites() {
   SuiteList list;
   list.set_schema_version(1);
@@ -257,6 +259,7 @@ SuiteList large_suites() {
   return list;
 }
 
+// One an island of five nodes, each with the history of 80 nights.
 ScheduleList large_schedules() {
   ScheduleList list = sample_schedules();
   const ScheduleInfo first = list.schedules(0);
@@ -270,11 +273,17 @@ ScheduleList large_schedules() {
     schedule.set_cron(fmt::format("{} 1 * * *", i % 60));
     schedule.set_state(i % 10 == 3 ? "paused" : "active");
     schedule.set_missed(static_cast<std::uint32_t>(i % 4));
-    for (int due = 0; due < 80; ++due) *schedule.add_dues() = first.dues(due % first.dues_size());
+    schedule.clear_dues();
+    for (int due = 0; due < 80; ++due) {
+      ScheduleDue& one = *schedule.add_dues();
+      one = first.dues(due % first.dues_size());
+      one.set_due_at(fmt::format("2026-{:02}-{:02}T00:30:00Z", 11 - due / 20, 20 - due % 20));
+    }
   }
   return list;
 }
 
+// A broken suite with a hundred problems.
 SuiteCheck large_check() {
   SuiteCheck check = sample_check();
   const SuiteProblem first = check.problems(0);
@@ -289,12 +298,29 @@ SuiteCheck large_check() {
 
 }  // namespace
 
+namespace {
+
+// The answers that take long to make, made once a process.
+struct LargeAnswers {
+  NodeList nodes = large_nodes();
+  PreflightReport preflight = large_preflight();
+  ResultList results = large_results();
+  RunDetail detail = large_detail();
+  PairMatrix matrix = large_matrix();
+  Comparison comparison = large_comparison(results);
+  RunList runs = large_runs();
+  EventList events = large_events();
+};
+
+}  // namespace
+
 void fill_large_site(FakeControl& control, FakeArchive& archive, FakeJudge& judge) {
-  control.nodes = large_nodes();
-  control.preflight = large_preflight();
-  control.runs = large_runs();
-  control.results = large_results();
-  control.detail = large_detail();
+  static const LargeAnswers answers;
+  control.nodes = answers.nodes;
+  control.preflight = answers.preflight;
+  control.runs = answers.runs;
+  control.results = answers.results;
+  control.detail = answers.detail;
   control.plan = large_plan();
   control.kernels = large_kernels();
   control.suites = large_suites();
@@ -302,13 +328,13 @@ void fill_large_site(FakeControl& control, FakeArchive& archive, FakeJudge& judg
   control.schedules = large_schedules();
   archive.groups = large_groups();
   archive.suspects = large_suspects();
-  archive.events = large_events();
-  archive.matrix = large_matrix();
+  archive.events = answers.events;
+  archive.matrix = answers.matrix;
   archive.results = control.results;
   archive.results.mutable_points()->DeleteSubrange(1'000, archive.results.points_size() - 1'000);
   archive.series = large_series(control.results);
   archive.history = large_history(archive.series.series(0));
-  archive.comparison = large_comparison(control.results);
+  archive.comparison = answers.comparison;
   archive.space = large_space();
   judge.findings = large_findings();
   judge.findings_of_run = judge.findings;

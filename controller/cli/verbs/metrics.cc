@@ -67,8 +67,7 @@ Result<int> show_metrics(Session& session, const Arguments& arguments) {
     const Rows rows = rows_of(list.metrics(), [](const MetricDescription& metric) {
       return Row({metric.name(), metric.type(), metric.owner(), metric.help()});
     });
-    output.out << render_short_table("METRIC|TYPE|SHOWN BY|MEANING", rows, output.colour,
-                                     {.remedy = "a pipe (| less) or -o csv has all"});
+    output.out << render_short_table("METRIC|TYPE|SHOWN BY|MEANING", rows, output.colour);
     return 0;
   }
   for (const MetricDescription& metric : list.metrics()) describe(output, metric);

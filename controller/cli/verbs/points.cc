@@ -1,11 +1,16 @@
 // Stored points: results, history, runs compare, export
+#include <algorithm>
+#include <cmath>
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "controller/cli/input/inputs.h"
 #include "controller/cli/input/session.h"
+#include "controller/cli/render/compared_figures.h"
 #include "controller/cli/render/csv.h"
 #include "controller/cli/render/results_table.h"
 #include "controller/cli/render/table.h"
@@ -47,7 +52,7 @@ Result<int> list_series(Session& session, const Arguments& arguments) {
                 bytes_text(series.message_bytes()), endpoints_text(series)});
   });
   output.out << render_short_table("SERIES>|KERNEL|METRIC|MEANING|BYTES>|ENDPOINTS", rows,
-                                   output.colour, {.remedy = "filters choose; -o csv has all"});
+                                   output.colour, {.remedy = "filters choose; --full shows them"});
   return kExitPassed;
 }
 
@@ -126,7 +131,7 @@ Result<int> show_history(Session& session, const Arguments& arguments) {
                   endpoints_text(series), series.larger_is_better() ? "larger" : "smaller"));
   if (!history.days().empty()) page += days_table(history, output.colour) + '\n';
   page += points_table(history, output.colour);
-  output.out << screenful(page, {.remedy = "--limit, a pipe (| less) or -o csv has others"});
+  output.out << screenful(page);
   return kExitPassed;
 }
 
@@ -138,17 +143,27 @@ Result<int> compare_runs(Session& session, const Arguments& arguments) {
   const auto comparison = RG_TRY(call(session, rpc::kCompareRuns, request));
   const Output& output = session.output;
   if (print_document(output, comparison, "series")) return kExitPassed;
-  const Rows rows = rows_of(comparison.series(), [](const ComparedSeries& each) {
+  // The largest change first: the others are on the pages behind it.
+  std::vector<const ComparedSeries*> order;
+  for (const ComparedSeries& each : comparison.series()) order.push_back(&each);
+  std::ranges::stable_sort(order, std::greater<>(), [](const ComparedSeries* each) {
+    return each->has_b_over_a() ? std::abs(each->b_over_a() - 1) : 0;
+  });
+  const Rows rows = rows_of(order, [](const ComparedSeries* compared) {
+    const ComparedSeries& each = *compared;
     const Series& series = each.series();
     return Row({series.series_id(), series.kernel(), series.metric(),
-                bytes_text(series.message_bytes()), endpoints_text(series), figure(each.median_a()),
-                figure(each.median_b()),
+                bytes_text(series.message_bytes()), endpoints_text(series),
+                value_text(each.median_a(), series.unit()),
+                value_text(each.median_b(), series.unit()),
                 each.has_b_over_a() ? fmt::format("{:+.1f} %", (each.b_over_a() - 1) * 100) : "-"});
   });
-  output.out << line_of(fmt::format("A {}, B {}; medians of the points' headlines, no judgement",
-                                    comparison.run_a(), comparison.run_b()))
-             << render_table("SERIES>|KERNEL|METRIC|BYTES>|ENDPOINTS|A>|B>|CHANGE>", rows,
-                             output.colour);
+  output.out << wrapped_line(
+                    fmt::format("A {}, B {}; medians of the points' headlines, the largest change "
+                                "first, no judgement",
+                                comparison.run_a(), comparison.run_b()))
+             << render_short_table("SERIES>|KERNEL|METRIC|BYTES>|ENDPOINTS|A>|B>|CHANGE>", rows,
+                                   output.colour);
   if (comparison.series_only_in_a() + comparison.series_only_in_b() > 0)
     output.out << fmt::format("{} series are in A alone, {} in B alone\n",
                               comparison.series_only_in_a(), comparison.series_only_in_b());
@@ -200,8 +215,7 @@ Result<int> show_results(Session& session, const Arguments& arguments) {
     print_notice(output, "no point matches; railgauge runs lists the runs");
     return 0;
   }
-  output.out << screenful(results_tables(list.points(), output.units, output.colour),
-                          {.remedy = "a pipe (| less) or -o csv has all"});
+  output.out << screenful(results_tables(list.points(), output.units, output.colour));
   return 0;
 }
 

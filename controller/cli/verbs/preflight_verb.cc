@@ -190,7 +190,7 @@ void print_nodes(const Output& output, const PreflightReport& report) {
                     text, like.slowest > 0 ? fmt::format("{:.2f} s", like.slowest) : "-"});
   }
   output.out << render_short_table("NODES|COUNT>|STATE|CHECKS|SLOWEST>", rows, output.colour,
-                                   {.lines = kLinesOfNodes, .remedy = "-o csv has all"});
+                                   {.lines = kLinesOfNodes});
 }
 
 // The words of a check, of the first kinds of texts.
@@ -235,8 +235,7 @@ void print_checks(const Output& output, const PreflightReport& report, bool all)
   output.out << (rows.empty() ? "" : "\n");
   if (!rows.empty())
     output.out << render_short_table("STATE|CHECK|COUNT>|NODES|SUBJECTS|OBSERVED|SOURCE", rows,
-                                     output.colour,
-                                     {.lines = kLinesOfChecks, .remedy = "-o csv has all"});
+                                     output.colour, {.lines = kLinesOfChecks});
 }
 
 // Line by line: its newlines stay.
@@ -280,8 +279,7 @@ void print_summary(const Output& output, const PreflightReport& report) {
     output.out << "no node here has an NVIDIA GPU\n";
     return;
   }
-  output.out << render_short_table("NODES|PAIRS>|GPUS|NICS|DISTANCE|ANSWER", rows, output.colour,
-                                   {.remedy = "-o csv has all"});
+  output.out << render_short_table("NODES|PAIRS>|GPUS|NICS|DISTANCE|ANSWER", rows, output.colour);
 }
 
 // The first result carries title and reason, which are the same on all nodes.

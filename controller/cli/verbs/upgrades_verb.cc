@@ -3,7 +3,6 @@
 #include <thread>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "controller/api/states.h"
 #include "controller/cli/input/inputs.h"
@@ -13,6 +12,7 @@
 #include "controller/cli/report/judged_text.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/fold.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
@@ -27,6 +27,11 @@ constexpr double kLongestGateSeconds = 24 * 3600;
 constexpr int kMostExtensions = 4;
 constexpr double kPatienceSeconds = 60;  // for nodes that are busy or away between two runs
 constexpr std::chrono::milliseconds kLookAgain{1000};
+
+// A set of nodes: "gpu[401-416]".
+std::string folded(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  return fold_names(std::vector<std::string>(names.begin(), names.end()));
+}
 
 // The page in a table, the whole message in the machine formats. Returns `code` unchanged.
 int print_upgrade(const Output& output, const Upgrade& upgrade, int code) {
@@ -214,8 +219,8 @@ Result<int> list_upgrades(Session& session, const Arguments&) {
   const UpgradeList list = RG_TRY(call(session, rpc::kListUpgrades, ListUpgradesRequest()));
   const Rows rows = rows_of(list.upgrades(), [](const Upgrade& upgrade) {
     return Row({upgrade.upgrade_id(), upgrade.has_verdict() ? upgrade.verdict() : upgrade.state(),
-                upgrade.kind(), fmt::format("{}", fmt::join(upgrade.nodes(), ",")),
-                upgrade.created_at(), upgrade.requested_by(), upgrade.reason()});
+                upgrade.kind(), folded(upgrade.nodes()), upgrade.created_at(),
+                upgrade.requested_by(), upgrade.reason()});
   });
   return print_list(session.output, list, "upgrades", "UPGRADE|VERDICT|KIND|NODES|CREATED|BY|WHY",
                     rows,
