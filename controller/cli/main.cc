@@ -179,6 +179,7 @@ int run_program(std::span<const std::string> words, const Environment& environme
   }
   const auto settings = resolve_settings(*arguments, environment);
   if (!settings) return fail_with(settings.error());
+  output.is_quiet = arguments->has("quiet");
   for (const std::string& line : unknown_variables(variable_names())) print_notice(output, line);
   output.format = settings->format;
   output.units = settings->units;

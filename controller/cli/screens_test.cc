@@ -65,6 +65,7 @@ const std::vector<Screen80>& screens() {
       {"upgrades", {"upgrades"}},
       {"upgrades_prepare", {"upgrades", "prepare", "--nodes", "gpu[401-416]"}},
       {"upgrades_gate", {"upgrades", "gate", "--nodes", "gpu[401-416]"}},
+      {"upgrades_extend", {"upgrades", "extend", "ur-20261126-030000-1"}},
       {"upgrades_show", {"upgrades", "show"}},
       {"findings", {"findings"}},
       {"findings_show", {"findings", "show", "step-gpu001-verbs.write_bw"}},
@@ -106,9 +107,7 @@ const std::map<std::string, std::string>& exempt() {
       {"db restore", "the lines of railgauge-controller"},
       {"db prune", "one line"},
       {"schedules add", "one line"},
-      {"schedules pause", "one line"},
-      {"schedules resume", "one line"},
-      {"schedules remove", "one line"},
+      {"schedules set", "one line"},
       {"schedules run-now", "one line"},
       {"certificate", "its page has a test below"},
       {"verify", "the page of certificate"},
@@ -118,11 +117,6 @@ const std::map<std::string, std::string>& exempt() {
       {"pki revoke", "a line or two"},
       {"pki crl", "a line or two"},
       {"pki show", "its list has a test below"},
-      {"matrix", "runs matrix"},
-      {"suspects", "runs suspects"},
-      {"compare", "runs compare"},
-      {"baselines show", "baselines"},
-      {"metrics describe", "metrics --describe"},
       {"config check", "reads this host's files; cut as every page"}};
   return all;
 }

@@ -76,12 +76,12 @@ TEST_F(UpgradeGate, AFindingNamesTheCommandThatConfirmsItAndThatCommandDoes) {
   const std::size_t at = said_.find("\nu") + 1;
   const std::string upgrade = said_.substr(at, said_.find("-performance") - at);
   ASSERT_EQ(cli("findings show " + upgrade + "-performance"), 0) << said_;
-  const std::string command = "upgrades gate --continue " + upgrade;
+  const std::string command = "upgrades extend " + upgrade;
   EXPECT_THAT(said_, HasSubstr("railgauge " + command + ": one more run"));
   EXPECT_EQ(cli(command), 1) << said_;
   ASSERT_EQ(cli("findings show " + upgrade + "-performance"), 0) << said_;
-  EXPECT_THAT(said_, AllOf(HasSubstr("confirmed"), testing::Not(HasSubstr("--continue"))));
-  EXPECT_EQ(cli("upgrades gate --continue nothing-of-that-name"), 2) << said_;
+  EXPECT_THAT(said_, AllOf(HasSubstr("confirmed"), testing::Not(HasSubstr("upgrades extend"))));
+  EXPECT_EQ(cli("upgrades extend nothing-of-that-name"), 2) << said_;
 }
 
 TEST_F(UpgradeGate, RailgaugesOwnVersionIsNoUpgradeAndMakesNoSetMixed) {

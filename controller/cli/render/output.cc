@@ -61,6 +61,7 @@ namespace {
 // Equal rows are one row; a column has their number where there are any.
 std::string list_text(std::string_view headings, const Rows& table, bool colour) {
   const auto counted = counted_rows(table);
+  // No column without need.
   if (counted.size() == table.size()) return render_short_table(headings, table, colour);
   Rows rows;
   for (const auto& [row, count] : counted) {
@@ -96,8 +97,12 @@ std::string line_of(const std::string& text, Tone tone, bool colour) {
   return toned(printable(text), tone, colour) + "\n";
 }
 
-// Flushed at once: a wait of minutes may follow.
 void print_notice(const Output& output, std::string_view text) {
+  if (!output.is_quiet) print_fault(output, text);
+}
+
+// Flushed at once: a wait of minutes may follow.
+void print_fault(const Output& output, std::string_view text) {
   output.err << "railgauge: " << printable(text) << '\n' << std::flush;
 }
 
@@ -110,7 +115,7 @@ int report_error(const Output& output, const Error& error) {
     report.mutable_error()->set_message(error.message);
     print_message(output, report);
   }
-  print_notice(output, error.message);
+  print_fault(output, error.message);
   return exit_code_of_call(error);
 }
 

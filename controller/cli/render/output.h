@@ -92,8 +92,10 @@ int print_page(const Output& output, const google::protobuf::Message& document,
 std::string line_of(const std::string& text, Tone tone = Tone::kPlain, bool colour = false);
 
 // Prints "railgauge: TEXT" to stderr, with control characters replaced, and flushes: it is read
-// before a wait begins.
+// before a wait begins. Prints nothing where the output is quiet.
 void print_notice(const Output& output, std::string_view text);
+// The same for what fails or limits the result: also where the output is quiet.
+void print_fault(const Output& output, std::string_view text);
 
 // Prints the error as one line on `err` and, with json or ndjson, as a document on `out`. Returns
 // the exit code.

@@ -41,6 +41,7 @@ std::vector<PointsOfKind> kinds_in(const Points& points) {
   std::map<std::tuple<std::string, std::string, double>, std::size_t> places;
   const std::vector<PointKind> told = kinds_of_points(points);
   for (int i = 0; i < points.size(); ++i) {
+    // Sizes are apart from the kind, since each has its own median.
     const PointKind& kind = told[static_cast<std::size_t>(i)];
     const double bytes = points[i].point().message_bytes();
     const auto [place, is_new] = places.try_emplace({kind.kernel, kind.what, bytes}, kinds.size());

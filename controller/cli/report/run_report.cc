@@ -115,6 +115,7 @@ std::string points_text(const RunReport& report, const Output& output) {
     return results_tables(points, output.units, output.colour);
   const std::string limit =
       points.size() > kPointsOfResults ? fmt::format(" --limit {}", points.size()) : "";
+  // Remarks hold for the points as they do in their tables.
   const std::string remarks = remarks_on(points);
   return points_summary(points, output.units, output.colour) +
          (remarks.empty() ? "" : "\n" + remarks) + "\n" +
@@ -190,10 +191,10 @@ Result<ResultList> points_of_report(Session& session, const std::string& run_id)
   wanted.set_limit(kMostPoints);
   auto points = call_through(session, rpc::kQueryResults, wanted);
   if (points && points->points_size() >= static_cast<int>(kMostPoints))
-    print_notice(session.output,
-                 fmt::format("run {}: only the newest {} points are in this report; railgauge "
-                             "export {} --format csv has all",
-                             run_id, format_count(kMostPoints), run_id));
+    print_fault(session.output,
+                fmt::format("run {}: only the newest {} points are in this report; railgauge "
+                            "export {} --format csv has all",
+                            run_id, format_count(kMostPoints), run_id));
   return points;
 }
 

@@ -38,9 +38,14 @@ int Commands::run(const std::vector<std::string>& words, Format format, bool col
   std::ostringstream err;
   Output output{.out = out, .err = err, .format = format, .units = units_, .colour = colour};
   const auto arguments = parse_arguments(grammar(), words);
-  EXPECT_TRUE(arguments) << arguments.error().message;
-  if (!arguments) return -1;
+  if (!arguments) {
+    const int refused = report_error(output, arguments.error());
+    out_ = out.str();
+    err_ = err.str();
+    return refused;
+  }
   output.is_full = arguments->has("full");
+  output.is_quiet = arguments->has("quiet");
   show_whole_tables(output.is_full);
   Session session{.stubs = server_->stubs,
                   .output = output,

@@ -33,7 +33,7 @@ Result<std::optional<std::vector<std::string>>> environment_of(const std::string
 }
 
 // More than any settings file can have.
-constexpr std::size_t kMaxBytes = 1U << 20U;
+constexpr std::size_t kMostSettingsBytes = 1U << 20U;
 
 // Runs the program with --check-config, with its lines on `out`. Returns its exit code, or
 // kExitInvalid when a signal ended it.
@@ -46,7 +46,7 @@ Result<int> check_settings_of(const std::filesystem::path& program, const std::s
                                             .descriptors = {{STDOUT_FILENO, pipe.write.get()}}}));
   pipe.write.reset();  // or reading would never end
   std::string text;
-  read_available(pipe.read.get(), kMaxBytes, text);
+  read_available(pipe.read.get(), kMostSettingsBytes, text);
   pipe.read.reset();  // one that still prints gets SIGPIPE
   out << text;
   const int status = wait_for_end(child).value_or(0);

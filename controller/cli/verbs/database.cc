@@ -115,7 +115,7 @@ Result<int> database_check(Session& session, const Arguments&) {
   const auto check = RG_TRY(call(session, rpc::kCheckDatabase, CheckRequest(), kLongSeconds));
   const Output& output = session.output;
   print_page(output, check, check.sound() ? "the database is sound\n" : "");
-  for (const std::string& problem : check.problems()) print_notice(output, problem);
+  for (const std::string& problem : check.problems()) print_fault(output, problem);
   return check.sound() ? kExitPassed : kExitFailed;
 }
 
@@ -227,8 +227,8 @@ Result<int> run_sql(Session& session, const Arguments& arguments) {
   const auto table = RG_TRY(call(session, rpc::kRunSql, request, kSqlSeconds));
   const Output& output = session.output;
   if (table.truncated())
-    print_notice(output, fmt::format("only the first {} rows are shown; --limit N shows more",
-                                     table.rows_size()));
+    print_fault(output, fmt::format("only the first {} rows are shown; --limit N shows more",
+                                    table.rows_size()));
   if (output.format != Format::kTable) {
     print_sql(output, table);
     return kExitPassed;

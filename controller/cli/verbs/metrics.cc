@@ -63,7 +63,7 @@ Result<int> show_metrics(Session& session, const Arguments& arguments) {
       "controller {} (at most {})",
       list.metrics_size(), one.agent_typical, one.agent_most, one.controller_typical,
       one.controller_most));
-  if (arguments.verb->name != "describe" && !arguments.has("describe")) {
+  if (!arguments.has("describe")) {
     const Rows rows = rows_of(list.metrics(), [](const MetricDescription& metric) {
       return Row({metric.name(), metric.type(), metric.owner(), metric.help()});
     });

@@ -15,6 +15,7 @@
 #include "controller/cli/render/results_table.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
+#include "controller/cli/verbs/completion.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/units.h"
@@ -44,8 +45,9 @@ Result<int> list_series(Session& session, const Arguments& arguments) {
   const auto list = RG_TRY(call(session, rpc::kListSeries, request));
   const Output& output = session.output;
   if (list.series_size() >= static_cast<int>(request.limit()))
-    print_notice(output, fmt::format("only {} series are shown; filters narrow, --limit widens",
-                                     list.series_size()));
+    print_fault(output, fmt::format("only {} series are shown; filters narrow, --limit widens",
+                                    list.series_size()));
+  if (list.series().empty()) RG_TRY_OK(check_figure_names(session, arguments));
   if (print_document(output, list, "series")) return kExitPassed;
   const Rows rows = rows_of(list.series(), [](const Series& series) {
     return Row({series.series_id(), series.kernel(), series.metric(), series.meaning(),
@@ -193,7 +195,7 @@ Result<int> export_points(Session& session, const Arguments& arguments) {
   if (!output.out.good()) return fail(Code::kUnavailable, "export: the output takes no more");
   if (!read && printer) {
     // The document is printed already; the exit code says that it is not complete.
-    print_notice(output, "export: not whole: " + read.error().message);
+    print_fault(output, "export: not whole: " + read.error().message);
     return exit_code_of_call(read.error());
   }
   if (!read) return tl::unexpected(read.error());
@@ -208,8 +210,9 @@ Result<int> show_results(Session& session, const Arguments& arguments) {
   const auto list = RG_TRY(call(session, rpc::kFindPoints, request));
   const Output& output = session.output;
   if (list.points_size() >= static_cast<int>(request.limit()))
-    print_notice(output, fmt::format("only the first {} points are shown; --limit N shows more",
-                                     request.limit()));
+    print_fault(output, fmt::format("only the first {} points are shown; --limit N shows more",
+                                    request.limit()));
+  if (list.points().empty()) RG_TRY_OK(check_figure_names(session, arguments));
   if (print_document(output, list, "points")) return 0;
   if (list.points().empty()) {
     print_notice(output, "no point matches; railgauge runs lists the runs");

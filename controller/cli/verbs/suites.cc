@@ -103,9 +103,9 @@ Result<int> check_suite(Session& session, const Arguments& arguments) {
   // A suite with problems is wrong use.
   if (!check.ok()) return kExitUsage;
   if (!check.kernels_checked()) {
-    print_notice(session.output,
-                 "kernels and parameters were not checked, since no attached node has reported its "
-                 "kernels");
+    print_fault(session.output,
+                "kernels and parameters were not checked, since no attached node has reported its "
+                "kernels");
     return kExitInconclusive;
   }
   return kExitPassed;
