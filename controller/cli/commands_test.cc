@@ -355,10 +355,10 @@ TEST_F(Commands, ASoundSuiteWhoseKernelsNobodyToldIsInconclusive) {
 
 TEST_F(Commands, AScheduleIsAddedAsItWasGiven) {
   EXPECT_EQ(
-      run({"schedules",  "add",        "nightly",       "fabric",     "gpu[1-4]",   "--cron",
-           "30 1 * * *", "--zone",     "Europe/Berlin", "--jitter",   "15min",      "--catch-up",
-           "6h",         "--window",   "sat,sun",       "--blackout", "2026-12-24", "--concurrency",
-           "queue",      "--exclusive"}),
+      run({"schedules",     "add",        "nightly",    "fabric",        "--nodes",    "gpu[1-4]",
+           "--cron",        "30 1 * * *", "--zone",     "Europe/Berlin", "--jitter",   "15min",
+           "--catch-up",    "6h",         "--window",   "sat,sun",       "--blackout", "2026-12-24",
+           "--concurrency", "queue",      "--exclusive"}),
       kExitPassed)
       << err_;
   const auto spec = control_.last_schedule();

@@ -63,7 +63,10 @@ TEST(Arguments, ListIsWhatThePluralDoesAlone) {
 
 TEST(Arguments, RunAloneIsTheVerbAndRunShowIsTheNoun) {
   EXPECT_EQ(named({"run", "quick"}), "run/");
-  EXPECT_EQ(named({"run", "quick", "n[1-3]"}), "run/");
+  EXPECT_EQ(named({"run", "quick", "--nodes", "n[1-3]"}), "run/");
+  EXPECT_EQ(named({"nodes", "n[1-3]"}), "nodes/");
+  EXPECT_EQ(named({"nodes", "shwo", "n1"}),
+            "error: nodes: \"n1\" is one operand too many; did you mean \"show\"?");
   EXPECT_EQ(named({"run", "show", "r1"}), "runs/show");
   EXPECT_EQ(named({"runs", "cancel", "r1"}), "runs/cancel");
 }
@@ -84,7 +87,7 @@ TEST(Arguments, FlagsStandAnywhereAndTakeBothForms) {
   EXPECT_TRUE(parsed->has("detach"));
   EXPECT_EQ(parsed->operand(0), "quick");
   EXPECT_EQ(parse({"nodes", "-o", "csv"})->value("format"), "csv");
-  EXPECT_EQ(parse({"run", "quick", "--", "--odd"})->operand(1), "--odd");
+  EXPECT_EQ(parse({"runs", "compare", "a", "--", "--odd"})->operand(1), "--odd");
 }
 
 TEST(Arguments, WrongUseSaysWhatIsWrong) {
@@ -120,9 +123,26 @@ TEST(Arguments, OldSpellingsAnswerWithThePresentOneAndDoNotRun) {
        "railgauge upgrades gate --continue is railgauge upgrades extend UPGRADE now"},
       {{"upgrades", "gate", "--wait", "1h"},
        "railgauge upgrades gate --wait is railgauge upgrades gate --wait-nodes DURATION, with "
-       "--time-limit for all of it now"}};
+       "--time-limit for all of it now"},
+      {{"nodes", "--nodes", "n1"}, "railgauge nodes --nodes is railgauge nodes NODESET now"},
+      {{"nodes", "pause", "--nodes", "n1"},
+       "railgauge nodes pause --nodes is railgauge nodes pause NODESET now"},
+      {{"nodes", "resume", "--nodes", "n1"},
+       "railgauge nodes resume --nodes is railgauge nodes resume NODESET now"},
+      {{"run", "quick", "n1"},
+       "railgauge run SUITE NODESET is railgauge run SUITE --nodes NODESET now"},
+      {{"suites", "plan", "quick", "n1"},
+       "railgauge suites plan SUITE NODESET is railgauge suites plan SUITE --nodes NODESET now"},
+      {{"schedules", "add", "a", "quick", "n1"},
+       "railgauge schedules add NAME SUITE NODESET is railgauge schedules add NAME SUITE --nodes "
+       "NODESET now"},
+      {{"upgrades", "prepare", "n1"},
+       "railgauge upgrades prepare NODESET is railgauge upgrades prepare --nodes NODESET now"},
+      {{"upgrades", "gate", "n1"},
+       "railgauge upgrades gate NODESET is railgauge upgrades gate --nodes NODESET now"}};
   for (const auto& [words, text] : told) EXPECT_EQ(named(words), "error: " + text);
   EXPECT_EQ(named({"upgrades", "prepare", "--wait", "1h"}), "upgrades/prepare");
+  EXPECT_EQ(named({"results", "--nodes", "n1"}), "results/");
   EXPECT_EQ(grammar().old.size(), told.size()) << "each old spelling has its line here";
 }
 
@@ -345,7 +365,7 @@ TEST(Inputs, ANodesFileIsOneSet) {
   const TemporaryFile file("gpu[001-004]\n# not these\n!gpu002  # broken\r\n\n");
   const auto arguments = parse({"run", "quick", "--nodes-file", file.path()});
   EXPECT_EQ(*node_set_of(*arguments, 1), "gpu[001-004],!gpu002");
-  const auto both = parse({"run", "quick", "n1", "--nodes-file", file.path()});
+  const auto both = parse({"run", "quick", "--nodes", "n1", "--nodes-file", file.path()});
   EXPECT_EQ(node_set_of(*both, 1).error().code, Code::kInvalidArgument);
 }
 

@@ -60,7 +60,8 @@ std::vector<std::string> flag_names(const Grammar& grammar, const Verb* verb) {
 
 // "railgauge matrix is railgauge runs matrix now".
 Error spelled_anew(const OldSpelling& old) {
-  const std::string flag = old.flag.empty() ? "" : fmt::format(" --{}", old.flag);
+  std::string flag = old.flag.empty() ? "" : fmt::format(" --{}", old.flag);
+  if (!old.operand.empty()) flag = fmt::format(" {}", old.operand);
   return {Code::kInvalidArgument,
           fmt::format("railgauge {}{} is railgauge {} now", old.verb, flag, old.now)};
 }
@@ -77,7 +78,7 @@ const OldSpelling* find_old_flag(const Grammar& grammar, std::string_view flag,
 // An old verb in the words that begin with it, also with its noun in the singular.
 const OldSpelling* find_old_verb(const Grammar& grammar, const std::vector<std::string>& words) {
   for (const OldSpelling& old : grammar.old) {
-    if (!old.flag.empty()) continue;
+    if (!old.flag.empty() || !old.operand.empty()) continue;
     const auto parts = words_of(old.verb);
     bool is_it = words.size() >= parts.size();
     for (std::size_t i = 0; is_it && i < parts.size(); ++i)
@@ -199,7 +200,7 @@ Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
   const Verb* alone = find_verb(grammar, noun, "");
   // "schedules list": what the plural noun does alone, said aloud.
   if (!rest.empty() && rest[0] == "list" && noun.ends_with('s') && alone != nullptr &&
-      alone->operands.empty()) {
+      (alone->operands.empty() || alone->operands == "[NODESET]")) {
     rest.erase(rest.begin());
     return alone;
   }
@@ -249,11 +250,20 @@ Status check_against_verb(const Grammar& grammar, const Arguments& parsed) {
     return fail(Code::kInvalidArgument,
                 fmt::format("{}: missing operand: {}", full_name(verb),
                             words_of(verb.operands)[parsed.operands.size()]));
-  if (parsed.operands.size() > count.most)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{}: {} is one operand too many", full_name(verb),
-                            in_quotes(parsed.operands[count.most])));
-  return {};
+  if (parsed.operands.size() <= count.most) return {};
+  for (const OldSpelling& old : grammar.old)
+    if (!old.operand.empty() && old.verb == full_name(verb) &&
+        parsed.operands.size() == count.most + 1)
+      return tl::unexpected(spelled_anew(old));
+  // A verb of the noun with a slip of the hand was taken for an operand.
+  std::vector<std::string> names;
+  for (const Verb& each : grammar.verbs)
+    if (each.noun == verb.noun && !each.name.empty() && verb.name.empty())
+      names.emplace_back(each.name);
+  return fail(Code::kInvalidArgument,
+              fmt::format("{}: {} is one operand too many{}", full_name(verb),
+                          in_quotes(parsed.operands[count.most]),
+                          did_you_mean(parsed.operands.front(), names)));
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ struct OldSpelling {
   std::string_view verb;  // "schedules pause"
   std::string_view flag;  // "strict", of that verb; "" for the verb itself
   std::string_view now;   // "schedules set SCHEDULE paused"
+  // An operand that the verb took behind its present ones; the verb itself is right.
+  std::string_view operand{};
 };
 
 // Returns "runs show"; the noun alone when the verb has no name.

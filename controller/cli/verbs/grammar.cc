@@ -47,15 +47,12 @@ constexpr std::array kRunFlags{
 constexpr std::array kResumeFlags{kDetach, kExclusive, kWait, kForce, kReason, kVerbose};
 constexpr std::array kWaitFlags{kWait, kVerbose};
 // Lists, and one run's page.
-constexpr std::array kListNodesFlags{kNodes, kLabels, kWatch, kInterval};
+constexpr std::array kListNodesFlags{kLabels, kNodesFile, kWatch, kInterval};
 constexpr std::array kPauseFlags{
-    kNodes,
-    kLabels,
-    kNodesFile,
-    Flag{"reason", 0, "TEXT", "why; everybody who misses them reads it"},
+    kLabels, kNodesFile, Flag{"reason", 0, "TEXT", "why; everybody who misses them reads it"},
     Flag{"until", 0, "TIME", "resumed by themselves then: 2026-11-28T08:00:00Z"},
     Flag{"for", 0, "DURATION", "or after this long: 2h"}};
-constexpr std::array kResumeNodesFlags{kNodes, kLabels, kNodesFile};
+constexpr std::array kResumeNodesFlags{kLabels, kNodesFile};
 constexpr std::array kListRunsFlags{Flag{"limit", 0, "N", "at most the N newest [20]"}, kWatch,
                                     kInterval};
 constexpr std::array kShowRunFlags{
@@ -245,7 +242,7 @@ constexpr auto kDayVerbs = in_group(
              kNoteFlags, reopen_finding},
         Verb{"events", "", "", "what happened: stacks, Xids, links, nodes, runs, proposals",
              "events --since 2d --kind xid", kEventsFlags, list_events},
-        Verb{"nodes", "", "", "the nodes that the controller knows", "nodes -l rack=rack7",
+        Verb{"nodes", "", "[NODESET]", "the nodes that the controller knows", "nodes -l rack=rack7",
              kListNodesFlags, list_nodes},
         Verb{"nodes", "show", "NODE", "one node: its stack, NICs, GPUs and facts",
              "nodes show gpu017", kNoFlags, show_node},
@@ -266,8 +263,7 @@ constexpr auto kDayVerbs = in_group(
 constexpr auto kMeasureVerbs = in_group(
     "Measure",
     std::array{
-        Verb{"run", "", "SUITE [NODESET]",
-             "run a suite (name or file.yaml), wait, print the results",
+        Verb{"run", "", "SUITE", "run a suite (name or file.yaml), wait, print the results",
              "run fabric --nodes gpu[001-016]", kRunFlags, run_suite},
         Verb{"runs", "", "", "the newest runs", "runs --limit 50", kListRunsFlags, list_runs},
         Verb{"runs", "show", "RUN", "one run: how its tasks ended, and why",
@@ -283,14 +279,13 @@ constexpr auto kMeasureVerbs = in_group(
         Verb{"suites", "show", "SUITE", "one suite", "suites show nightly", kNoFlags, show_suite},
         Verb{"suites", "check", "FILE", "check a suite file (or a name), run nothing",
              "suites check ./my-suite.yaml", kNoFlags, check_suite},
-        Verb{"suites", "plan", "SUITE [NODESET]", "show the plan of a run, run nothing",
+        Verb{"suites", "plan", "SUITE", "show the plan of a run, run nothing",
              "suites plan nightly --slice 3/7", kPlanFlags, plan_suite},
         Verb{"schedules", "", "", "suites that start by themselves, and when next", "schedules",
              kNoFlags, list_schedules},
         Verb{"schedules", "show", "SCHEDULE", "one schedule and the results of its due times",
              "schedules show nightly", kNoFlags, show_schedule},
-        Verb{"schedules", "add", "NAME SUITE [NODESET]",
-             "start a suite by itself (--cron says when)",
+        Verb{"schedules", "add", "NAME SUITE", "start a suite by itself (--cron says when)",
              "schedules add weekly fabric --cron \"0 2 * * sun\"", kScheduleFlags, add_schedule},
         Verb{"schedules", "set", "SCHEDULE active|paused|removed",
              "let it start, let it wait, or remove it; its runs stay",
@@ -337,9 +332,9 @@ constexpr auto kUpgradeVerbs = in_group(
     std::array{
         Verb{"upgrades", "", "", "upgrades and their verdicts", "upgrades", kNoFlags,
              list_upgrades},
-        Verb{"upgrades", "prepare", "[NODESET]", "measure nodes before they are upgraded",
+        Verb{"upgrades", "prepare", "", "measure nodes before they are upgraded",
              "upgrades prepare --nodes gpu[401-416]", kPrepareFlags, prepare_upgrade},
-        Verb{"upgrades", "gate", "[NODESET]",
+        Verb{"upgrades", "gate", "",
              "measure upgraded nodes: did they get worse? exit code 0, 1, 3 or 4",
              "upgrades gate --nodes gpu[401-416] --expect driver=580.95", kGateFlags, gate_upgrade},
         Verb{"upgrades", "extend", "UPGRADE",
@@ -438,6 +433,16 @@ constexpr std::array kOldSpellings{
     OldSpelling{"upgrades gate", "continue", "upgrades extend UPGRADE"},
     OldSpelling{"upgrades gate", "wait",
                 "upgrades gate --wait-nodes DURATION, with --time-limit for all of it"},
+    // A node set is an operand where it is what the verb is about, else --nodes.
+    OldSpelling{"nodes", "nodes", "nodes NODESET"},
+    OldSpelling{"nodes pause", "nodes", "nodes pause NODESET"},
+    OldSpelling{"nodes resume", "nodes", "nodes resume NODESET"},
+    OldSpelling{"run", "", "run SUITE --nodes NODESET", "SUITE NODESET"},
+    OldSpelling{"suites plan", "", "suites plan SUITE --nodes NODESET", "SUITE NODESET"},
+    OldSpelling{"schedules add", "", "schedules add NAME SUITE --nodes NODESET",
+                "NAME SUITE NODESET"},
+    OldSpelling{"upgrades prepare", "", "upgrades prepare --nodes NODESET", "NODESET"},
+    OldSpelling{"upgrades gate", "", "upgrades gate --nodes NODESET", "NODESET"},
 };
 
 // Words of a fixed choice. Those of CHECK are the ids of agent/preflight/checks/table.cc, since no

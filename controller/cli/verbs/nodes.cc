@@ -280,7 +280,7 @@ std::string counts_line(const NodeList& list) {
 
 // An empty list explains how an agent attaches.
 Result<int> list_nodes(Session& session, const Arguments& arguments) {
-  const std::string node_set = RG_TRY(node_set_of(arguments));
+  const std::string node_set = RG_TRY(node_set_of(arguments, 0));
   const NodeList list = RG_TRY(ask(session, node_set, false));
   const Output& output = session.output;
   if (print_document(output, list, "nodes")) return 0;
@@ -293,7 +293,7 @@ Result<int> list_nodes(Session& session, const Arguments& arguments) {
   output.out << line_of(counts_line(list), Tone::kHeading, output.colour)
              << render_short_table("NODES|COUNT>|STATE|VERSION|NICS|GPUS|SEEN SINCE|TASKS|BUSY",
                                    node_rows(list), output.colour,
-                                   {.remedy = "--nodes chooses; --full shows them"});
+                                   {.remedy = "a node set chooses; --full shows them"});
   return 0;
 }
 

@@ -88,7 +88,7 @@ Result<int> show_schedule(Session& session, const Arguments& arguments) {
 Result<int> add_schedule(Session& session, const Arguments& arguments) {
   auto spec = request_for<ScheduleSpec>(arguments.operand(0));
   spec.set_suite(arguments.operand(1));
-  spec.set_node_set(RG_TRY(node_set_of(arguments, 2)));
+  spec.set_node_set(RG_TRY(node_set_of(arguments)));
   // The example in the message is complete and can be pasted.
   if (!arguments.has("cron"))
     return fail(Code::kInvalidArgument,

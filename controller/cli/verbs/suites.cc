@@ -115,7 +115,7 @@ Result<int> check_suite(Session& session, const Arguments& arguments) {
 Result<int> plan_suite(Session& session, const Arguments& arguments) {
   RunRequest request;
   *request.mutable_suite() = RG_TRY(suite_to_run(arguments));
-  request.set_node_set(RG_TRY(node_set_of(arguments, 1)));
+  request.set_node_set(RG_TRY(node_set_of(arguments)));
   request.set_trigger("cli");
   const auto plan = RG_TRY(plan_run(session, request));
   if (print_document(session.output, plan, "tasks")) return 0;

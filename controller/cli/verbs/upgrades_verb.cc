@@ -191,7 +191,7 @@ Result<bool> extends(const Arguments& arguments) {
 // Starts the run of the before side, waits for it and shows the upgrade.
 Result<int> prepare_upgrade(Session& session, const Arguments& arguments) {
   PrepareRequest request;
-  request.set_node_set(RG_TRY(node_set_of(arguments, 0)));
+  request.set_node_set(RG_TRY(node_set_of(arguments)));
   request.set_control_set(arguments.value("controls"));
   request.set_suite(arguments.value("suite"));
   const double seconds = RG_TRY(seconds_of(arguments, "wait", kLongestGateSeconds));
@@ -234,7 +234,7 @@ Result<int> gate(Session& session, const Arguments& arguments, const GateRequest
 // The nodes may have been measured by nights; prepare is not needed then.
 Result<int> gate_upgrade(Session& session, const Arguments& arguments) {
   GateRequest request;
-  request.set_node_set(RG_TRY(node_set_of(arguments, 0)));
+  request.set_node_set(RG_TRY(node_set_of(arguments)));
   request.set_suite(arguments.value("suite"));
   request.set_control_set(arguments.value("controls"));
   RG_TRY_OK(read_expect(arguments, request));
