@@ -83,6 +83,10 @@ constexpr std::array kSettings{
         "a time such as 2026-01-05: the calendar begins there, and railgauge clock moves it; "
         "for a modelled fleet, with a database of its own",
         ""},
+    SettingInfo{"synthetic",
+                "the database is for a modelled fleet, and real agents are refused for good; a "
+                "fleet whose agents have certificates needs it, over the unix socket none does",
+                "false", true},
     SettingInfo{"webhook-url",
                 "http or https URL that gets reports by POST: of each run that a schedule started, "
                 "and of confirmed findings; or the absolute path of a file with the URL",
@@ -268,6 +272,7 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
       .backup_folder = chosen["backup-folder"],
       .backups = RG_TRY(backup_plan(chosen["backup-every"], chosen["backup-keep"])),
       .simulated_clock = RG_TRY(clock_value(chosen["simulated-clock"])),
+      .synthetic = RG_TRY(switch_value("synthetic", chosen["synthetic"])),
       .console_listen = chosen["console-listen"],
       .console_may_lack = is_default("console-listen"),
       .console_web_config = chosen["console-web-config-file"],

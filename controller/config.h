@@ -69,6 +69,7 @@ struct Config {
   std::string backup_folder{};  // "": backups beside the database
   store::BackupPlan backups{};
   std::optional<double> simulated_clock{};  // begins at this time, unix seconds; absent: the host's
+  bool synthetic = false;                   // the database is of a modelled fleet
   std::string console_listen{};             // HOST:PORT; "" for none
   bool console_may_lack = false;            // its port was nobody's wish: a taken one is no error
   std::string console_web_config{};  // of the console's port; "": plain HTTP, on loopback only

@@ -67,6 +67,12 @@ TEST(Config, ThereIsNoTcpWithoutCertificatesOrInsecure) {
   EXPECT_FALSE(resolve(both, no_environment, {}));
 }
 
+TEST(Config, ADatabaseIsSyntheticOnlyWhereItIsAskedFor) {
+  EXPECT_FALSE(resolve({}, no_environment, {})->synthetic);
+  EXPECT_TRUE(resolve({{"synthetic", "true"}}, no_environment, {})->synthetic);
+  EXPECT_FALSE(resolve({{"synthetic", "perhaps"}}, no_environment, {}));
+}
+
 TEST(Config, ASimulatedClockBeginsAtADate) {
   EXPECT_EQ(resolve({}, no_environment, {})->simulated_clock, std::nullopt);
   const auto chosen = resolve({{"simulated-clock", "2026-01-05T20:00"}}, no_environment, {});

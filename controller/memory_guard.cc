@@ -104,18 +104,43 @@ std::optional<MemoryUse> read_memory_use(const std::string& root) {
 }
 
 Status MemoryGuard::check(double more_bytes) {
-  constexpr double kReadNs = 0.1e9;
   const std::lock_guard lock(mutex_);
+  return check_locked(more_bytes);
+}
+
+Result<MemoryClaim> MemoryGuard::claim(double bytes) {
+  const std::lock_guard lock(mutex_);
+  RG_TRY_OK(check_locked(bytes));
+  claimed_ += bytes;
+  return MemoryClaim(this, [bytes](MemoryGuard* guard) {
+    const std::lock_guard held(guard->mutex_);
+    guard->claimed_ -= bytes;
+  });
+}
+
+Status MemoryGuard::check_locked(double more_bytes) {
+  constexpr double kReadNs = 0.1e9;
+  constexpr double kGiveBackNs = 2e9;
   if (const double now_ns = monotonic_now_ns(); now_ns >= next_read_ns_) {
     next_read_ns_ = now_ns + kReadNs;
     use_ = read_memory_use(root_);
   }
-  if (!use_ || use_->used + more_bytes <= kMostShare * use_->limit) return {};
+  const auto fits = [&] {
+    return !use_ || use_->used + claimed_ + more_bytes <= kMostShare * use_->limit;
+  };
+  if (fits()) return {};
+  // The heap keeps what earlier work took; it may be all that is short.
+  if (next_give_back_ns_ <= monotonic_now_ns()) {
+    next_give_back_ns_ = monotonic_now_ns() + kGiveBackNs;
+    give_back_free_memory();
+    use_ = read_memory_use(root_);
+    if (fits()) return {};
+  }
   return fail(
       Code::kResourceExhausted,
       fmt::format("the controller's memory is short: {:.0f} of the {:.0f} MB that its cgroup "
                   "allows are taken{}; try again later, or raise MemoryMax",
-                  use_->used / 1e6, use_->limit / 1e6,
+                  (use_->used + claimed_) / 1e6, use_->limit / 1e6,
                   more_bytes > 0 ? fmt::format(" and this wants {:.0f}", more_bytes / 1e6) : ""));
 }
 

@@ -2,6 +2,7 @@
 // the kernel would kill the controller, and runs with it.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -25,6 +26,9 @@ std::optional<MemoryUse> read_memory_use(const std::string& root = "");
 // GB, in which allocations of other threads wait. Thread safe.
 void give_back_free_memory();
 
+// Memory that somebody is about to take; it is free again when the last copy goes.
+using MemoryClaim = std::shared_ptr<void>;
+
 // Thread safe.
 class MemoryGuard {
  public:
@@ -35,12 +39,19 @@ class MemoryGuard {
   // kResourceExhausted, with the figures: `more_bytes` would not fit below the share. Reads at most
   // ten times a second.
   Status check(double more_bytes = 0);
+  // As check(); what is claimed counts as used until the claim goes. Two large runs at once must
+  // not both fit. The guard outlives its claims.
+  Result<MemoryClaim> claim(double bytes);
 
  private:
+  Status check_locked(double more_bytes);
+
   const std::string root_;
   std::mutex mutex_;  // guards all below
   std::optional<MemoryUse> use_;
   double next_read_ns_ = 0;
+  double next_give_back_ns_ = 0;
+  double claimed_ = 0;
 };
 
 }  // namespace railgauge

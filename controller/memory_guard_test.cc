@@ -39,6 +39,19 @@ TEST_F(MemoryGuardTest, NoLimitRefusesNothing) {
   EXPECT_TRUE(MemoryGuard(root_).check(1e15));
 }
 
+TEST_F(MemoryGuardTest, AClaimCountsUntilItGoes) {
+  write("/proc/self/cgroup", "0::/a\n");
+  write("/sys/fs/cgroup/a/memory.max", "1000000000\n");
+  write("/sys/fs/cgroup/a/memory.current", "100000000\n");
+  MemoryGuard guard(root_);
+  auto first = guard.claim(400e6);
+  ASSERT_TRUE(first);
+  EXPECT_THAT(guard.claim(400e6).error().message,
+              HasSubstr("500 of the 1000 MB that its cgroup allows are taken and this wants 400"));
+  first->reset();
+  EXPECT_TRUE(guard.claim(400e6));
+}
+
 TEST_F(MemoryGuardTest, CachedFilesDoNotCountAndTheTightestGroupDoes) {
   write("/proc/self/cgroup", "0::/system.slice/railgauge.service\n");
   const std::string slice = "/sys/fs/cgroup/system.slice";

@@ -25,7 +25,7 @@ namespace railgauge {
 namespace {
 
 std::string suites_folder(const Config& config) {
-  const std::string folder = config.suites.empty() ? default_suites_folder() : config.suites;
+  std::string folder = config.suites.empty() ? default_suites_folder() : config.suites;
   if (folder.empty()) spdlog::warn("no folder of suites beside the program; --suites names one");
   return folder;
 }
@@ -47,12 +47,18 @@ PreflightSite preflight_site(const plan::Site& site) {
   return rules;
 }
 
-// A simulated clock is for modelled data alone, which is marked before any of it arrives.
+// Marks the database before any modelled data arrives; `flag` wants that.
+Status mark_synthetic_for(std::string_view flag, store::Store& store) {
+  const Status marked = store.write(store::mark_synthetic);
+  if (marked) return {};
+  return fail(marked.error().code == Code::kFailedPrecondition ? Code::kInvalidArgument
+                                                               : marked.error().code,
+              fmt::format("{}: {}", flag, marked.error().message));
+}
+
+// A simulated clock is for modelled data alone.
 Status begin_simulated_clock(store::Store& store, const Config& config) {
-  if (const Status marked = store.write(store::mark_synthetic); !marked)
-    return fail(marked.error().code == Code::kFailedPrecondition ? Code::kInvalidArgument
-                                                                 : marked.error().code,
-                fmt::format("--simulated-clock: {}", marked.error().message));
+  RG_TRY_OK(mark_synthetic_for("--simulated-clock", store));
   const std::string path = clock_page_of(config);
   auto page = RG_TRY(ClockPage::make(path, *config.simulated_clock));
   use_simulated_clock(page);
@@ -85,6 +91,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   store::StoreOptions store_options;
   store_options.path = config.database;
   std::unique_ptr<store::Store> store = RG_TRY(store::Store::open(std::move(store_options)));
+  if (config.synthetic) RG_TRY_OK(mark_synthetic_for("--synthetic", *store));
   if (config.simulated_clock) RG_TRY_OK(begin_simulated_clock(*store, config));
   std::unique_ptr<audit::AuditLog> audit =
       RG_TRY(audit::AuditLog::open(*store, {.file = audit_log_of(config)}));
@@ -119,7 +126,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       certifier_(*store_, std::move(certificate_key)),
       run_judge_(*store_, leaves_),
       matrices_(*store_, leaves_),
-      fleet_(loop_, *store_, fleet_options),
+      fleet_(loop_, *store_, std::move(fleet_options)),
       preflights_(loop_, fleet_, *store_, preflight_site(site)),
       director_(loop_, fleet_, *store_, metrics_),
       control_(loop_, fleet_, director_, *store_, preflights_, SuiteFolder(suites_folder(config)),
@@ -134,27 +141,22 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       backups_(config.backups),
       backup_folder_(backup_folder_of(config)),
       pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
+      plans_(std::make_unique<fleet::WorkerPool>(1)),
       queries_(std::make_unique<fleet::WorkerPool>(kQueryWorkers)),
       sql_(std::make_unique<fleet::WorkerPool>(1)),
+      whole_(std::make_unique<fleet::WorkerPool>(1)),
       upkeep_(std::make_unique<fleet::WorkerPool>(1)),
       starter_(std::make_unique<fleet::WorkerPool>(1)),
       feeder_(std::make_unique<fleet::WorkerPool>(1)),
       agent_link_(make_agent_link_service(fleet_, peers_, gate_)),
-      control_service_(make_control_service(control_, schedules_, gate_, *pool_)),
-      archive_service_(make_archive_service(archive_, gate_, {*queries_, *sql_, *upkeep_})),
+      control_service_(make_control_service(control_, schedules_, gate_, {*pool_, *plans_})),
+      archive_service_(
+          make_archive_service(archive_, gate_, {*queries_, *sql_, *whole_, *upkeep_})),
       judge_service_(make_judge_service(
           control_, *store_, gate_, *queries_,
           [this](const std::string& subject) { return certifier_.certify(subject); }, leaves_)),
       console_service_(make_console_service(
-          [this](const auth::Peer& caller) -> Result<api::ConsoleTicket> {
-            if (!has_console_)
-              return fail(Code::kFailedPrecondition,
-                          "this controller serves no console; --console-listen sets its port");
-            return console_->ticket_for(
-                {.who = caller.who, .role = std::string(auth::name_of(caller.role))},
-                console_origin_);
-          },
-          gate_, *pool_)) {
+          [this](const auth::Peer& caller) { return make_ticket(caller); }, gate_, *pool_)) {
   const OwnAct record = [this](std::string act, std::string subject, const Status& outcome) {
     audit_->did(std::move(act), std::move(subject), outcome);
   };
@@ -162,6 +164,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
   upgrade_watch_.on_act(record);
   control_.pauses().on_change([this](const Pauses::Held& held) { show_pauses(held); });
   control_.set_gate([this] { return memory_.check(); });
+  control_.set_memory([this](double bytes) { return memory_.claim(bytes); });
   control_.set_installation(
       [this, config, started_at = fleet::unix_seconds()] { return describe(config, started_at); });
   archive_.set_gate([this](double bytes) { return memory_.check(bytes); });
@@ -173,14 +176,27 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
   // Parts are judged by the matrices.
   matrices_.on_done([this](const std::string& run_id) { run_judge_.want(run_id); });
   director_.on_figures([this](const std::string& run_id) { matrices_.want(run_id); });
-  director_.on_follow_ups([this](const std::string& run_id, auto answer) {
-    look_for_follow_ups(run_id, std::move(answer));
+  director_.on_follow_ups([this](const std::string& run_id, const auto& answer) {
+    look_for_follow_ups(run_id, answer);
   });
   loop_.on_tick([this] { on_tick(); });
 }
 
+Result<api::ConsoleTicket> Server::make_ticket(const auth::Peer& caller) {
+  if (!has_console_)
+    return fail(Code::kFailedPrecondition,
+                "this controller serves no console; --console-listen sets its port");
+  return console_->ticket_for({.who = caller.who,
+                               .role = std::string(auth::name_of(caller.role)),
+                               .issuer = caller.certificate.issuer,
+                               .serial = caller.certificate.serial,
+                               .until_unix = caller.certificate_until_unix},
+                              console_origin_);
+}
+
 // Answers at once, with none, where the pools end.
-void Server::look_for_follow_ups(const std::string& run_id, run::Director::PairsAnswer answer) {
+void Server::look_for_follow_ups(const std::string& run_id,
+                                 const run::Director::PairsAnswer& answer) {
   const auto work = [this, run_id, answer] {
     auto pairs = wanted_pairs(*store_, run_id, leaves_);
     if (!pairs)
@@ -209,7 +225,7 @@ Server::~Server() {
     grpc_->Wait();
   }
   run_judge_.stop();
-  for (auto* pool : {&pool_, &queries_, &sql_, &upkeep_, &starter_, &feeder_})
+  for (auto* pool : {&pool_, &plans_, &queries_, &sql_, &whole_, &upkeep_, &starter_, &feeder_})
     pool->reset();    // before the loop, which their work may call
   reporter_.reset();  // its calls of services have ended with the pools
   loop_.stop();

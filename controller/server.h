@@ -127,6 +127,7 @@ class Server {
   Status start_relay();
   Status start_http(const Config& config);
   Status start_console(const Config& config);
+  Result<api::ConsoleTicket> make_ticket(const auth::Peer& caller);
   [[nodiscard]] Result<console::Visitor> console_visitor(const http::Request& request) const;
   void note_stranger(const std::string& user, const std::string& address, const std::string& act,
                      const std::string& subject, const Error& reason);
@@ -141,7 +142,7 @@ class Server {
   void show_pauses(const Pauses::Held& held);
   void show_port();
   // Hands the pairs that would say more about the run's suspects to `answer`, from a worker.
-  void look_for_follow_ups(const std::string& run_id, run::Director::PairsAnswer answer);
+  void look_for_follow_ups(const std::string& run_id, const run::Director::PairsAnswer& answer);
   void prune_store();
   // Makes the backup that is due and shows the newest one's time; on the upkeep pool.
   void look_after_backups();
@@ -174,9 +175,11 @@ class Server {
   const store::BackupPlan backups_;
   const std::string backup_folder_;
   std::unique_ptr<fleet::WorkerPool> pool_;     // calls of Control
+  std::unique_ptr<fleet::WorkerPool> plans_;    // suites read and planned for readers
   std::unique_ptr<fleet::WorkerPool> queries_;  // calls of Archive and Judge
   std::unique_ptr<fleet::WorkerPool> sql_;      // statements that people wrote
-  std::unique_ptr<fleet::WorkerPool> upkeep_;   // backup, check, pruning: one at a time
+  std::unique_ptr<fleet::WorkerPool> whole_;    // reads of every page of the database
+  std::unique_ptr<fleet::WorkerPool> upkeep_;   // backup, pruning: one at a time
   std::unique_ptr<fleet::WorkerPool> starter_;  // runs that are due by schedule
   std::unique_ptr<fleet::WorkerPool> feeder_;   // metrics from the store
   std::unique_ptr<grpc::Service> agent_link_;

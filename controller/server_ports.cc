@@ -232,7 +232,11 @@ Status Server::start_console(const Config& config) {
       .is_local = is_local,
       .has_tls = has_tls,
       .now_unix = fleet::unix_seconds,
-      .holder = [this](const http::Request& request) { return console_visitor(request); }});
+      .holder = [this](const http::Request& request) { return console_visitor(request); },
+      .is_revoked =
+          [this](const console::Visitor& visitor) {
+            return tls_ && tls_->is_revoked({.issuer = visitor.issuer, .serial = visitor.serial});
+          }});
   auto started = http::Server::start(
       address.host, address.port,
       {.metrics = {},

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <list>
 #include <random>
@@ -468,10 +469,10 @@ class BusyWorker {
     RG_CHECK(mkfifo(bench.path(name + ".yaml").c_str(), 0600) == 0);
     caller_ = std::thread([&bench, name] {
       grpc::ClientContext context;
-      api::SuiteSource source;
-      source.set_name(name);
-      api::SuiteCheck check;
-      EXPECT_TRUE(bench.stub_->CheckSuite(&context, source, &check).ok());
+      api::RunRequest request;
+      request.mutable_suite()->set_name(name);
+      api::RunSummary run;
+      EXPECT_FALSE(bench.stub_->StartRun(&context, request, &run).ok()) << "an empty suite";
     });
     pipe_ = open(bench.path(name + ".yaml").c_str(), O_WRONLY | O_CLOEXEC);  // waits for the reader
     RG_CHECK(pipe_ >= 0);
@@ -524,6 +525,41 @@ TEST_F(ServerTest, AWatcherThatLeavesBeforeItsTurnHoldsNoPlace) {
   }
   EXPECT_TRUE(watched);
   cancel(run->run_id());
+}
+
+// Whoever may read may have suites read and planned. It must not take the workers of operators.
+TEST_F(ServerTest, SuitesThatAreReadForSomebodyDelayNoOtherCall) {
+  const std::string pipe = bench_.path("pipe.yaml");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::vector<std::thread> readers;
+  for (std::size_t i = 0; i <= Server::kWorkers; ++i)
+    readers.emplace_back([this] {
+      grpc::ClientContext context;
+      api::SuiteSource source;
+      source.set_name("pipe");
+      api::SuiteCheck check;
+      EXPECT_TRUE(bench_.stub_->CheckSuite(&context, source, &check).ok());
+    });
+  const int writer = open(pipe.c_str(), O_WRONLY | O_CLOEXEC);  // waits for the first one
+  ASSERT_GE(writer, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // the others are on their way
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
+  api::NodeList nodes;
+  EXPECT_TRUE(bench_.stub_->ListNodes(&context, {}, &nodes).ok());
+  close(writer);
+  // Those that open the pipe after its end need another one.
+  std::atomic<bool> done = false;
+  std::thread closer([&] {
+    while (!done) {
+      const int again = open(pipe.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+      if (again >= 0) close(again);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  });
+  for (std::thread& reader : readers) reader.join();
+  done = true;
+  closer.join();
 }
 
 TEST_F(ServerTest, WrongRequestsAreOneLineEach) {

@@ -89,7 +89,7 @@ Y
 begin() {
   local nodes=$1 options=() fleet=(--controller "unix:$socket" --dials 64)
   if [ "$2" = tls ]; then
-    options=(--listen 127.0.0.1:0 --tls-cert "$work/pki/ctl.crt" --tls-key "$work/pki/ctl.key" --tls-ca "$work/pki/ca.crt")
+    options=(--synthetic --listen 127.0.0.1:0 --tls-cert "$work/pki/ctl.crt" --tls-key "$work/pki/ctl.key" --tls-ca "$work/pki/ca.crt")
   fi
   rm -rf "$work"/railgauge.db* "$work"/*.log
   suites=$work/suites start_controller --site-profile "$work/site.yaml" "${options[@]}"

@@ -16,7 +16,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 4
 . deploy/compile_cache.sh
 
-all="suite agent_messages runner_frames launch logs node_sets http certificates connections"
+all="suite agent_messages kernels runner_frames launch logs node_sets http certificates connections"
 targets=${RAILGAUGE_FUZZ_TARGETS:-$all}
 tree=${WORK:+$WORK/railgauge-fuzz} tree=${tree:-build/fuzz}
 corpora=${RAILGAUGE_FUZZ_CORPORA:-build/fuzz-corpora}

@@ -169,7 +169,24 @@ Result<Console::Guest> Console::guest_of(const http::Request& request) {
     return Guest{.visitor = RG_TRY(options_.holder(request)), .ends_unix = std::nullopt};
   const auto session = sessions_.find(cookie_of(request), options_.now_unix());
   if (!session) return fail(Code::kUnauthenticated, "no session, or it has ended");
+  if (Status holds = check_certificate(session->visitor); !holds) {
+    sessions_.end(cookie_of(request));
+    return tl::unexpected(holds.error());
+  }
   return Guest{.visitor = session->visitor, .ends_unix = session->ends_unix};
+}
+
+Status Console::check_certificate(const Visitor& visitor) const {
+  if (visitor.serial.empty()) return {};
+  if (options_.is_revoked && options_.is_revoked(visitor))
+    return fail(Code::kUnauthenticated,
+                fmt::format("the session has ended: the certificate that opened it, serial {}, is "
+                            "revoked",
+                            visitor.serial));
+  if (visitor.until_unix > 0 && options_.now_unix() >= visitor.until_unix)
+    return fail(Code::kUnauthenticated,
+                "the session has ended, as has the certificate that opened it");
+  return {};
 }
 
 http::Answer Console::answer(const http::Request& request) {

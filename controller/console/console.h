@@ -27,6 +27,8 @@ class Console {
     std::function<double()> now_unix{};
     // The holder of a verified certificate; kPermissionDenied: its role may not read.
     std::function<Result<Visitor>(const http::Request& request)> holder{};
+    // Whether the certificate that opened a session was revoked since. May be empty.
+    std::function<bool(const Visitor& visitor)> is_revoked{};
   };
 
   explicit Console(Options options);
@@ -48,6 +50,8 @@ class Console {
     std::optional<double> ends_unix{};
   };
   Result<Guest> guest_of(const http::Request& request);
+  // A session has no more than the certificate that opened it.
+  [[nodiscard]] Status check_certificate(const Visitor& visitor) const;
   Status check_origin(const http::Request& request) const;
   http::Answer log_in(const http::Request& request);
   http::Answer log_out(const http::Request& request);

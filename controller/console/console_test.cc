@@ -1,9 +1,12 @@
 // The console's port of a whole controller over real HTTP.
 #include <httplib.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -244,6 +247,44 @@ TEST_F(ConsoleServer, APasswordOrAViewersCertificateReads) {
   EXPECT_THAT(get("", {}), StartsWith("401"));
   EXPECT_THAT(get("vic", {}), HasSubstr(R"("who":"vic","role":"viewer")"));
   EXPECT_THAT(get("n1", {}), StartsWith("403")) << "an agent reads no console";
+}
+
+// The URL and the cookie are no certificates, but they have no more than the one that asked for
+// them.
+TEST_F(ConsoleServer, ASessionEndsWithTheCertificateThatOpenedIt) {
+  std::filesystem::create_directories(bench_.path("pki"));
+  const Certificates certificates(bench_.path("pki"));
+  certificates.revoke("");
+  bench_.config_.tcp = certificates.tcp();
+  bench_.config_.tcp.tls_crl = certificates.crl();
+  start();
+  const auto sign_in_as = [&](const std::string& name) -> httplib::Headers {
+    certificates.sign(name, fmt::format("/CN={}/OU=viewer", name));
+    const auto stub = api::Console::NewStub(testing_agent::connection(
+        fmt::format("127.0.0.1:{}", bench_.server_->tcp_port()), certificates.of(name)));
+    grpc::ClientContext context;
+    api::ConsoleTicket ticket;
+    const grpc::Status status = stub->OpenConsole(&context, {}, &ticket);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    const auto answer = client_->Get(ticket.url().substr(ticket.url().find("/login")));
+    if (!answer || answer->status != 200) return {};
+    const std::string cookie = answer->get_header_value("Set-Cookie");
+    return {{"Cookie", cookie.substr(0, cookie.find(';'))}};
+  };
+  const httplib::Headers ann = sign_in_as("ann");
+  const httplib::Headers bob = sign_in_as("bob");
+  EXPECT_EQ(client_->Get("/api/v1/session", ann)->status, 200);
+  certificates.revoke("ann");
+  bench_.server_->reload_tls();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  auto ended = client_->Get("/api/v1/session", ann);
+  for (; ended->status == 200 && std::chrono::steady_clock::now() < end;
+       ended = client_->Get("/api/v1/session", ann))
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(ended->status, 401);
+  EXPECT_THAT(ended->body, HasSubstr("is revoked"));
+  EXPECT_THAT(client_->Get("/api/v1/session", ann)->body, HasSubstr("no session"));
+  EXPECT_EQ(client_->Get("/api/v1/session", bob)->status, 200);
 }
 
 }  // namespace

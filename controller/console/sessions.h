@@ -15,6 +15,10 @@ namespace railgauge::console {
 struct Visitor {
   std::string who{};
   std::string role{};
+  // The certificate that opened the session has these; "" and 0 without one.
+  std::string issuer{};
+  std::string serial{};
+  double until_unix = 0;
 };
 
 class Sessions {

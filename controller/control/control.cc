@@ -45,7 +45,7 @@ std::vector<KernelInfo> kernels_of(const std::map<std::string, fleet::NodeState>
   std::vector<fleet::NodeKernels> kernels;
   for (const auto& [name, node] : nodes)
     if (node.presence == fleet::NodePresence::kAttached) kernels.push_back({name, node.kernels});
-  return fleet::newest_kernels(kernels);
+  return fleet::common_kernels(kernels).kernels;
 }
 
 // The reasons of those nodes that production work keeps busy.
@@ -256,8 +256,11 @@ Result<std::string> Control::suite_text(const std::string& name) const {
 }
 
 Result<api::RunPlan> Control::plan_run(const api::RunRequest& request) {
+  if (may_begin_) RG_TRY_OK(may_begin_());
   const RunPreparer::Prepared prepared =
       RG_TRY(preparer_.prepare(request, {.night = RunPreparer::today()}));
+  const auto memory =
+      RG_TRY(preparer_.claim_tasks(prepared.outline, RunPreparer::kBytesOfShownTask));
   api::RunPlan plan = to_api(prepared.outline);
   for (LeftOutLine& line : RunPreparer::lines_of(prepared.left_out))
     if (line.kind == store::kPausedNodesKind) plan.add_notes(std::move(line.text));

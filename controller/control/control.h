@@ -68,7 +68,8 @@ class Control {
   // The problems of a suite; none: it can be planned.
   Result<api::SuiteCheck> check_suite(const api::SuiteSource& source);
   Result<std::string> suite_text(const std::string& name) const;  // the file's text, unchanged
-  // The plan that start_run() would measure now. Starts nothing.
+  // The plan that start_run() would measure now. Starts nothing. A large plan takes memory, so the
+  // gate of set_gate() applies.
   Result<api::RunPlan> plan_run(const api::RunRequest& request);
   // Starts a run, or queues it. With a claim the run belongs to that due time of a schedule, and
   // the errors of claim_due() (store/schedules.h) apply. The claim's number chooses the slice of a
@@ -93,8 +94,9 @@ class Control {
   // the report with the reason.
   Result<api::PreflightReport> run_preflight(const api::PreflightRequest& request);
 
-  // Runs begin only while `may_begin` succeeds. Call it before the first call.
+  // Runs begin, and are planned, only while `may_begin` succeeds. Call it before the first call.
   void set_gate(std::function<Status()> may_begin) { may_begin_ = std::move(may_begin); }
+  void set_memory(RunPreparer::ClaimMemory claim) { preparer_.set_memory(std::move(claim)); }
 
   // Returns what the program around knows of its installation. Call it before the first call.
   void set_installation(std::function<api::Installation()> describe) {

@@ -62,7 +62,8 @@ RunDriver::RunDriver(RunOrder order, const std::map<std::string, fleet::NodeStat
       callbacks_(std::move(callbacks)),
       order_(std::move(order)),
       machine_(run_tasks_of(order_.plan, nodes), order_.plan.policy, order_.uplinks),
-      forecast_(forecast_tasks(order_.plan)) {
+      forecast_(forecast_tasks(order_.plan)),
+      round_times_(timed_tasks(order_.plan), order_.plan.policy.settle_seconds) {
   machine_.share_uplinks(edges_.uplinks, order_.row.run_id);
   for (std::size_t i = 0; i < order_.plan.tasks.size(); ++i) index_of_[order_.plan.tasks[i].id] = i;
   summary_ = to_api(store::RunSummaryRow{
@@ -301,6 +302,7 @@ void RunDriver::act(const StartTask& action) {
   if (const auto before = attempts_.find(action.index); before != attempts_.end())
     spec.attempts_before = before->second;
   active_.emplace(action.index, TaskMachine(std::move(spec)));
+  round_times_.begun(action.index, fleet::monotonic_seconds());
   feed(action.index, [&](TaskMachine& machine, TaskActions& out) {
     const double now = fleet::monotonic_seconds();
     for (const auto& [name, ignored] : presence) {
@@ -524,6 +526,7 @@ void RunDriver::act(std::size_t index, const TaskFinished& action) {
       index, {end.outcome, end.reason, action.may_retry, action.unverified, action.interrupted},
       fleet::monotonic_seconds(), out);
   for (RunAction& one : out) run_actions_.push_back(std::move(one));
+  round_times_.ended(index, attempts == 1 && end.outcome == "passed", fleet::monotonic_seconds());
   if (again) attempts_[index] = attempts;
   // Only the last attempt of a start is interrupted, and none if the task had not begun.
   if (again && action.interrupted && attempts > before) ++interruptions_[index];
@@ -561,6 +564,7 @@ void RunDriver::act(const RunFinished& action) {
   update.outcome = action.outcome;
   update.reason = reason_of(action.reason);
   update.ended_at = now;
+  update.stage_times = stage_times(order_.plan, round_times_.stages());
   if (!cancelled_by_.empty()) update.cancelled_by = cancelled_by_;
   end_ = update;
   waits_.clear();

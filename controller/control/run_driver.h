@@ -18,6 +18,7 @@
 #include "controller/control/pending_writes.h"
 #include "controller/fleet/fleet.h"
 #include "controller/plan/planner.h"
+#include "controller/run/round_times.h"
 #include "controller/run/run_forecast.h"
 #include "controller/run/run_machine.h"
 #include "controller/run/run_queue.h"
@@ -165,6 +166,7 @@ class RunDriver {
   RunOrder order_;
   RunMachine machine_;
   RunForecast forecast_;
+  RoundTimes round_times_;
   std::string waits_;                              // "waits for run ..."; "": for nothing
   std::map<std::size_t, std::uint32_t> attempts_;  // so far, of tasks that wait for another start
   std::map<std::string, double> held_since_;       // busy or paused nodes that tasks waited for

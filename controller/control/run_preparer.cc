@@ -16,6 +16,7 @@
 #include "controller/run/yield_window.h"
 #include "controller/store/queries/events.h"
 #include "controller/store/queries/queries.h"
+#include "kernels/core/base/lookup.h"
 #include "kernels/core/text/fold.h"
 
 namespace railgauge {
@@ -75,6 +76,12 @@ plan::SliceOrigin night_of(const plan::Suite& suite, const RunPreparer::PlanInpu
   return night;
 }
 
+std::set<std::string> kernels_of(const plan::Suite& suite) {
+  std::set<std::string> names;
+  for (const plan::Stage& stage : suite.stages) names.insert(stage.kernel);
+  return names;
+}
+
 std::vector<std::string> names_of(const NodeStates& nodes) {
   std::vector<std::string> names;
   names.reserve(nodes.size());
@@ -124,6 +131,7 @@ std::vector<LeftOutLine> RunPreparer::lines_of(const LeftOut& left_out) {
                      fmt::format("not attached, left out: {}", fold_names(left_out.absent))});
   by_cause(store::kBusyKind, "busy", left_out.busy);
   by_cause(store::kPausedNodesKind, "in maintenance", left_out.paused);
+  by_cause(store::kRefusedKind, "of another version", left_out.deviating);
   if (!left_out.refused.empty())
     lines.push_back({store::kRefusedKind,
                      fmt::format("left out by preflight: {}", fmt::join(left_out.refused, "; "))});
@@ -244,6 +252,12 @@ Result<plan::PlanOptions> RunPreparer::plan_options(const plan::Suite& suite,
   for (const plan::Stage& stage : suite.stages)
     if (const std::string& file = stage.placement.pairs_file; !file.empty())
       options.pair_lists[file] = RG_TRY(suites_.text_beside(file));
+  plan::LearnedTimes& times = options.times.emplace();
+  for (const store::StageTimeRow& row : RG_TRY(store_.stage_times()))
+    times.add({.key = row.key,
+               .rounds = row.rounds,
+               .longest_seconds = row.longest_seconds,
+               .seconds = row.seconds});
   if (site_.topology.source.empty()) return options;
   std::vector<plan::TopologyNode> nodes;
   for (const auto& [name, node] : chosen) nodes.push_back(topology_node_of(node));
@@ -264,18 +278,22 @@ Result<RunPreparer::Prepared> RunPreparer::prepare(const api::RunRequest& reques
       RG_TRY(made_for.is_resumed ? nodes_to_resume(request, made_for, order, left_out)
                                  : nodes_to_use(request, order, left_out));
   std::vector<fleet::NodeKernels> declared;
-  std::vector<plan::PlanNode> plan_nodes;
-  for (const std::string& name : order) {
-    plan_nodes.push_back(plan_node_of(chosen.at(name)));
-    const auto unusable = made_for.unusable.find(name);
-    if (unusable == made_for.unusable.end())
-      declared.push_back({name, chosen.at(name).kernels});
-    else
-      plan_nodes.back().absent = unusable->second;
-  }
-  const std::vector<KernelInfo> kernels = RG_TRY(fleet::common_kernels(declared));
+  for (const std::string& name : order)
+    if (!made_for.unusable.contains(name)) declared.push_back({name, chosen.at(name).kernels});
+  const fleet::CommonKernels common = fleet::common_kernels(declared);
+  const std::vector<KernelInfo>& kernels = common.kernels;
   const plan::SuiteReading reading = plan::read_suite(text.text, text.file_name, kernels);
   if (!reading.suite) return tl::unexpected(plan::error_of(reading.problems));
+  left_out.deviating =
+      RG_TRY(fleet::nodes_left_out(common, kernels_of(*reading.suite), declared.size()));
+  for (const auto& [name, why] : left_out.deviating)
+    made_for.unusable.emplace(name, fmt::format("node {}: {}", name, why));
+  std::vector<plan::PlanNode> plan_nodes;
+  for (const std::string& name : order) {
+    if (!made_for.is_resumed && left_out.deviating.contains(name)) continue;
+    plan_nodes.push_back(plan_node_of(chosen.at(name)));
+    plan_nodes.back().absent = value_of(made_for.unusable, name, "");
+  }
   NodeStates placed = chosen;
   plan::SliceOrigin night;
   if (plan::has_slices(*reading.suite)) {
@@ -334,6 +352,7 @@ Result<RunPreparer::Prepared> RunPreparer::prepare_admitted(const api::RunReques
                          prepared.left_out.absent.end());
   left_out.busy.merge(prepared.left_out.busy);
   left_out.paused.merge(prepared.left_out.paused);
+  left_out.deviating.merge(prepared.left_out.deviating);
   left_out.refused = why;
   return again;
 }
@@ -342,9 +361,21 @@ Result<RunPreparer::Prepared> RunPreparer::prepare_admitted(const api::RunReques
 Result<RunPreparer::PlannedRun> RunPreparer::plan_run(const api::RunRequest& request,
                                                       std::uint64_t night) {
   if (!request.resume_run_id().empty()) return plan_resumed(request);
-  Prepared prepared = RG_TRY(prepare_admitted(request, {.night = night}));
+  return planned(RG_TRY(prepare_admitted(request, {.night = night})));
+}
+
+Result<std::shared_ptr<void>> RunPreparer::claim_tasks(const plan::PlanOutline& outline,
+                                                       double bytes_of_task) const {
+  if (!claim_memory_ || outline.tasks() > plan::kMaxPlannedTasks) return nullptr;
+  return claim_memory_(bytes_of_task * static_cast<double>(outline.tasks()));
+}
+
+// The memory is claimed before the tasks are made.
+Result<RunPreparer::PlannedRun> RunPreparer::planned(Prepared prepared) const {
+  std::shared_ptr<void> memory = RG_TRY(claim_tasks(prepared.outline, kBytesOfTask));
   plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
-  return PlannedRun{std::move(prepared), std::move(plan)};
+  return PlannedRun{
+      .prepared = std::move(prepared), .plan = std::move(plan), .memory = std::move(memory)};
 }
 
 // Plans from the stored suite text, nodes and slice. A plan depends on nothing else, so seeds,
@@ -370,10 +401,12 @@ Result<RunPreparer::PlannedRun> RunPreparer::plan_resumed(const api::RunRequest&
   again.set_skip_absent(false);
   Prepared prepared =
       RG_TRY(prepare_admitted(again, {.night = day_of(run.created_at), .is_resumed = true}));
-  plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
+  PlannedRun rest = RG_TRY(planned(std::move(prepared)));
   const std::set<std::string> finished =
-      RG_TRY(finished_tasks(id, plan, chain, prepared.made_for.unusable));
-  return PlannedRun{std::move(prepared), plan::without_finished(std::move(plan), finished), id};
+      RG_TRY(finished_tasks(id, rest.plan, chain, rest.prepared.made_for.unusable));
+  rest.plan = plan::without_finished(std::move(rest.plan), finished);
+  rest.resumed_run_id = id;
+  return rest;
 }
 
 }  // namespace railgauge

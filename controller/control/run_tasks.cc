@@ -61,7 +61,7 @@ RunTaskSpec spec_of(const plan::PlannedTask& task, const Nodes& nodes) {
       .round = task.round, .waived = !task.waived_reason.empty(), .reason = task.waived_reason};
   spec.stage = task.stage;
   spec.deadline_seconds = task.deadline_seconds;
-  spec.expected_seconds = task.expected_seconds;
+  spec.expected_seconds = task.longest_seconds;
   spec.loads_fabric = task.loads_fabric;
   std::set<std::string> nodes_used;
   std::set<std::string> leaves;
@@ -118,6 +118,25 @@ std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan) {
   for (const plan::PlannedTask& task : plan.tasks)
     tasks.push_back({task.round, task.waived_reason.empty() ? task.expected_seconds : 0});
   return tasks;
+}
+
+std::vector<TimedTask> timed_tasks(const plan::Plan& plan) {
+  std::vector<TimedTask> tasks;
+  tasks.reserve(plan.tasks.size());
+  for (const plan::PlannedTask& task : plan.tasks)
+    tasks.push_back({task.stage, task.round, task.longest_seconds});
+  return tasks;
+}
+
+std::vector<store::StageTimeRow> stage_times(const plan::Plan& plan,
+                                             std::span<const StageSeconds> stages) {
+  std::vector<store::StageTimeRow> rows;
+  for (const StageSeconds& stage : stages)
+    rows.push_back({.key = plan.stages[stage.stage].time_key,
+                    .rounds = stage.rounds,
+                    .longest_seconds = stage.longest_seconds,
+                    .seconds = stage.seconds});
+  return rows;
 }
 
 std::string resumed_text(const std::string& run_id) {

@@ -11,10 +11,12 @@
 #include "controller/api/control.pb.h"
 #include "controller/fleet/fleet.h"
 #include "controller/plan/planner.h"
+#include "controller/run/round_times.h"
 #include "controller/run/run_forecast.h"
 #include "controller/run/run_machine.h"
 #include "controller/run/run_queue.h"
 #include "controller/run/uplink_ledger.h"
+#include "controller/store/store.h"
 
 namespace railgauge::run {
 
@@ -29,6 +31,11 @@ LeafUplinks uplinks_of(const plan::Topology& topology,
                        const std::map<std::string, fleet::NodeState>& nodes);
 // The tasks of the plan for the forecast.
 std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan);
+// The tasks of the plan for the times of its rounds.
+std::vector<TimedTask> timed_tasks(const plan::Plan& plan);
+// The times of the plan's stages as they are stored.
+std::vector<store::StageTimeRow> stage_times(const plan::Plan& plan,
+                                             std::span<const StageSeconds> stages);
 // The reason of a run that resumes run `run_id`.
 std::string resumed_text(const std::string& run_id);
 // The causes of a run's wait as people see them: "run 20261127-010000-a1b2c3 on node[003-004]".

@@ -125,6 +125,32 @@ std::string hardware_of(const api::Hello& hello) {
 
 }  // namespace
 
+bool is_modelled_node(const api::Hello& hello) {
+  const auto mark = hello.facts().find("synthetic");
+  return mark != hello.facts().end() && mark->second == "true";
+}
+
+Status check_data_kind(store::DataKind kind, const api::Hello& hello) {
+  const bool is_modelled = is_modelled_node(hello);
+  if (is_modelled == (kind == store::DataKind::kSynthetic)) return {};
+  if (!is_modelled)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("node {} is real, and the database is synthetic; give the controller "
+                            "another --database for real nodes",
+                            hello.name()));
+  if (kind == store::DataKind::kReal)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("node {} is modelled, and the database has data of real nodes; a "
+                            "fleet needs a controller with a --database of its own",
+                            hello.name()));
+  return fail(Code::kFailedPrecondition,
+              fmt::format("node {} is modelled, and the database is empty: an agent with a "
+                          "certificate does not make it synthetic, which would lock out real "
+                          "nodes; start the controller with --synthetic, or attach the fleet over "
+                          "the unix socket first",
+                          hello.name()));
+}
+
 plan::PlanNode plan_node_of(const fleet::NodeState& node) {
   plan::PlanNode planned{
       .name = node.hello->name(), .endpoints = {}, .hardware = hardware_of(*node.hello)};

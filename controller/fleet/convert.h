@@ -17,6 +17,12 @@ std::string endpoint_text(const std::string& node, const std::string& endpoint);
 // distances) is absent.
 fleet::NodeState state_of(const store::NodeRow& row);
 
+// Whether the node says that it is modelled.
+bool is_modelled_node(const api::Hello& hello);
+// kFailedPrecondition: the node is of another kind than the database's data; an empty database
+// takes real nodes alone.
+Status check_data_kind(store::DataKind kind, const api::Hello& hello);
+
 plan::PlanNode plan_node_of(const fleet::NodeState& node);
 plan::TopologyNode topology_node_of(const fleet::NodeState& node);
 api::NodeInfo to_api(const fleet::NodeState& node);  // without facts and stack

@@ -2,8 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <optional>
 #include <string>
 
+#include <fmt/format.h>
+
+#include "controller/testing/certificates.h"
 #include "controller/testing/server_bench.h"
 
 namespace railgauge::fleet {
@@ -54,6 +59,48 @@ TEST(DataKinds, AModelledAgentIsRefusedByADatabaseOfRealOnesAlsoAfterARestart) {
                 HasSubstr("node n2 is modelled, and the database has data of real nodes"));
     bench.stop();
   }
+}
+
+// A controller with mutual TLS, and agents whose certificates are for n1 and n2.
+class DataKindsOfCertificates : public testing::Test {
+ protected:
+  DataKindsOfCertificates() {
+    std::filesystem::create_directory(bench_.path("pki"));
+    certificates_.emplace(bench_.path("pki"));
+    for (const std::string name : {"n1", "n2"})
+      certificates_->sign(name, "/O=x/OU=agent/CN=" + name);
+    bench_.config_.tcp = certificates_->tcp();
+  }
+  AgentOptions agent(const std::string& name) const {
+    AgentOptions options = bench_.agent(name);
+    options.target = fmt::format("127.0.0.1:{}", bench_.server_->tcp_port());
+    options.credentials = certificates_->of(name);
+    return options;
+  }
+
+  ServerBench bench_;
+  std::optional<testing_agent::Certificates> certificates_;
+};
+
+TEST_F(DataKindsOfCertificates, ACertificateDoesNotMakeAnEmptyDatabaseSynthetic) {
+  bench_.start();
+  ScriptedAgent model(modelled(agent("n1")));
+  ASSERT_TRUE(is_turned_away(model));
+  EXPECT_TRUE(model.refused().permanent());
+  EXPECT_THAT(model.refused().reason(),
+              HasSubstr("node n1 is modelled, and the database is empty: an agent with a "
+                        "certificate does not make it synthetic"));
+  ScriptedAgent real(agent("n2"));
+  EXPECT_TRUE(welcome(real));
+}
+
+TEST_F(DataKindsOfCertificates, TheControllersFlagOpensItToModelledNodesAndNoOthers) {
+  bench_.config_.synthetic = true;
+  bench_.start();
+  ScriptedAgent real(agent("n2"));
+  ASSERT_TRUE(is_turned_away(real));
+  ScriptedAgent model(modelled(agent("n1")));
+  EXPECT_TRUE(welcome(model));
 }
 
 TEST(DataKinds, ASimulatedClockIsRefusedByADatabaseOfRealNodes) {

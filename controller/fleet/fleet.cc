@@ -94,6 +94,7 @@ constexpr std::uint32_t kAttachesAMinute = 60;
 constexpr double kEndSeconds = 1;             // of a replaced stream that is not read
 constexpr double kReportSeconds = 1;          // between two looks at what was left out
 constexpr std::uint32_t kEventsAMinute = 60;  // of a node: a bad port must not fill the store
+constexpr std::uint32_t kEventsADay = 2'000;  // likewise
 
 // The summary of those records that the delivery added to the store.
 std::vector<StoredRecords> summary_without(const store::Parcel& parcel,
@@ -235,27 +236,19 @@ Result<Roster::Attached> Fleet::attach(const Stream& stream, const api::Hello& h
                 fmt::format("node {} has attached {} times within a minute; its log says why its "
                             "agent begins anew",
                             hello.name(), kAttachesAMinute));
-  RG_TRY_OK(admit_kind(hello));
+  RG_TRY_OK(admit_kind(peer, hello));
   return roster_.attach(stream.wire->session(), hello.name(), hello.node_id(), hello.incarnation(),
                         fleet::monotonic_seconds(), auth::identity_of(peer));
 }
 
 // The first node decides for the database. Marking it waits for a commit, once in its life.
-Status Fleet::admit_kind(const api::Hello& hello) {
+Status Fleet::admit_kind(const auth::Peer& peer, const api::Hello& hello) {
   using enum store::DataKind;
-  const auto mark = hello.facts().find("synthetic");
-  const bool is_modelled = mark != hello.facts().end() && mark->second == "true";
-  if (kind_ == kNone && is_modelled) RG_TRY_OK(store_.write(store::mark_synthetic));
-  if (kind_ == kNone) kind_ = is_modelled ? kSynthetic : kReal;
-  if ((kind_ == kSynthetic) == is_modelled) return {};
-  return fail(Code::kFailedPrecondition,
-              is_modelled
-                  ? fmt::format("node {} is modelled, and the database has data of real nodes; a "
-                                "fleet needs a controller with a --database of its own",
-                                hello.name())
-                  : fmt::format("node {} is real, and the database is synthetic; give the "
-                                "controller another --database for real nodes",
-                                hello.name()));
+  const bool is_modelled = is_modelled_node(hello);
+  const bool may_mark = peer.role == auth::Role::kAny;
+  if (kind_ == kNone && is_modelled && may_mark) RG_TRY_OK(store_.write(store::mark_synthetic));
+  if (kind_ == kNone && (may_mark || !is_modelled)) kind_ = is_modelled ? kSynthetic : kReal;
+  return check_data_kind(kind_, hello);
 }
 
 // The end of a refused stream is all that follows.
@@ -363,6 +356,7 @@ void Fleet::welcome(Stream& stream, Arrived arrived, const Roster::Attached& att
   node.clock_skew_seconds = before.clock_skew_seconds;
   node.clock_is_off = before.clock_is_off;
   node.events = before.events;
+  node.days_events = before.days_events;
   node.attaches = before.attaches;
   node.certificate_until_unix = stream.wire->peer().certificate_until_unix;
   node.presence = NodePresence::kAttached;
@@ -679,17 +673,20 @@ void Fleet::on_events(NodeState& node, const api::Heartbeat& heartbeat) {
   }
 }
 
-// An event that the agent causes, within the node's number a minute. Beyond it, false: it is worth
-// no line of the log either.
+// An event that the agent causes, within the node's numbers of a minute and a day. Beyond them,
+// false: it is worth no line of the log either.
 bool Fleet::node_event(NodeState& node, std::string kind, const std::string& text) {
-  const bool was_within = node.events.used <= kEventsAMinute;
-  if (node.events.take(calendar_seconds(), kEventsAMinute)) {
+  constexpr double kDaySeconds = 24 * 3600;
+  const bool was_within =
+      node.events.used <= kEventsAMinute && node.days_events.used <= kEventsADay;
+  if (node.events.take(calendar_seconds(), kEventsAMinute) &&
+      node.days_events.take(calendar_seconds(), kEventsADay, kDaySeconds)) {
     event(std::move(kind), node.hello->node_id(), text);
     return true;
   }
   if (was_within)
-    spdlog::warn("node {}: more than {} events a minute; the rest is not stored",
-                 node.hello->name(), kEventsAMinute);
+    spdlog::warn("node {}: more than {} events a minute, or {} a day; the rest is not stored",
+                 node.hello->name(), kEventsAMinute, kEventsADay);
   return false;
 }
 

@@ -101,14 +101,14 @@ class FleetListener {
                               const std::vector<StoredRecords>& stored) = 0;
 };
 
-// Counts acts of one node within a minute, so that it does not fill the store.
-struct MinuteTurns {
-  double since = -1e18;  // the minute; the clock of a host that just booted is near 0
+// Counts acts of one node within a minute or a day, so that it does not fill the store.
+struct Turns {
+  double since = -1e18;  // the clock of a host that just booted is near 0
   std::uint32_t used = 0;
 
   // Whether this use is within `most`.
-  bool take(double now, std::uint32_t most) {
-    if (now >= since + MinuteQuota::kMinuteSeconds) *this = {.since = now};
+  bool take(double now, std::uint32_t most, double seconds = MinuteQuota::kMinuteSeconds) {
+    if (now >= since + seconds) *this = {.since = now};
     if (used <= most) ++used;
     return used <= most;
   }
@@ -137,8 +137,9 @@ struct NodeState {
   double clock_skew_seconds = 0;         // above 0: the node's clock is ahead of the controller's
   bool clock_is_off = false;             // by more than kMaxSkewSeconds
   std::uint32_t late_beats = 0;          // heartbeats in a row by which its clock would be behind
-  MinuteTurns events{};                  // that are stored
-  MinuteTurns attaches{};
+  Turns events{};                        // that are stored, of a minute
+  Turns days_events{};                   // likewise of a day
+  Turns attaches{};
 };
 // Why an agent is refused, as the audit trail says it; the last one is for all others.
 inline constexpr std::array<std::string_view, 7> kRefusalReasons{"permission_denied",
@@ -239,8 +240,9 @@ class Fleet {
   void on_closed(Session session);
   void event(std::string kind, const std::string& node_id, std::string text);
   bool node_event(NodeState& node, std::string kind, const std::string& text);
-  // kFailedPrecondition: a modelled node in a database of real ones, or the reverse.
-  Status admit_kind(const api::Hello& hello);
+  // kFailedPrecondition: a modelled node in a database of real ones, or the reverse; or a
+  // certificate that would make an empty database synthetic, which locks real nodes out for good.
+  Status admit_kind(const auth::Peer& peer, const api::Hello& hello);
   void remember(const api::Hello& hello, const auth::Peer& peer);
   [[nodiscard]] std::shared_ptr<const api::Hello> kept_of(api::Hello hello) const;
   void note_seen(double now);

@@ -563,7 +563,7 @@ TEST(Fleet, ARepeatWithAnotherBodyDecidesNothingAboutTheRunUnderWay) {
     ASSERT_TRUE(agent->wait_until([](const ScriptedAgent& a) {
       return a.count(api::ControllerMessage::kGo) == 1 && a.acknowledged() == 1;
     }));
-  const auto deliver = [](ScriptedAgent& agent, std::vector<Record> records) {
+  const auto deliver = [](ScriptedAgent& agent, const std::vector<Record>& records) {
     std::uint64_t last = agent.acknowledged();
     for (const Record& record : records) agent.deliver(record);
     last += records.size();

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "controller/fleet/kernels.h"
 #include "kernels/core/text/labels.h"
 #include "kernels/core/text/text.h"
 
@@ -31,18 +34,22 @@ constexpr std::size_t kMostLineBytes = 512;
 constexpr int kMostBusyReasons = 16;
 constexpr int kMostNodeEvents = 64;  // of one heartbeat; a minute has fewer
 constexpr int kMostRunning = 1'024;
+constexpr int kMostParameters = 256;  // of a kernel; ours have up to 40
+constexpr double kMostRate = 1e15;    // bits per second
+constexpr double kMostNumber = 1e18;  // of any field
 
 bool is_id(std::string_view text) {
   const auto fits = [](unsigned char c) { return c > ' ' && c < 0x7f; };
   return !text.empty() && text.size() <= kMaxIdBytes && std::ranges::all_of(text, fits);
 }
 
-// The texts of a message and of all messages inside it, maps included.
-class Texts {
+// The texts and numbers of a message and of all messages inside it, maps included.
+class Contents {
  public:
-  explicit Texts(const Message& message) { look(message, ""); }
-  std::size_t longest = 0;
-  std::string unclean{};  // the field of the first text with a control character
+  explicit Contents(const Message& message) { look(message, ""); }
+  std::size_t longest = 0;  // bytes of a text
+  std::string unclean{};    // the field of the first text with a control character
+  std::string endless{};    // the field of the first number that is not finite or too large
 
  private:
   void look(const Message& message, const std::string& outer) {
@@ -62,8 +69,15 @@ class Texts {
           look(field->is_repeated() ? reflection.GetRepeatedMessage(message, field, i)
                                     : reflection.GetMessage(message, field),
                name);
+        else if (field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE)
+          look_at(field->is_repeated() ? reflection.GetRepeatedDouble(message, field, i)
+                                       : reflection.GetDouble(message, field),
+                  name);
       }
     }
+  }
+  void look_at(double number, const std::string& field) {
+    if (endless.empty() && !(std::abs(number) <= kMostNumber)) endless = field;
   }
   void look_at(const std::string& text, const std::string& field) {
     longest = std::max(longest, text.size());
@@ -100,8 +114,64 @@ Status check_devices(const api::Hello& hello) {
     }
     return {};
   };
+  for (const api::Nic& nic : hello.nics())
+    if (!(nic.rate_bits_per_second() >= 0 && nic.rate_bits_per_second() <= kMostRate))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("node {}: its Hello has a NIC with a rate of {} bits per second",
+                              hello.name(), nic.rate_bits_per_second()));
   RG_TRY_OK(check(hello.nics(), [](const api::Nic& nic) { return nic.device(); }));
   return check(hello.gpus(), [](const api::Gpu& gpu) { return gpu.name(); });
+}
+
+// A name of a kernel, parameter or metric: messages and tables show it without quotes.
+bool is_word(std::string_view text) {
+  constexpr std::size_t kMostBytes = 128;
+  const auto fits = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
+  };
+  return !text.empty() && text.size() <= kMostBytes && std::ranges::all_of(text, fits) &&
+         text.back() != '.';
+}
+
+// The first word of a declaration that is none; nothing where all are sound.
+std::optional<std::string> bad_word(const KernelInfo& kernel) {
+  if (!is_word(kernel.name())) return kernel.name();
+  if (!kernel.endpoint_kind().empty() && !is_word(kernel.endpoint_kind()))
+    return kernel.endpoint_kind();
+  for (const std::string& metric : kernel.metrics())
+    if (!is_word(metric)) return metric;
+  for (const ParameterInfo& parameter : kernel.parameters())
+    for (const std::string* text : {&parameter.name(), &parameter.type()})
+      if (!is_word(*text)) return *text;
+  return std::nullopt;
+}
+
+// Names are unique: readers of a declaration would find different ones of a name.
+Status check_kernels(const api::Hello& hello) {
+  const auto refuse = [&](std::string_view kernel, const std::string& what) {
+    return fail(Code::kInvalidArgument, fmt::format("node {}: its Hello has kernel {} {}",
+                                                    hello.name(), in_quotes(kernel), what));
+  };
+  std::set<std::string_view> kernels;
+  for (const KernelInfo& kernel : hello.kernels()) {
+    if (!kernels.insert(kernel.name()).second) return refuse(kernel.name(), "twice");
+    if (kernel.parameters_size() > kMostParameters)
+      return refuse(kernel.name(), fmt::format("with {} parameters, at most {} are allowed",
+                                               kernel.parameters_size(), kMostParameters));
+    if (kernel.metrics_size() > kMostMetrics)
+      return refuse(kernel.name(), fmt::format("with {} metrics, at most {} are allowed",
+                                               kernel.metrics_size(), kMostMetrics));
+    if (const auto word = bad_word(kernel))
+      return refuse(kernel.name(), fmt::format("with {}: names are 1 to 128 letters, digits, '.', "
+                                               "'-' and '_'",
+                                               in_quotes(beginning_of(*word, 64))));
+    std::set<std::string_view> parameters;
+    for (const ParameterInfo& parameter : kernel.parameters())
+      if (!parameters.insert(parameter.name()).second)
+        return refuse(kernel.name(),
+                      fmt::format("with parameter {} twice", in_quotes(parameter.name())));
+  }
+  return {};
 }
 
 }  // namespace
@@ -129,9 +199,9 @@ Status check_bounds(const api::Hello& hello) {
       bytes_of(hello.facts()) + bytes_of(hello.stack_versions()) + bytes_of(hello.stack_settings());
   if (facts > kMaxFactBytes) return too_large("bytes of facts", facts, kMaxFactBytes);
   RG_TRY_OK(list("labels", static_cast<int>(hello.labels().size()), static_cast<int>(kMaxLabels)));
-  const Texts texts(hello);
-  if (texts.longest > kMaxTextBytes)
-    return too_large("bytes in one text", texts.longest, kMaxTextBytes);
+  const Contents contents(hello);
+  if (contents.longest > kMaxTextBytes)
+    return too_large("bytes in one text", contents.longest, kMaxTextBytes);
   if (!is_node_name(hello.name()))
     return fail(
         Code::kInvalidArgument,
@@ -140,10 +210,15 @@ Status check_bounds(const api::Hello& hello) {
     return fail(Code::kInvalidArgument,
                 fmt::format("node {}: node id and incarnation are 1 to {} visible characters",
                             hello.name(), kMaxIdBytes));
-  if (!texts.unclean.empty())
+  if (!contents.unclean.empty())
     return fail(Code::kInvalidArgument,
                 fmt::format("node {}: its Hello has a control character in a text of {}",
-                            hello.name(), texts.unclean));
+                            hello.name(), contents.unclean));
+  if (!contents.endless.empty())
+    return fail(Code::kInvalidArgument,
+                fmt::format("node {}: its Hello has a number in {} that is not finite or too large",
+                            hello.name(), contents.endless));
+  RG_TRY_OK(check_kernels(hello));
   for (const auto& [key, value] : hello.labels())
     if (!parse_label(fmt::format("{}={}", key, value)))
       return fail(Code::kInvalidArgument,
@@ -208,7 +283,7 @@ Status check_answer(const api::PreflightAnswer& answer) {
   RG_TRY_OK(
       fits("GPU and NIC pairs", static_cast<std::size_t>(report.pairs_size()), kMaxAnswerPairs));
   RG_TRY_OK(fits("nodes", static_cast<std::size_t>(report.nodes_size()), 1));
-  return fits("bytes in one text", Texts(answer).longest, kMaxTextBytes);
+  return fits("bytes in one text", Contents(answer).longest, kMaxTextBytes);
 }
 
 }  // namespace

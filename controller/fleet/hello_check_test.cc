@@ -1,5 +1,6 @@
 #include "controller/fleet/hello_check.h"
 
+#include <functional>
 #include <limits>
 
 #include <fmt/format.h>
@@ -71,6 +72,67 @@ TEST(HelloCheck, EachBoundIsNamedWithWhatIsAllowed) {
     task.set_run_id(std::string(4'000, 'x'));
   }
   EXPECT_THAT(fault(hello), HasSubstr("bytes, at most 1048576 are allowed"));
+}
+
+// Readers of a declaration find the first of a name, or the last.
+TEST(HelloCheck, AKernelHasEachNameOnce) {
+  const auto with_kernel = [](const std::function<void(KernelInfo&)>& change) {
+    api::Hello hello = sound_hello();
+    KernelInfo& kernel = *hello.add_kernels();
+    kernel.set_name("verbs.write_bw");
+    kernel.set_endpoint_kind("nic");
+    kernel.add_metrics("bandwidth_bytes_per_second");
+    for (const char* name : {"sizes", "depth"}) {
+      ParameterInfo& parameter = *kernel.add_parameters();
+      parameter.set_name(name);
+      parameter.set_type("text");
+    }
+    change(kernel);
+    return fault(hello);
+  };
+  EXPECT_EQ(with_kernel([](KernelInfo&) {}), "");
+  EXPECT_THAT(
+      with_kernel([](KernelInfo& kernel) { kernel.mutable_parameters(1)->set_name("sizes"); }),
+      HasSubstr("with parameter \"sizes\" twice"));
+  EXPECT_THAT(with_kernel([](KernelInfo& kernel) {
+                for (int i = 0; i < 257; ++i) kernel.add_metrics(fmt::format("m{}", i));
+              }),
+              HasSubstr("with 258 metrics, at most 256 are allowed"));
+  EXPECT_THAT(with_kernel([](KernelInfo& kernel) {
+                for (int i = 0; i < 257; ++i) kernel.add_parameters();
+              }),
+              HasSubstr("with 259 parameters, at most 256 are allowed"));
+  for (const char* bad : {"", "a b", "a.", "a\"b"}) {
+    EXPECT_THAT(with_kernel([&](KernelInfo& kernel) { kernel.set_name(bad); }), HasSubstr("names"));
+    EXPECT_THAT(with_kernel([&](KernelInfo& kernel) { kernel.set_metrics(0, bad); }),
+                HasSubstr("names"));
+    EXPECT_THAT(
+        with_kernel([&](KernelInfo& kernel) { kernel.mutable_parameters(0)->set_name(bad); }),
+        HasSubstr("names"));
+  }
+  api::Hello twice = sound_hello();
+  for (int i = 0; i < 2; ++i) twice.add_kernels()->set_name("a");
+  EXPECT_THAT(fault(twice), HasSubstr("kernel \"a\" twice"));
+}
+
+// A rate enters sums that a run stores.
+TEST(HelloCheck, ANumberIsFinite) {
+  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), 1e300, -1.0,
+                           std::numeric_limits<double>::infinity()}) {
+    api::Hello hello = sound_hello();
+    api::Nic& nic = *hello.add_nics();
+    nic.set_device("mlx5_0");
+    nic.set_rate_bits_per_second(bad);
+    EXPECT_NE(fault(hello), "") << bad;
+    nic.set_rate_bits_per_second(8e11);
+    EXPECT_EQ(fault(hello), "");
+    ParameterInfo& parameter = *hello.add_kernels()->add_parameters();
+    hello.mutable_kernels(0)->set_name("a");
+    parameter.set_name("b");
+    parameter.set_type("number");
+    parameter.set_minimum(bad);
+    EXPECT_EQ(fault(hello).empty(), bad == -1) << bad;
+  }
 }
 
 TEST(HelloCheck, LabelsAreFewAndSuchThatASelectorCanName) {

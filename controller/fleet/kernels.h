@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -26,12 +29,27 @@ struct NodeKernels {
   KernelsOfNode kernels = no_kernels();
 };
 
-// Every kernel that a node has, by name, in its newest revision, with the metrics that any node
-// declares for it. Pure.
-std::vector<KernelInfo> newest_kernels(std::span<const NodeKernels> nodes);
-// The kernels of nodes that measure together. kFailedPrecondition: two nodes have a kernel in
-// different revisions, so their ranks would follow different methods. Pure.
-Result<std::vector<KernelInfo>> common_kernels(std::span<const NodeKernels> nodes);
+// Metrics that one kernel may have.
+inline constexpr int kMostMetrics = 256;
+
+// Kernels as several nodes declare them. One node's words never plan another node's task: a
+// declaration is chosen only where more than a third of the nodes have it, or no other has more.
+struct CommonKernels {
+  // By name, with the metrics of all nodes that agree, up to kMostMetrics, those of most nodes
+  // first.
+  std::vector<KernelInfo> kernels{};
+  // By kernel and node: why the node cannot measure it with the others.
+  std::map<std::string, std::map<std::string, std::string>, std::less<>> deviating{};
+};
+// A node agrees with a declaration of the same revision, ranks and endpoint if it has each of its
+// parameters with that type, default and identity; further parameters keep their defaults. Pure.
+CommonKernels common_kernels(std::span<const NodeKernels> nodes);
+// The nodes that cannot take part in a run of these kernels, with the reasons. kFailedPrecondition:
+// fewer than two thirds of the nodes agree, as in the middle of a rollout; then nobody is left out.
+// Pure.
+Result<std::map<std::string, std::string>> nodes_left_out(const CommonKernels& common,
+                                                          const std::set<std::string>& kernels,
+                                                          std::size_t nodes);
 
 // Holds each different list once, for as long as a node has it: a list takes more than a megabyte,
 // and thousands of nodes have the same one. Thread safe.

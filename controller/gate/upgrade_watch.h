@@ -93,7 +93,7 @@ class UpgradeWatch {
   Control& control_;
   store::Store& store_;
   GateService gate_;
-  OwnAct record_ = [](std::string, std::string, const Status&) {};
+  OwnAct record_ = [](const std::string&, const std::string&, const Status&) {};
   // Held during a look; guards the members below.
   std::mutex mutex_;
   // Texts of cohorts that were proposed, and of troubles that were logged.

@@ -322,8 +322,8 @@ Result<api::BundlePart> Archive::get_bundle_part(const api::BundleRequest& reque
 }
 
 // A growth rate needs at least a day of history.
-Result<api::Space> Archive::get_space(const api::SpaceRequest&) {
-  const store::SpaceRow row = RG_TRY(store_.space());
+Result<api::Space> Archive::get_space(const api::SpaceRequest&, const Cancelled& cancelled) {
+  const store::SpaceRow row = RG_TRY(store_.space(cancelled));
   auto space = new_document<api::Space>();
   space.set_file_bytes(row.file_bytes);
   space.set_wal_bytes(row.wal_bytes);
@@ -348,8 +348,9 @@ Result<api::Space> Archive::get_space(const api::SpaceRequest&) {
   return space;
 }
 
-Result<api::DatabaseCheck> Archive::check_database(const api::CheckRequest&) {
-  const std::vector<std::string> problems = RG_TRY(store_.check());
+Result<api::DatabaseCheck> Archive::check_database(const api::CheckRequest&,
+                                                   const Cancelled& cancelled) {
+  const std::vector<std::string> problems = RG_TRY(store_.check(cancelled));
   auto check = new_document<api::DatabaseCheck>();
   check.set_sound(problems.empty());
   for (const std::string& problem : problems) check.add_problems(valid_utf8(problem));

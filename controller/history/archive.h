@@ -76,9 +76,11 @@ class Archive {
   // Returns one part of a support bundle; the last part is marked as such.
   Result<api::BundlePart> get_bundle_part(const api::BundleRequest& request);
   // The size of the database by table, with the free space of its disk; bytes.
-  Result<api::Space> get_space(const api::SpaceRequest& request);
+  // kCancelled, here and below: the caller is gone, or a pruning began.
+  Result<api::Space> get_space(const api::SpaceRequest& request, const Cancelled& cancelled = {});
   // Checks the database file and lists its problems.
-  Result<api::DatabaseCheck> check_database(const api::CheckRequest& request);
+  Result<api::DatabaseCheck> check_database(const api::CheckRequest& request,
+                                            const Cancelled& cancelled = {});
   // Copies the database into the backup folder while it is in use. Errors: backup_target()'s and
   // the store's.
   Result<api::BackUpReport> back_up(const api::BackUpRequest& request);

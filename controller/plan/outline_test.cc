@@ -71,6 +71,21 @@ TEST(Outline, OfTenThousandNodesIsRefusedAsOneRunWithWhatToDo) {
   EXPECT_THAT(plan.error().message, HasSubstr("take slices of the rounds (slice: 1/2 to 2/2)"));
 }
 
+TEST(Outline, OfMoreRoundsThanMemoryShouldHoldIsRefusedBeforeTheyAreMade) {
+  std::vector<Stage> stages(334, pairs_stage({}));
+  for (Stage& stage : stages) stage.repetitions = 1'000;
+  const auto beyond = PlanOutline::make(suite_of(stages), some_nodes(3), fake_kernels());
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(beyond.error().message,
+              HasSubstr("stage pairs has 3 rounds x 1000 repetitions, after 999000 rounds of the "
+                        "333 stages before it; a plan has at most 1000000: fewer stages"));
+  stages.resize(33);
+  const auto within = PlanOutline::make(suite_of(stages), some_nodes(3), fake_kernels());
+  ASSERT_TRUE(within) << within.error().message;
+  EXPECT_EQ(within->head().rounds, 99'000u);
+}
+
 TEST(Outline, EachTaskOfANodeThatCannotBeUsedNowIsWaivedAndKeepsItsIdAndEnds) {
   auto nodes = some_nodes(4);
   const std::vector<Stage> stages{pairs_stage({}), stage_of("fake.group", PlacementKind::kGroup)};

@@ -126,6 +126,19 @@ std::string note_of_hidden(std::span<const PlanNode> nodes) {
                      count > kMostNamed ? ", ..." : "");
 }
 
+// "" where earlier runs show the time of every stage.
+std::string note_of_times(std::span<const PlannedStage> stages) {
+  std::vector<std::string> names;
+  for (const PlannedStage& stage : stages)
+    if (!stage.learned && stage.tasks > 0) names.push_back(stage.name);
+  if (names.empty()) return "";
+  const std::size_t count = names.size();
+  names.resize(std::min(count, kMostNamed));
+  return fmt::format("time: no earlier run of {}{}: the longest that {} may take counts",
+                     fmt::join(names, ", "), count > kMostNamed ? ", ..." : "",
+                     count == 1 ? "it" : "they");
+}
+
 }  // namespace
 
 // State of an outline. The stages refer to `context`, so the object never moves.
@@ -142,13 +155,15 @@ struct PlanOutline::Inside {
   std::uint64_t tasks = 0;
   // Result of slices_for() where the tasks are too many for one run.
   std::uint32_t slices = 0;
+  // Launches of the stages that are laid out so far.
+  std::uint64_t counted = 0;
 
   // Prepares a stage and lays out its rounds; its head row has no counts yet.
   Status add_stage(const Suite& suite, std::uint32_t index, std::span<const KernelInfo> kernels,
                    const Site& site, const PlanOptions& options) {
     const Stage& stage = suite.stages[index];
-    stages.push_back(
-        std::make_unique<StagePlan>(RG_TRY(prepare_stage(stage, index, context, kernels, site))));
+    stages.push_back(std::make_unique<StagePlan>(RG_TRY(prepare_stage(
+        stage, index, context, kernels, site, options.times ? *options.times : LearnedTimes()))));
     rounds.push_back(
         RG_TRY(StageRounds::make(*stages.back(), context, seed_of(suite, stage.block), options)));
     head.stages.push_back({.name = stage.name,
@@ -159,11 +174,28 @@ struct PlanOutline::Inside {
                            .limits = stage.limits,
                            .time_budget_seconds = stage.time_budget_seconds.value_or(0),
                            .on_failure = stage.on_failure,
-                           .repetitions = stage.repetitions});
+                           .repetitions = stage.repetitions,
+                           .time_key = stages.back()->time_key,
+                           .learned = stages.back()->learned.has_value()});
     head.policy.on_failure.push_back(stage.on_failure);
     head.policy.stage_budget_seconds.push_back(stage.time_budget_seconds.value_or(0));
     for (const std::string& note : rounds.back().notes())
       head.notes.push_back(fmt::format("stage {}: {}", stage.name, note));
+    return {};
+  }
+
+  // Counts the launches of a stage before any is made.
+  Status count_launches(const Suite& suite, std::uint32_t index) {
+    const Stage& stage = suite.stages[index];
+    const std::uint64_t more = std::uint64_t{rounds[index].size()} * stage.repetitions;
+    if (more > kMaxPlannedRounds - counted)
+      return refuse(fmt::format(
+          "suite {}: stage {} has {} rounds x {} repetitions, after {} rounds of the {} stages "
+          "before it; a plan has at most {}: fewer stages or repetitions, slices (slice: 1/N), a "
+          "quick scan (pairs: quick), or fewer nodes",
+          suite.name, stage.name, rounds[index].size(), stage.repetitions, counted, index,
+          kMaxPlannedRounds));
+    counted += more;
     return {};
   }
 
@@ -225,8 +257,10 @@ struct PlanOutline::Inside {
     }
     if (const std::string note = note_of_hidden(nodes); !note.empty()) head.notes.push_back(note);
     const auto stages = static_cast<std::uint32_t>(suite.stages.size());
-    for (std::uint32_t stage = 0; stage < stages; ++stage)
+    for (std::uint32_t stage = 0; stage < stages; ++stage) {
       RG_TRY_OK(inside->add_stage(suite, stage, kernels, site, options));
+      RG_TRY_OK(inside->count_launches(suite, stage));
+    }
     for (std::uint32_t begin = 0, end = 0; begin < stages; begin = end) {
       end = begin + 1;
       // Block 0 means none: the suite was not read from a file.
@@ -238,6 +272,8 @@ struct PlanOutline::Inside {
             note_of_axes({suite.stages.begin() + begin, suite.stages.begin() + end}));
       inside->add_block(suite, begin, end);
     }
+    if (const std::string note = note_of_times(head.stages); options.times && !note.empty())
+      head.notes.push_back(note);
     if (inside->tasks == 0) {
       const bool nobody = std::ranges::find(inside->rounds, kNobodyOfSlice,
                                             &StageRounds::left_out) != inside->rounds.end();

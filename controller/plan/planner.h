@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "controller/plan/policy/learned_times.h"
 #include "controller/plan/policy/policy.h"
 #include "controller/plan/policy/preflight_gate.h"
 #include "controller/plan/shared_texts.h"
@@ -26,6 +28,9 @@ namespace railgauge::plan {
 // Most tasks that one run dispatches: all pairs of 632 nodes. A Plan holds every task in memory. A
 // PlanOutline may be larger; such a suite runs by slices, by quick scans, or on fewer nodes.
 inline constexpr std::size_t kMaxPlannedTasks = 200'000;
+// Most rounds of an outline, each repetition counted. An outline has a row a round, so a small
+// suite with many repetitions would else take the controller's memory.
+inline constexpr std::uint64_t kMaxPlannedRounds = 1'000'000;
 // A task's time apart from measuring: spawn, open, exchange, stop, on a slow machine.
 inline constexpr double kTaskOverheadSeconds = 2;
 // Deadline when the suite sets none: kDeadlineFactor x expected + kDeadlineSlackSeconds.
@@ -97,6 +102,9 @@ struct PlannedTask {
   // True when the stage stores every sample.
   bool raw_samples = false;
   double deadline_seconds = 0;
+  // Longest time by the kernel's own caps. Deadline and stragglers count from it; 0: waived.
+  double longest_seconds = 0;
+  // longest_seconds, or the part of it that earlier runs took.
   double expected_seconds = 0;
   double expected_bytes = 0;
   // Reason for the outcome "waived", without a dispatch; "": the task is dispatched.
@@ -134,6 +142,9 @@ struct PlannedStage {
   std::uint32_t repetitions = 1;
   std::uint32_t rounds = 0;
   std::uint64_t tasks = 0;
+  // The key of its times in LearnedTimes, and whether earlier runs have shown them.
+  std::string time_key{};
+  bool learned = false;
 };
 
 // Tasks that run at the same time.
@@ -190,6 +201,9 @@ struct PlanOptions {
   std::vector<PlanNode> slice_nodes{};
   // Text of each file that a stage may name.
   std::map<std::string, std::string> pair_lists{};
+  // Times of earlier runs. They change expectations alone: no task, round, id or deadline. With
+  // them, a note names the stages of which no earlier run shows the time.
+  std::optional<LearnedTimes> times{};
 };
 
 // A plan that makes the tasks of a round on demand; rounds, counts, time and traffic are computed.
@@ -200,9 +214,9 @@ class PlanOutline {
   // Lays out the rounds of all stages. A parameter that a stage leaves open takes the value of the
   // site profile, else its declared default. kInvalidArgument: a kernel that `kernels` lacks, a
   // parameter against its declaration, no nodes, fewer nodes than a placement needs, a node named
-  // twice, a placement that needs a topology. kOutOfRange: every pair of the slice has an absent
-  // node and no other task is left; another slice may work. Tasks of a node without a fitting
-  // endpoint are waived, not refused.
+  // twice, a placement that needs a topology, more than kMaxPlannedRounds. kOutOfRange: every pair
+  // of the slice has an absent node and no other task is left; another slice may work. Tasks of a
+  // node without a fitting endpoint are waived, not refused.
   static Result<PlanOutline> make(const Suite& suite, std::span<const PlanNode> nodes,
                                   std::span<const KernelInfo> kernels, const Site& site = {},
                                   const PlanOptions& options = {});
@@ -247,7 +261,8 @@ Plan without_finished(Plan plan, const std::set<std::string>& finished);
 // time cap at the slower endpoint's rate (0 when unknown); 0 for latency kernels, which load
 // nothing.
 struct TaskCost {
-  double seconds = 0;
+  double seconds = 0;  // the longest
   double bytes = 0;
+  bool bytes_follow_time = false;  // they are a rate times the time
 };
 }  // namespace railgauge::plan

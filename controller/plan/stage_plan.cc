@@ -1,6 +1,7 @@
 #include "controller/plan/stage_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <string_view>
 #include <tuple>
@@ -45,6 +46,19 @@ const ParameterInfo* find_parameter(const KernelInfo& kernel, std::string_view n
   return found != all.end() && found->type() == type ? &*found : nullptr;
 }
 
+std::string time_key(const KernelInfo& kernel, const Params& params, PlacementKind placement,
+                     std::size_t nodes) {
+  constexpr std::array<std::string_view, 6> kWords{"pairs", "group", "node",
+                                                   "leaf",  "local", "loopback"};
+  std::string key =
+      fmt::format("{} on {}", kernel.name(), kWords.at(static_cast<std::size_t>(placement)));
+  if (placement == PlacementKind::kGroup || placement == PlacementKind::kLeaf)
+    key += fmt::format(" of {} nodes", nodes);
+  for (const auto& [name, text] : params.effective())
+    if (!params.is_default(name)) key += fmt::format(", {}={}", name, text);
+  return key;
+}
+
 bool measures_bandwidth(const KernelInfo& kernel) {
   return std::ranges::any_of(kernel.metrics(), [](const std::string& metric) {
     return metric.find("bandwidth") != std::string::npos;
@@ -76,7 +90,16 @@ TaskCost StageCost::of(double rate_bits_per_second, std::size_t node_gpus) const
   const double measuring_seconds = seconds_per_point_ * points;
   return {
       .seconds = measuring_seconds + proof_seconds_ + kTaskOverheadSeconds,
-      .bytes = by_rate_ ? rate_bits_per_second / 8 * measuring_seconds : bytes_per_point_ * points};
+      .bytes = by_rate_ ? rate_bits_per_second / 8 * measuring_seconds : bytes_per_point_ * points,
+      .bytes_follow_time = by_rate_};
+}
+
+// Traffic at a port's rate is less where the time is.
+TaskCost StagePlan::expected(const TaskCost& longest) const {
+  const double share = learned.value_or(1);
+  return {.seconds = longest.seconds * share,
+          .bytes = longest.bytes * (longest.bytes_follow_time ? share : 1),
+          .bytes_follow_time = longest.bytes_follow_time};
 }
 
 namespace {
@@ -350,7 +373,8 @@ PlanContext context_of(std::span<const PlanNode> nodes, const PlanOptions& optio
 
 // Parameters first: endpoints and cost depend on them.
 Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const PlanContext& context,
-                                std::span<const KernelInfo> kernels, const Site& site) {
+                                std::span<const KernelInfo> kernels, const Site& site,
+                                const LearnedTimes& times) {
   const auto kernel = std::ranges::find(kernels, stage.kernel, &KernelInfo::name);
   if (kernel == kernels.end())
     return refuse_stage(fmt::format("stage {}: kernel {} is unknown here; is an agent attached",
@@ -379,6 +403,8 @@ Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const P
   RG_TRY_OK(check_devices(stage, index, *kernel, plan.params));
   choose(plan, context);
   share_parameters(plan);
+  plan.time_key = time_key(plan.kernel, plan.params, stage.placement.kind, context.nodes.size());
+  plan.learned = times.share_of(plan.time_key);
   return plan;
 }
 
@@ -429,8 +455,10 @@ PlannedTask make_task(const StagePlan& plan, const PlanContext& context, const T
   task.deadline_seconds =
       plan.stage.deadline_seconds.value_or(kDeadlineFactor * cost.seconds + kDeadlineSlackSeconds);
   if (!task.waived_reason.empty()) return task;
-  task.expected_seconds = cost.seconds;
-  task.expected_bytes = cost.bytes;
+  task.longest_seconds = cost.seconds;
+  const TaskCost expected = plan.expected(cost);
+  task.expected_seconds = expected.seconds;
+  task.expected_bytes = expected.bytes;
   return task;
 }
 

@@ -25,6 +25,12 @@ const ParameterInfo* find_parameter(const KernelInfo& kernel, std::string_view n
 // Reports whether any of the kernel's metrics is a bandwidth.
 bool measures_bandwidth(const KernelInfo& kernel);
 
+// Returns the name of a kind of stage whose runs take equally long: "verbs.write_bandwidth on
+// pairs, sizes=64KiB". Parameters at their defaults are left out; placements whose tasks span all
+// nodes have their number.
+std::string time_key(const KernelInfo& kernel, const Params& params, PlacementKind placement,
+                     std::size_t nodes);
+
 // Cost of a stage's tasks. Reads the stage's parameters once and serves all of its tasks.
 class StageCost {
  public:
@@ -109,12 +115,19 @@ struct StagePlan {
   // By node: the number of its GPUs, active or not.
   std::vector<std::size_t> gpus{};
   StageCost cost;
+  std::string time_key{};
+  // The part of the longest time that earlier runs took; nothing: no earlier run.
+  std::optional<double> learned{};
+
+  // The cost of a task, scaled by what earlier runs took.
+  [[nodiscard]] TaskCost expected(const TaskCost& longest) const;
 };
 
 // kInvalidArgument: a kernel that `kernels` lacks, parameters against its declaration, or a
 // placement that the kernel cannot run on.
 Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const PlanContext& context,
-                                std::span<const KernelInfo> kernels, const Site& site);
+                                std::span<const KernelInfo> kernels, const Site& site,
+                                const LearnedTimes& times = {});
 
 // Place of a rank: a node, and the index of one of the node's choices.
 struct Seat {

@@ -309,8 +309,8 @@ void StageRounds::add_cost(const Turn& turn, const std::vector<NodePair>& pairs,
       const NodeCost& first = firsts[a];
       const NodeCost& second = seconds[b];
       if (first.waived || second.waived) continue;
-      const TaskCost cost =
-          plan_.cost.of(std::min(first.rate, second.rate), std::max(first.gpus, second.gpus));
+      const TaskCost cost = plan_.expected(
+          plan_.cost.of(std::min(first.rate, second.rate), std::max(first.gpus, second.gpus)));
       info.round.expected_seconds = std::max(info.round.expected_seconds, cost.seconds);
       info.bytes += cost.bytes;
     }

@@ -79,6 +79,7 @@ class ArchiveService final : public api::Archive::CallbackService {
         gate_(gate),
         queries_(pools.queries),
         sql_(pools.sql),
+        whole_(pools.whole),
         upkeep_(pools.upkeep) {}
 
   RAILGAUGE_UNARY(FindPoints, queries_, api::PointsRequest, api::ResultList,
@@ -93,10 +94,10 @@ class ArchiveService final : public api::Archive::CallbackService {
                   ask(context, &Archive::get_tasks, *request))
   RAILGAUGE_UNARY(GetBundlePart, queries_, api::BundleRequest, api::BundlePart,
                   ask(context, &Archive::get_bundle_part, *request))
-  RAILGAUGE_UNARY(GetSpace, upkeep_, api::SpaceRequest, api::Space,
-                  ask(context, &Archive::get_space, *request))
-  RAILGAUGE_UNARY(CheckDatabase, upkeep_, api::CheckRequest, api::DatabaseCheck,
-                  ask(context, &Archive::check_database, *request))
+  RAILGAUGE_UNARY(GetSpace, whole_, api::SpaceRequest, api::Space,
+                  archive_.get_space(*request, [context] { return context->IsCancelled(); }))
+  RAILGAUGE_UNARY(CheckDatabase, whole_, api::CheckRequest, api::DatabaseCheck,
+                  archive_.check_database(*request, [context] { return context->IsCancelled(); }))
   RAILGAUGE_UNARY(BackUp, upkeep_, api::BackUpRequest, api::BackUpReport,
                   ask(context, &Archive::back_up, *request))
   RAILGAUGE_UNARY(Prune, upkeep_, api::PruneRequest, api::PruneReport,
@@ -144,6 +145,7 @@ class ArchiveService final : public api::Archive::CallbackService {
   rpc::Gate& gate_;
   fleet::WorkerPool& queries_;
   fleet::WorkerPool& sql_;
+  fleet::WorkerPool& whole_;
   fleet::WorkerPool& upkeep_;
 };
 

@@ -113,17 +113,22 @@ class WatchStream final : public grpc::ServerWriteReactor<api::RunEvent>,
 class ControlService final : public api::Control::CallbackService {
  public:
   ControlService(Control& control, ScheduleService& schedules, rpc::Gate& gate,
-                 fleet::WorkerPool& pool)
-      : control_(control), schedules_(schedules), gate_(gate), pool_(pool) {}
+                 const ControlPools& pools)
+      : control_(control),
+        schedules_(schedules),
+        gate_(gate),
+        pool_(pools.calls),
+        plans_(pools.plans) {}
 
   RAILGAUGE_UNARY(ListNodes, pool_, api::ListNodesRequest, api::NodeList,
                   control_.list_nodes(*request))
   RAILGAUGE_UNARY(ListKernels, pool_, api::ListKernelsRequest, KernelList,
                   control_.list_kernels(*request))
-  RAILGAUGE_UNARY(ListSuites, pool_, api::ListSuitesRequest, api::SuiteList, control_.list_suites())
-  RAILGAUGE_UNARY(CheckSuite, pool_, api::SuiteSource, api::SuiteCheck,
+  RAILGAUGE_UNARY(ListSuites, plans_, api::ListSuitesRequest, api::SuiteList,
+                  control_.list_suites())
+  RAILGAUGE_UNARY(CheckSuite, plans_, api::SuiteSource, api::SuiteCheck,
                   control_.check_suite(*request))
-  RAILGAUGE_UNARY(PlanRun, pool_, api::RunRequest, api::RunPlan, control_.plan_run(*request))
+  RAILGAUGE_UNARY(PlanRun, plans_, api::RunRequest, api::RunPlan, control_.plan_run(*request))
   RAILGAUGE_UNARY(StartRun, pool_, api::RunRequest, api::RunSummary,
                   control_.start_run_of_client(*request, peer.who))
   RAILGAUGE_UNARY(CancelRun, pool_, api::RunRef, api::RunSummary,
@@ -176,13 +181,14 @@ class ControlService final : public api::Control::CallbackService {
   ScheduleService& schedules_;
   rpc::Gate& gate_;
   fleet::WorkerPool& pool_;
+  fleet::WorkerPool& plans_;
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> make_control_service(Control& control, ScheduleService& schedules,
-                                                    rpc::Gate& gate, fleet::WorkerPool& pool) {
-  return std::make_unique<ControlService>(control, schedules, gate, pool);
+                                                    rpc::Gate& gate, const ControlPools& pools) {
+  return std::make_unique<ControlService>(control, schedules, gate, pools);
 }
 
 }  // namespace railgauge

@@ -16,7 +16,7 @@ enum class Access : std::uint8_t {
   kOpen,         // whoever is connected
   kAgent,        // agents
   kRead,         // viewers and operators
-  kOperator,     // operators; it reads what names people
+  kOperator,     // operators; it reads what names people, or the whole file
   kWrite,        // operators; a row of the audit trail comes first
   kUrgentWrite,  // operators; the row may come later: it has to work while nothing can be stored
 };
@@ -69,7 +69,8 @@ inline constexpr std::array kRights{
     Right{kArchive, "GetTasks", Access::kRead},
     Right{kArchive, "GetBundlePart", Access::kRead},
     Right{kArchive, "GetSpace", Access::kRead},
-    Right{kArchive, "CheckDatabase", Access::kRead},
+    // Reads every page for minutes, and its answer is for those who can act on it.
+    Right{kArchive, "CheckDatabase", Access::kOperator},
     Right{kArchive, "BackUp", Access::kWrite},
     Right{kArchive, "Prune", Access::kUrgentWrite},
     Right{kArchive, "GetMatrix", Access::kRead},

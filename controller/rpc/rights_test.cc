@@ -47,7 +47,7 @@ const std::map<std::string, Who>& expectations() {
       {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", kAnybody},
       {"/railgauge.api.AgentLink/Attach", kNodes},
       {"/railgauge.api.Archive/BackUp", kChangers},
-      {"/railgauge.api.Archive/CheckDatabase", kReaders},
+      {"/railgauge.api.Archive/CheckDatabase", kChangers},
       {"/railgauge.api.Archive/CompareRuns", kReaders},
       {"/railgauge.api.Archive/ExportPoints", kReaders},
       {"/railgauge.api.Archive/FindPoints", kReaders},

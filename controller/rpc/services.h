@@ -27,16 +27,24 @@ std::unique_ptr<grpc::Service> make_agent_link_service(fleet::Fleet& fleet,
                                                        const auth::PeerBook& peers,
                                                        rpc::Gate& gate);
 
+// The threads of the control service's calls. Whoever may read may have suites read and planned,
+// which takes seconds, so these calls delay only each other.
+struct ControlPools {
+  fleet::WorkerPool& calls;
+  fleet::WorkerPool& plans;
+};
+
 // Runs, suites, nodes, schedules and preflight. control.h and schedule_service.h define the
 // answers.
 std::unique_ptr<grpc::Service> make_control_service(Control& control, ScheduleService& schedules,
-                                                    rpc::Gate& gate, fleet::WorkerPool& pool);
+                                                    rpc::Gate& gate, const ControlPools& pools);
 
 // The threads of the archive's calls, apart so that a slow call delays only calls of its kind.
 struct ArchivePools {
   fleet::WorkerPool& queries;  // bounded reads
   fleet::WorkerPool& sql;      // statements that people wrote, and searches that take seconds
-  fleet::WorkerPool& upkeep;   // backup, check, pruning: minutes each, one after the other
+  fleet::WorkerPool& whole;    // reads of every page: minutes each, and nothing waits for them
+  fleet::WorkerPool& upkeep;   // backup and pruning: minutes each, one after the other
 };
 
 // Stored figures, exports, SQL and upkeep of the database. archive.h defines the answers.

@@ -221,6 +221,30 @@ TEST_F(RefusedRecords, ARankReportsAtMostSoManyBytesAlsoAfterARestart) {
   EXPECT_LE(**connection->integer("SELECT sum(length(body)) FROM orphan_record"), 64 << 20);
 }
 
+TEST_F(RefusedRecords, ANodeStoresAtMostSoMuchInARunWhateverItsRanksMay) {
+  store_ = nullptr;
+  store_ = open_store(folder_.file("db"), {.node_run = {.bytes = 100'000, .rank_bytes = 10'000}});
+  for (int node = 1; node <= 2; ++node) ASSERT_TRUE(store_->put_node(node_row(node)));
+  ASSERT_TRUE(store_->create_run(run_row("r1"), pair_tasks(3)));
+  for (const char* task : {"t0001", "t0002", "t0003"}) {
+    dispatch(*store_, "r1", task);
+    std::vector<Record> records{started_record({.task_id = task})};
+    for (std::uint32_t i = 1; i <= 10; ++i)
+      records.push_back(note_record({.task_id = task}, i, std::string(10'000, 'x')));
+    records.push_back(final_record({.task_id = task}, 11, "passed"));
+    ASSERT_TRUE(deliver(*store_, "id-1", records));
+  }
+  auto connection = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 5);
+  const std::int64_t stored = **connection->integer("SELECT sum(length(text)) FROM note");
+  EXPECT_LE(stored, 130'000);
+  EXPECT_GE(stored, 110'000);
+  EXPECT_EQ(**connection->integer("SELECT count(*) FROM event WHERE text LIKE '%as much in this "
+                                  "run as one may; its further%'"),
+            1);
+  EXPECT_EQ(**connection->integer("SELECT count(*) FROM rank WHERE outcome='passed'"), 3)
+      << "final records are taken";
+}
+
 TEST_F(RefusedRecords, OneNodesOrphansDoNotPushOutThoseOfAnother) {
   store_.reset();
   store_ = open_store(folder_.file("db"), {.max_node_orphan_bytes = 100'000});

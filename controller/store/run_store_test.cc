@@ -2,9 +2,11 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/store/ingest/node_changes.h"
 #include "controller/store/queries/queries.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "controller/store/testing/store_testing.h"
@@ -90,6 +92,27 @@ TEST_F(RunStoreTest, RunsAreListedNewestFirst) {
   ASSERT_EQ(runs->size(), 2u);
   EXPECT_EQ(runs->at(0).run.run_id, "r3");
   EXPECT_EQ(runs->at(1).run.run_id, "r2");
+}
+
+TEST_F(RunStoreTest, TimesOfStagesStayForTheNewestRuns) {
+  const auto end_run = [&](int number) {
+    const std::string id = fmt::format("r{}", number);
+    plan_run(*store_, id, 1);
+    const StageTimeRow time{
+        .key = "k on pairs", .rounds = 2, .longest_seconds = 10, .seconds = 1.0 * number};
+    // Two stages of one key are one time; another key has its own.
+    ASSERT_TRUE(store_->update_run(
+        {.run_id = id, .ended_at = 1.7e9 + number, .stage_times = {time, time, {.key = "other"}}}));
+  };
+  for (int number = 1; number <= 10; ++number) end_run(number);
+  reopen();
+  const auto times = store_->stage_times();
+  ASSERT_TRUE(times) << times.error().message;
+  ASSERT_EQ(times->size(), 2 * kKeptStageTimes);
+  EXPECT_EQ(times->front().key, "k on pairs");
+  EXPECT_EQ(times->front().rounds, 4U);
+  EXPECT_EQ(times->front().longest_seconds, 20);
+  EXPECT_EQ(times->front().seconds, 2 * 3) << "runs 1 and 2 made room";
 }
 
 TEST_F(RunStoreTest, MistakesAreToldToTheCallerAlone) {
@@ -196,6 +219,57 @@ TEST_F(RunStoreTest, AGpuComesBackWithWhatTheAgentTold) {
   EXPECT_EQ(gpu.model, "NVIDIA H200");
   EXPECT_EQ(gpu.firmware, "96.00.bc.00.01");
   EXPECT_EQ(gpu.numa_node_plus_one, 2u);
+}
+
+// A certificate that was stolen may say something else with each attach.
+TEST_F(RunStoreTest, ANodeThatChangesWithEachAttachLeavesFewRows) {
+  for (int i = 0; i < 60; ++i) {
+    NodeRow node = node_row(1);
+    for (int key = 0; key < 8; ++key) {
+      const std::string name = fmt::format("k{}", key);
+      node.facts[name] = node.settings[name] = node.described[name] =
+          std::string(3'000, 'a') + std::to_string(i);
+    }
+    node.endpoints[0].firmware = std::to_string(i);
+    node.endpoints.push_back(
+        {.kind = "nic", .device = "evil", .pci_address = fmt::format("slot {}", i)});
+    ASSERT_TRUE(store_->put_node(node));
+  }
+  ASSERT_TRUE(store_->flush());
+  auto connection = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 5);
+  ASSERT_TRUE(connection);
+  const auto number = [&](std::string_view sql) { return **connection->integer(sql); };
+  EXPECT_EQ(number("SELECT count(*) FROM epoch"), NodeChanges::kMostAnHour);
+  EXPECT_LE(number("SELECT count(*) FROM fact_set"), 1 + 2 * NodeChanges::kMostAnHour);
+  EXPECT_LE(number("SELECT count(*) FROM endpoint"), 1 + NodeChanges::kMostAnHour);
+  EXPECT_LE(number("SELECT max(length(text)) FROM event"), 1'100);
+  EXPECT_EQ(number("SELECT count(*) FROM event WHERE kind='node_changes_left_out'"), 2);
+  const auto nodes = store_->list_nodes();
+  ASSERT_TRUE(nodes && nodes->size() == 1);
+  EXPECT_EQ(nodes->at(0).endpoints.size(), 2U) << "those of its last change are present still";
+}
+
+TEST_F(RunStoreTest, ANodeThatComesWithNewIdsHasTheChangesOfItsName) {
+  for (int i = 0; i < 60; ++i) {
+    NodeRow node = node_row(1);
+    node.node_id = fmt::format("id-{}", i);
+    node.facts["k"] = node.described["k"] = std::string(3'000, 'a') + std::to_string(i);
+    ASSERT_TRUE(store_->put_node(node));
+  }
+  ASSERT_TRUE(store_->flush());
+  auto connection = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 5);
+  ASSERT_TRUE(connection);
+  EXPECT_EQ(**connection->integer("SELECT count(*) FROM epoch"), NodeChanges::kMostAnHour);
+  EXPECT_EQ(**connection->integer("SELECT count(*) FROM endpoint"), NodeChanges::kMostAnHour);
+  EXPECT_LE(**connection->integer("SELECT count(*) FROM fact_set"),
+            1 + 2 * NodeChanges::kMostAnHour);
+}
+
+TEST_F(RunStoreTest, ALongEventIsCutAndSaysSo) {
+  ASSERT_TRUE(store_->add_event({.kind = "node_lost", .text = std::string(121'000, 'x')}));
+  ASSERT_TRUE(store_->flush());
+  const std::string text = store_->list_events(1)->at(0).text;
+  EXPECT_EQ(text, std::string(1'024, 'x') + "... (119976 bytes more)");
 }
 
 TEST_F(RunStoreTest, AReinstalledNodeTakesOverItsName) {

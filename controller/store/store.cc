@@ -234,9 +234,9 @@ Result<StoreStats> Store::stats() const {
 
 // --- the file, while it is in use ---
 
-Result<SpaceRow> Store::space() const {
-  SpaceRow space = RG_TRY(impl_->upkeep.run(impl_->options, "stats",
-                                            [](Connection& reader) { return read_space(reader); }));
+Result<SpaceRow> Store::space(const std::function<bool()>& cancelled) const {
+  SpaceRow space = RG_TRY(impl_->upkeep.run(
+      impl_->options, "stats", [](Connection& reader) { return read_space(reader); }, cancelled));
   // Pages that are still in the log alone belong to the file as well.
   double used_bytes = space.free_bytes;
   for (const SpacePart& part : space.parts) used_bytes += part.bytes;
@@ -246,9 +246,9 @@ Result<SpaceRow> Store::space() const {
   return space;
 }
 
-Result<std::vector<std::string>> Store::check() const {
-  return impl_->upkeep.run(impl_->options, "check",
-                           [](Connection& reader) { return find_problems(reader); });
+Result<std::vector<std::string>> Store::check(const std::function<bool()>& cancelled) const {
+  return impl_->upkeep.run(
+      impl_->options, "check", [](Connection& reader) { return find_problems(reader); }, cancelled);
 }
 
 namespace {
@@ -457,6 +457,7 @@ struct Pruner {
 Result<PruneCounts> Store::prune(const Retention& retention, double now) {
   Pruner pruner{impl_->writer,   impl_->connection, impl_->readers,          impl_->records,
                 *impl_->reserve, impl_->upkeep,     retention.largest_share, now};
+  impl_->upkeep.yield("a pruning began, which is more urgent; ask again when it has ended");
   impl_->reserve->give_up();
   RG_TRY_OK(pruner.begin_log_anew());
   const auto older = [&](PruneLevel level, double days) -> Result<double> {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "controller/store/ingest/parcel.h"
+#include "controller/store/ingest/run_accounts.h"
 #include "controller/store/queries/audit.h"
 #include "controller/store/queries/bundle.h"
 #include "controller/store/queries/metric_queries.h"
@@ -68,6 +69,7 @@ struct StoreOptions {
   double query_seconds = 30;                  // limit of one query
   std::int64_t max_orphan_bytes = 1U << 30U;  // bound of records that fit no known run
   std::int64_t max_node_orphan_bytes = 64U << 20U;  // of them, those of one node
+  RunAccounts::Bounds node_run{};                   // bound of a node's records in one run
   std::function<double()> clock{};  // tests: seconds since 1970; empty is the system's
   std::int64_t max_pages = 0;       // tests: SQLite's max_page_count, a full disk; 0 is no limit
 };
@@ -211,6 +213,7 @@ class Store {
   Result<RunSummaryRow> run_summary(std::string_view run_id) const {
     return read(read_run, run_id);
   }
+  Result<std::vector<StageTimeRow>> stage_times() const { return read(read_stage_times); }
   Result<RunDetailRow> run_detail(std::string_view run_id) const {
     return read(read_run_detail, run_id);
   }
@@ -290,9 +293,11 @@ class Store {
 
   // --- the file, while it is in use ----------------------------------------------------------
 
-  Result<SpaceRow> space() const;
-  // One line for each problem; reads every page.
-  Result<std::vector<std::string>> check() const;
+  // The next two read every page. They end with kCancelled when a pruning begins, when a write has
+  // to wait for them, or when `cancelled` returns true; another thread calls it.
+  Result<SpaceRow> space(const std::function<bool()>& cancelled = {}) const;
+  // One line for each problem.
+  Result<std::vector<std::string>> check(const std::function<bool()>& cancelled = {}) const;
   // Writes a compacted snapshot into a new file, which is on the disk when this returns.
   Status back_up(const std::string& target) const;
   // Deletes data that is older than the policy allows, in small transactions between other writes,

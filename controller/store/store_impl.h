@@ -9,10 +9,12 @@
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -154,21 +156,27 @@ class Readers {
   std::uint32_t opened_ = 0;
 };
 
-// Runs readers of the whole file. They end when the store closes, or when a write has to wait for
-// them.
+// Runs readers of the whole file. They end when the store closes, when a write or a pruning has to
+// wait for them, or when their caller is gone.
 class Upkeep {
  public:
-  // Runs `read` on a connection of its own.
+  // Runs `read` on a connection of its own. `cancelled`: whether the caller is gone; another thread
+  // asks it some times a second.
   template <class Read>
-  auto run(const StoreOptions& options, std::string_view act, Read read)
+  auto run(const StoreOptions& options, std::string_view act, Read read,
+           const std::function<bool()>& cancelled = {})
       -> decltype(read(std::declval<Connection&>())) {
     Connection reader = RG_TRY(open_for_reading(options.path, options.busy_timeout_seconds));
     const Entry entry{*this, reader, begin(reader)};
-    const Connection::TimeLimit limit(
-        reader, [&] { return stopping_.load() || ended_.load() != entry.ended_before; });
+    std::atomic<bool> is_gone = false;
+    const Connection::TimeLimit limit(reader, [&] {
+      return stopping_.load() || is_gone.load() || ended_.load() != entry.ended_before;
+    });
+    const CallerWatch watch(reader, cancelled, is_gone);
     auto result = read(reader);
     if (result || result.error().code != Code::kDeadlineExceeded) return result;
-    return fail(Code::kCancelled, fmt::format("store {}: {}: ended: {}", options.path, act, why()));
+    return fail(Code::kCancelled, fmt::format("store {}: {}: ended: {}", options.path, act,
+                                              is_gone ? "its caller is gone" : why()));
   }
   // Ends the readers with `why`. False: none was running.
   bool yield(std::string why) {
@@ -186,6 +194,29 @@ class Upkeep {
   [[nodiscard]] bool stopping() const { return stopping_; }
 
  private:
+  // Interrupts a reader whose caller is gone, until the end of its life.
+  class CallerWatch {
+   public:
+    CallerWatch(const Connection& reader, const std::function<bool()>& cancelled,
+                std::atomic<bool>& is_gone) {
+      if (!cancelled) return;
+      thread_ = std::jthread([this, raw = reader.raw(), &cancelled,
+                              &is_gone](const std::stop_token& stop) {
+        std::unique_lock lock(mutex_);
+        while (!wake_.wait_for(lock, stop, kPoll, [] { return false; }) && !stop.stop_requested()) {
+          if (!cancelled()) continue;
+          is_gone = true;
+          sqlite3_interrupt(raw);
+        }
+      });
+    }
+
+   private:
+    static constexpr std::chrono::milliseconds kPoll{100};
+    std::mutex mutex_;
+    std::condition_variable_any wake_;
+    std::jthread thread_;  // the last member: it uses those above
+  };
   // In the list of those that run, until its end, also by an answer too large for memory.
   struct Entry {
     ~Entry() { upkeep.end(reader); }
@@ -239,7 +270,7 @@ class Store::Impl {
   Connection connection;           // the writer thread's, as are the sinks
   Interner interner{connection};
   Orphans orphans;
-  RecordSink records{connection, interner, orphans};
+  RecordSink records{connection, interner, orphans, options.node_run};
   RunSink runs{connection, interner};
   Deliveries deliveries;
   mutable Readers readers{options};
@@ -255,6 +286,7 @@ class Store::Impl {
                 [this] {
                   interner.forget();
                   records.forget();
+                  records.forget_accounts();
                   orphans.forget();
                 },
                 [this] { return room(); },

@@ -124,6 +124,22 @@ TEST_F(UpkeepTest, WhatKeepsRecordsWaitingGivesWay) {
   EXPECT_THAT(ended.error().message, HasSubstr("check: ended: the log grew"));
 }
 
+TEST_F(UpkeepTest, WhatNobodyWaitsForEnds) {
+  Upkeep upkeep;
+  std::atomic<int> asked = 0;
+  const StoreOptions options{.path = folder_.file("db")};
+  const auto ended = upkeep.run(
+      options, "check", [](Connection& reader) { return reader.integer(kEndless); },
+      [&asked] { return ++asked >= 2; });
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, Code::kCancelled);
+  EXPECT_THAT(ended.error().message, HasSubstr("check: ended: its caller is gone"));
+  const auto whole = upkeep.run(
+      options, "check", [](Connection& reader) { return reader.integer("SELECT 7"); },
+      [] { return false; });
+  EXPECT_EQ(whole.value(), 7);
+}
+
 TEST_F(UpkeepTest, ADamagedDatabaseGivesNoBackup) {
   plan_run(*store_, "r1", 30);
   for (int i = 1; i <= 30; ++i) append_passed(*store_, {.task_id = fmt::format("t{:04}", i)});

@@ -39,6 +39,17 @@ class Certificates {
         "-CAcreateserial -days 2 {2} -out {0}.crt && chmod 0600 {0}.key",
         name, subject, more));
   }
+  // Writes the authority's revocation list, with this certificate and those before it; "": with no
+  // other one.
+  void revoke(const std::string& name) const {
+    const std::string openssl_ca = "openssl ca -config crl.conf -cert ca.crt -keyfile ca.key ";
+    shell(fmt::format(
+        "printf '[ca]\\ndefault_ca=d\\n[d]\\ndatabase=revoked\\ndefault_md=sha256\\n"
+        "default_crl_days=9\\n' >crl.conf && touch revoked && ({} || {}-revoke {}.crt) && {}"
+        "-gencrl -out crl.draft && mv crl.draft crl.pem",
+        name.empty() ? "true" : "false", openssl_ca, name, openssl_ca));
+  }
+  [[nodiscard]] std::string crl() const { return path("crl.pem"); }
   [[nodiscard]] TcpOptions tcp() const {
     TcpOptions options;
     options.listen = "127.0.0.1:0";

@@ -135,6 +135,7 @@ void add_metrics(const UpgradeData& sides, const Comparison& comparison, const N
       analysis::MetricRuns& metric = (is_kept ? metrics : dropped)[figures.metric];
       metric.name = figures.metric;
       metric.traits = analysis::traits_of(series.unit, series.larger_is_better, figures.statistic);
+      metric.by_mean = figures.statistic == analysis::kFlowStatistic;
       // The suite was checked when it was read.
       static_cast<void>(analysis::override_deltas(sides.bounds, figures.statistic, metric.traits));
       analysis::PairRuns& runs = metric.pairs.emplace_back(*pair);

@@ -119,13 +119,13 @@ std::vector<std::size_t> far_losses(std::span<const PlaceShift> places, double d
   std::vector<std::size_t> out;
   for (std::size_t i = 0; scatter.degrees > 0 && i < places.size(); ++i) {
     if (!places[i].changed) continue;
-    const double beyond = places[i].shift - scatter.common - delta;
+    const double loss = places[i].shift - scatter.common;
     const double error2 = scatter.error2(places[i]);
-    if (!(beyond > 0)) continue;
-    const bool certain =
-        error2 <= 0 ||
-        student_upper_tail(beyond / std::sqrt(error2), scatter.degrees) * scatter.asked < kFarProof;
-    if (certain) out.push_back(i);
+    if (!(loss > delta)) continue;
+    const auto tail = [&](double above) {
+      return error2 <= 0 ? 0 : student_upper_tail(above / std::sqrt(error2), scatter.degrees);
+    };
+    if (tail(loss) * scatter.asked < kFarProof && tail(loss - delta) < kFarBound) out.push_back(i);
   }
   return out;
 }
@@ -135,10 +135,13 @@ std::vector<double> far_sight(std::span<const PlaceShift> places, double delta,
   const PlaceScatter scatter = scatter_of(places, metrics);
   std::vector<double> out(places.size(), std::numeric_limits<double>::infinity());
   if (scatter.degrees == 0) return out;
-  const double errors =
-      kMissedErrors - student_quantile(kFarProof / scatter.asked, scatter.degrees);
-  for (std::size_t i = 0; i < places.size(); ++i)
-    if (places[i].changed) out[i] = delta + errors * std::sqrt(scatter.error2(places[i]));
+  const double proof = -student_quantile(kFarProof / scatter.asked, scatter.degrees);
+  const double bound = -student_quantile(kFarBound, scatter.degrees);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (!places[i].changed) continue;
+    const double error = std::sqrt(scatter.error2(places[i]));
+    out[i] = std::max(proof * error, delta + bound * error) + kMissedErrors * error;
+  }
   return out;
 }
 
@@ -255,7 +258,8 @@ Cohort gather(const MetricRuns& metric, const UpgradeRuns& upgrade, MetricVerdic
   for (const PairRuns& pair : metric.pairs) {
     // A figure that is not positive is no measurement: missing, never a pass.
     const auto shift = has_enough(pair, upgrade)
-                           ? shift_of(pair.before, pair.after, metric.traits.better)
+                           ? shift_of(pair.before, pair.after, metric.traits.better,
+                                      metric.by_mean ? Centre::kMean : Centre::kMedian)
                            : Result<Shift>(fail(Code::kFailedPrecondition, ""));
     if (pair.changed) ++cohort.to_measure;
     if (pair.changed && !shift) out.missing.push_back(place_of(pair));

@@ -40,14 +40,17 @@ struct PlaceShift {
   double run_error2 = 0;
 };
 
-// Chance of one false call among all places and metrics.
+// Chance that a place without any loss is called, among all places and metrics.
 inline constexpr double kFarProof = 0.01;
+// Chance that one place with a loss of exactly the bound is called.
+inline constexpr double kFarBound = 0.01;
 
-// Returns the indices of changed places that certainly lost more than `delta` (logarithm), relative
-// to the controls' median. A place's error is the scatter of all places by the median absolute
-// deviation, which far places do not inflate, but at least the error of the place's own runs.
-// Corrects by Bonferroni over the changed places and `metrics`. Returns none when the places are
-// too few to know their scatter.
+// Returns the indices of changed places that certainly lost, and lost more than `delta`
+// (logarithm), relative to the controls' median. A place's error is the scatter of all places by
+// the median absolute deviation, which far places do not inflate, but at least the error of the
+// place's own runs. That there is a loss is corrected by Bonferroni over the changed places and
+// `metrics`; that it is beyond the bound is asked of such a place alone. Returns none when the
+// places are too few to know their scatter.
 std::vector<std::size_t> far_losses(std::span<const PlaceShift> places, double delta,
                                     std::size_t metrics);
 

@@ -40,6 +40,21 @@ TEST(Shift, TheIntervalHoldsTheTruthAsOftenAsItSays) {
   EXPECT_LE(held, 1980);
 }
 
+// Runs that meet two or three pauses have two levels. Their median is one of them.
+TEST(Shift, OfMeansLiesBetweenTwoLevels) {
+  const std::vector<double> before(5, 1.0);
+  const std::vector<double> after{0.96, 0.96, 0.94, 0.94, 0.96};
+  const Shift median = shift_of(before, after, Better::kHigher).value();
+  const Shift mean = shift_of(before, after, Better::kHigher, Centre::kMean).value();
+  EXPECT_NEAR(median.log_worsening, -std::log(0.96), 1e-12);
+  EXPECT_NEAR(mean.log_worsening, -(3 * std::log(0.96) + 2 * std::log(0.94)) / 5, 1e-12);
+  EXPECT_LT(mean.low, mean.log_worsening);
+  EXPECT_GT(mean.high, mean.log_worsening);
+  EXPECT_LT(mean.run_error2, median.run_error2);
+  EXPECT_EQ(shift_of(std::vector<double>(2, 1.0), after, Better::kHigher, Centre::kMean)->high,
+            std::numeric_limits<double>::infinity());
+}
+
 TEST(Shift, FewRunsBoundNothing) {
   const std::array<double, 3> runs{1, 2, 3};
   const auto shift = shift_of(runs, runs, Better::kLower);

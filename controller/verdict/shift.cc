@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "controller/stats/distributions.h"
+
 namespace railgauge::analysis {
 namespace {
 
@@ -67,8 +69,8 @@ double sum_of_squares(std::span<const double> values) {
 
 }  // namespace
 
-Result<Shift> shift_of(std::span<const double> before, std::span<const double> after,
-                       Better better) {
+Result<Shift> shift_of(std::span<const double> before, std::span<const double> after, Better better,
+                       Centre centre) {
   const std::vector<double> a = RG_TRY(logarithms(before, "before"));
   const std::vector<double> b = RG_TRY(logarithms(after, "after"));
   std::vector<double> differences;
@@ -88,9 +90,19 @@ Result<Shift> shift_of(std::span<const double> before, std::span<const double> a
   const std::size_t free = a.size() + b.size() - 2;
   if (free > 0)
     shift.run_variance = (sum_of_squares(a) + sum_of_squares(b)) / static_cast<double>(free);
-  shift.run_error2 = shift.run_variance * kMedianLoss *
-                     (1 / static_cast<double>(a.size()) + 1 / static_cast<double>(b.size()));
+  const double error2 =
+      shift.run_variance * (1 / static_cast<double>(a.size()) + 1 / static_cast<double>(b.size()));
+  shift.run_error2 = error2 * kMedianLoss;
   shift.run_degrees = free;
+  if (centre == Centre::kMedian) return shift;
+  shift.log_worsening =
+      std::accumulate(differences.begin(), differences.end(), 0.0) / static_cast<double>(m);
+  shift.run_error2 = error2;
+  if (!bounded) return shift;
+  const double half =
+      -student_quantile(kMissEachSide, static_cast<double>(free)) * std::sqrt(error2);
+  shift.low = shift.log_worsening - half;
+  shift.high = shift.log_worsening + half;
   return shift;
 }
 

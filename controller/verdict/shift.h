@@ -14,9 +14,12 @@ namespace railgauge::analysis {
 // Variance of the Hodges-Lehmann shift relative to that of a difference of means.
 inline constexpr double kMedianLoss = std::numbers::pi / 3;
 
-// A shift in logarithms; positive is worse. The interval covers at least 95 %, by order statistics
-// of the pairwise differences (exact Mann-Whitney distribution). Fewer than 4 + 4 runs bound
-// nothing.
+// How the runs of a side make one figure.
+enum class Centre { kMedian, kMean };
+
+// A shift in logarithms; positive is worse. The interval covers at least 95 %: that of a median by
+// order statistics of the pairwise differences (exact Mann-Whitney distribution), that of a mean by
+// Student's distribution. Fewer than 4 + 4 runs bound nothing.
 struct Shift {
   double log_worsening = 0;
   // -infinity and infinity when the runs are too few to bound the shift.
@@ -32,8 +35,9 @@ struct Shift {
 
 // Estimates the shift from `before` to `after`: one figure for each run, a fresh process. A figure
 // that is not finite is a missing run. kFailedPrecondition: a side is empty. kInvalidArgument: a
-// figure is not positive. Source: Hodges and Lehmann, Ann. Math. Statist. 34 (1963). Thread safe.
-Result<Shift> shift_of(std::span<const double> before, std::span<const double> after,
-                       Better better);
+// figure is not positive. Source of the median's: Hodges and Lehmann, Ann. Math. Statist. 34
+// (1963). Thread safe.
+Result<Shift> shift_of(std::span<const double> before, std::span<const double> after, Better better,
+                       Centre centre = Centre::kMedian);
 
 }  // namespace railgauge::analysis

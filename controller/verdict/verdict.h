@@ -83,6 +83,9 @@ struct MetricRuns {
   MetricTraits traits;
   // Every pair that was to be measured, with or without figures.
   std::vector<PairRuns> pairs;
+  // True where the mean of the runs is the figure: time in pauses adds up over runs, and few runs
+  // have two levels by the number of pauses that they met.
+  bool by_mean = false;
   // True for a joint property of other metrics, such as the knee of a curve over sizes. Its loss
   // counts like that of any metric, but a pass does not require it.
   bool is_shape = false;

@@ -67,6 +67,23 @@ locked_memory_too_small_says_what_to_set() {
   grep -q 'RLIMIT_MEMLOCK' "$work/memlock.err" && grep -q 'LimitMEMLOCK' "$work/memlock.err"
 }
 
+# Real verbs under the filter of the agent's unit, which must refuse them nothing.
+verbs_pass_under_the_filter() {
+  local kernel port=7500 under=$top/deploy/systemd/under_filter.py
+  "$under" --write "$work/pki/agent.calls" || return
+  for kernel in write_lat write_bw send_bw read_bw; do
+    port=$((port + 1))
+    fabric exec n2 --detach --log "listen-$kernel" "$under" --list "$work/pki/agent.calls" \
+      "$bin/railgauge-runner" "verbs.$kernel" -d rxe0 --listen "0.0.0.0:$port"
+    wait_for "the listener of $kernel is there" 20 eval 'fabric exec n2 cat "/var/log/listen-$kernel" | grep -q listening'
+    fabric exec n1 "$under" --list "$work/pki/agent.calls" "$bin/railgauge-runner" "verbs.$kernel" -d rxe0 --sizes 4KiB \
+      --connect "192.0.2.2:$port" >"$work/under-$kernel" 2>&1 || { cat "$work/under-$kernel"; return 1; }
+    wait_for "the listener of $kernel ends" 20 eval 'fabric exec n2 cat "/var/log/listen-$kernel" | grep -q passed'
+    fabric exec n2 cat "/var/log/listen-$kernel" >>"$work/under-$kernel"
+    ! grep '^refused' "$work/under-$kernel" || return
+  done
+}
+
 missing_device_says_what_is_there() {
   fabric exec n2 --detach --log listen "$bin/railgauge-runner" verbs.write_lat -d rxe0 --listen 0.0.0.0:7498
   sleep 1
@@ -120,6 +137,7 @@ check "preflight knows a guest within 2 s, at the third try at the latest" at_mo
 check "the inventory of a guest is true" inventory_of_a_guest_is_true
 check "the suite preflight admits guests and tries their ports" preflight_suite_admits_guests
 check "locked memory too small says what to set" locked_memory_too_small_says_what_to_set
+check "verbs pass under the system call filter of the unit" verbs_pass_under_the_filter
 check "a device that is not there says what is" missing_device_says_what_is_there
 check "a killed agent ends its task and comes back" killed_agent_ends_its_task_and_comes_back
 check "a dead guest is named, and the run ends" dead_guest_is_named_and_the_run_ends

@@ -63,6 +63,23 @@ is_named() {
   grep -E "$text" "$work/confirmed.txt"
 }
 
+# The first estimate is the longest time that the kernels may take. Those after it are what runs took.
+estimate_matches() {
+  play 32
+  sed 's/name: pairs/name: timed/; s/64KiB/"64KiB,1MiB"/' "$work/pairs.yaml" >"$work/timed.yaml"
+  local first later took
+  first=$(cli suites plan "$work/timed.yaml" -o json | tee "$work/plan1.json" | jq .expected_seconds)
+  jq -e '[.notes[] | select(startswith("time: no earlier run of"))] | length == 1' "$work/plan1.json"
+  cli run "$work/timed.yaml" --all >/dev/null
+  later=$(cli suites plan "$work/timed.yaml" -o json | tee "$work/plan2.json" | jq .expected_seconds)
+  jq -e '[(.notes // [])[] | select(startswith("time:"))] == []' "$work/plan2.json"
+  cli run "$work/timed.yaml" --all >/dev/null
+  took=$(cli runs -o json | jq '.runs[0] | [.ended_at, .started_at] | map(sub("\\.[0-9]+"; "") | fromdate) | .[0] - .[1]')
+  echo "first estimate $first s, later one $later s, the run took $took s"
+  awk -v first="$first" -v later="$later" -v took="$took" \
+    'BEGIN { exit !(first > later && later > 0.7 * took - 1 && later < 1.3 * took + 1) }'  # the run's times are whole seconds
+}
+
 # The first run of its suite has no night to compare with: its own retests with known-good partners decide.
 retested_suspect_is_a_finding() {
   play 32 'faults: [{kind: port, node: sim0020, nic: 0, takes: 0.15}]'
@@ -106,6 +123,7 @@ check "a slow sending port is named" is_named 'sim0012 rail 1 sends' \
   'faults: [{kind: port, node: sim0012, nic: 1, direction: sends, takes: 0.15}]'
 check "a slow leaf is named" is_named 'leaf L2' 'faults: [{kind: leaf, leaf: 2, takes: 0.15}]'
 check "a slow rail is named" is_named 'rail 0' 'faults: [{kind: rail, rail: 0, takes: 0.15}]'
+check "an estimate that earlier runs made matches the run" estimate_matches
 check "a suspect that the drill-down confirmed is a finding, and its run ends with 1" retested_suspect_is_a_finding
 check "another stack is seen on its node" stack_change_is_seen
 check "lost agents are missing" lost_agents_are_missing

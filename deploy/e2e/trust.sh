@@ -205,6 +205,37 @@ forged_records() {
   [ "$bad" = 1 ] || saw "byte-identical $(wc -c <"$work/after") bytes"
   [ "$bad" = 0 ]
 }
+# n1 declares kernels as jq's filter changes them; n2 and n3 are honest. Its words plan nobody's tasks.
+declared_kernels() {
+  local filter form=0 bad=0 state why
+  printf 'version: 1\nmetadata: {name: declared}\nstages:\n  - {kernel: test.latency, parameters: {sizes: 8}, placement: {pairs: all}}\n' \
+    >"$work/suites/declared.yaml"
+  printf '#!/bin/sh\n[ "$1" = --list ] || exec "%s" "$@"\n"%s" --list --format json | jq "$(cat %s)"\n' "$bin/railgauge-runner-testing" \
+    "$bin/railgauge-runner-testing" "$work/filter" >"$work/lying-runner"
+  chmod +x "$work/lying-runner"
+  serve
+  tls_agent n2 "$work/state-n2"; tls_agent n3 "$work/state-n3"
+  wait_for "n2 and n3 attach" 20 eval 'is_attached n2 && is_attached n3'
+  for filter in \
+    '.kernels |= map(if .name == "test.latency" then .parameters += [{name: "sizes", type: "text", default_value: "8"}] else . end)' \
+    '.kernels |= map(if .name == "test.latency" then .metrics = [range(256) | "junk_\(.)_ns"] else . end)' \
+    '.kernels |= map(.revision = 4000000000)' \
+    '.kernels |= map(if .name == "test.latency" then .parameters |= map(.default_value |= (if . == "false" then "true" else . end) | .identity = false) else . end)'; do
+    form=$((form + 1))
+    echo "$filter" >"$work/filter"
+    : >"$work/agent-n1.log"
+    tls_agent n1 "$work/state-n1" --runner "$work/lying-runner"
+    wait_for "n1 attaches or is refused" 20 eval 'is_attached n1 || grep -q refused "$work/agent-n1.log"'
+    state=$(is_attached n1 >/dev/null && echo attached || echo refused)
+    timeout 40 "$bin/railgauge" --controller "unix:$socket" run declared --all -o json >"$work/declared.json" 2>"$work/declared.err" || true
+    why=$(jq -r '[.points[] | select(.endpoints | map(startswith("n1/")) | any | not)] | length' "$work/declared.json" 2>/dev/null || echo 0)
+    [ "$why" -ge 1 ] && alive controller || { bad=1; tail -n 3 "$work/declared.err"; }
+    saw "form $form: n1 $state, n2 with n3: $why points"
+    kill -KILL "$(pid_of agent-n1)"; rm -f "$work/agent-n1.pid"
+    wait_for "n1 is gone" 20 eval '! is_attached n1'
+  done
+  [ "$bad" = 0 ]
+}
 # n1's clock is 400 days ahead.
 skewed_clock() {
   local beside
@@ -309,6 +340,72 @@ hello_flood() {
   ask n2 alive; [ "$answer" = alive ]
 }
 
+# 60 welcome Hellos, each with other facts, settings and firmware.
+changing_hellos() {
+  local database
+  serve
+  puppet n2
+  ask n2 "hello name=n2"; [ "$answer" = welcome ]
+  database=$(size_of "$work"/railgauge.db*)
+  # shellcheck disable=SC2046  # words
+  "$attacker" hellos --to="127.0.0.1:$port" $(by_certificate n1) --name=n1 --id=id-n1 --count=60 --changes=1 >"$work/hellos" 2>>"$work/puppets.log"
+  sleep 1
+  database=$(($(size_of "$work"/railgauge.db*) - database))
+  saw "$(cat "$work/hellos")"
+  saw "database $(megabytes "$database"), longest event $(sqlite3 "$work/railgauge.db" 'SELECT max(length(text)) FROM event') bytes"
+  saw "$(sqlite3 "$work/railgauge.db" 'SELECT count(*) FROM epoch') epochs"
+  [ "$database" -le 2000000 ]
+  [ "$(sqlite3 "$work/railgauge.db" 'SELECT max(length(text)) FROM event')" -le 1100 ]
+  grep -qE 'welcomed (5[0-9]|60) ' "$work/hellos"
+  ask n2 alive; [ "$answer" = alive ]
+}
+
+# suite_of STAGES: a suite of so many stages, each a thousand times.
+suite_of() {
+  local i
+  printf 'version: 1\nmetadata: {name: bomb}\nstages:\n'
+  for ((i = 0; i < $1; i++)); do echo "  - {kernel: fake.lat, name: s$i, repetitions: 1000, placement: {pairs: all}}"; done
+}
+# A viewer plans a suite of 3,000,000 rounds, then four at once just below the bound, while an operator asks.
+planned_bombs() {
+  local from took before peak
+  serve
+  puppet n1; puppet n2; puppet n3
+  for node in n1 n2 n3; do ask "$node" "hello name=$node"; [ "$answer" = welcome ]; done
+  suite_of 1000 >"$work/bomb.yaml"
+  suite_of 300 >"$work/large.yaml"
+  before=$(rss_of controller)
+  from=$(now_ms)
+  if viewer_cli suites plan "$work/bomb.yaml" >"$work/planned" 2>&1; then return 1; fi
+  saw "3,000,000 rounds: $(grep -o 'a plan has at most [0-9]*' "$work/planned") after $(seconds_since "$from") s"
+  grep -q 'suite bomb: stage s333 has 3 rounds x 1000 repetitions' "$work/planned"
+  peak_of controller 4 >"$work/peak" &
+  echo $! >"$work/peak.pid"
+  for i in 1 2 3 4; do
+    viewer_cli suites plan "$work/large.yaml" >/dev/null 2>&1 &
+    echo $! >"$work/viewer-$i.pid"
+  done
+  sleep 0.5
+  from=$(now_ms)
+  local_cli nodes >/dev/null
+  took=$(seconds_since "$from")
+  wait "$(pid_of peak)" || true
+  peak=$(($(cat "$work/peak") - before))
+  saw "four of 900,000: the socket after $took s, memory $(megabytes "$peak")"
+  at_most "$took" 2 && [ "$peak" -le 700000000 ]
+}
+
+# An empty database stays open to real nodes.
+modelled_agent() {
+  local first
+  serve
+  puppet n1; puppet n2
+  ask n1 "hello name=n1 synthetic=1"; first=$answer
+  ask n2 "hello name=n2"
+  saw "modelled: $first"; saw "real: $answer"
+  [[ $first == "refused 9 "*"--synthetic"* ]] && [ "$answer" = welcome ]  # 9: FAILED_PRECONDITION
+}
+
 # readable_outputs FOLDER: what every list verb prints in every format, a file each.
 readable_outputs() {
   local verb format run=$1 words file
@@ -344,33 +441,101 @@ baselines
 db stats
 export all
 preflight n1
+preflight n1 --explain
 metrics
+events
+report
+report --since 24h
+doctor
+certificate $run
 V
+  for format in html md; do local_cli report -o "$format" >"$work/outputs/report.$format" 2>&1 || true; done
+  local_cli certificate "$run" -o json >"$work/outputs/certificate" 2>&1 || true
+  local_cli verify "$work/outputs/certificate" >"$work/outputs/verify" 2>&1 || true
+  mkdir -p "$work/outputs/bundle"
+  local_cli bundle n1 --file "$work/n1.tar" >"$work/outputs/bundle_n1" 2>&1 || true
+  local_cli bundle "$run" --file "$work/run.tar" >"$work/outputs/bundle_run" 2>&1 || true
+  for file in n1 run; do mkdir -p "$work/outputs/bundle/$file" && tar -xf "$work/$file.tar" -C "$work/outputs/bundle/$file"; done
+  console_outputs "$run"
   local_cli sql "SELECT * FROM event" >"$work/outputs/sql" 2>&1 || true
   local_cli sql "SELECT * FROM fact_set" -o json >"$work/outputs/sql.json" 2>&1 || true
   curl -s --max-time 5 "http://127.0.0.1:$http_port/metrics" >"$work/outputs/metrics" || true
   cp "$work/controller.log" "$work/outputs/controller.log"
 }
-# n1 puts terminal escapes into each text of its Hello, its records and its reasons.
+# console_outputs RUN: the console's JSON and pages, by a session of the socket.
+console_outputs() {
+  local url path
+  url=$(local_cli console | grep -o 'http://[^ ]*ticket=[0-9a-f]*') || return 0
+  curl -s --max-time 5 -c "$work/cookies" "$url" >"$work/outputs/console_login"
+  while read -r path; do
+    curl -s --max-time 5 -b "$work/cookies" "${url%%/login*}/api/v1/$path" >"$work/outputs/console_$(tr -c 'a-z0-9\n' '_' <<<"$path")" || true
+  done <<P
+nodes
+nodes/n1?with_facts=true
+runs
+runs/$1
+runs/$1/results
+results
+series
+findings
+events
+upgrades
+schedules
+suites
+session
+P
+}
+# receive_reports FOLDER: an HTTP port that keeps the bodies of what is posted; its number is in `reports_port`.
+receive_reports() {
+  mkdir -p "$1"
+  python3 - "$1" >"$work/receiver.out" 2>/dev/null <<'P' &
+import http.server, sys
+class Keep(http.server.BaseHTTPRequestHandler):
+    count = 0
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        Keep.count += 1
+        open(f"{sys.argv[1]}/post{Keep.count}{self.path.replace('/', '_')}", "wb").write(body)
+        self.send_response(200); self.end_headers()
+server = http.server.HTTPServer(("127.0.0.1", 0), Keep)
+print(server.server_port, flush=True)
+server.serve_forever()
+P
+  echo $! >"$work/receiver.pid"
+  wait_for "the receiver listens" 10 test -s "$work/receiver.out"
+  reports_port=$(cat "$work/receiver.out")
+}
+have_reports() { [ "$(find "$work/reports" -type f -size +0 | wc -l)" -ge 3 ]; }
+# n1 puts terminal escapes into each text of its Hello, its records, its reasons, its events and its preflight.
 escapes_in_outputs() {
-  local files dirty
-  serve
+  local files dirty reports
+  printf '#!/bin/sh\ncat >>%q\n' "$work/reports/mail" >"$work/sendmail"
+  chmod +x "$work/sendmail"
+  receive_reports "$work/reports"
+  serve --console-listen "127.0.0.1:$("$attacker" port)" --webhook-url "http://127.0.0.1:$reports_port/json" \
+    --chat-url "http://127.0.0.1:$reports_port/chat" --sendmail "$work/sendmail" --mail-to op@example.org
   puppet n1; puppet n2
   ask n1 "hello name=n1 escape=1"; saw "hostile Hello: ${answer%% *}"
   ask n1 "hello name=n1 incarnation=second"; [ "$answer" = welcome ]
   ask n2 "hello name=n2"; [ "$answer" = welcome ]
-  run=$(local_cli run pairs --detach)
+  local_cli schedules add evening pairs --cron "0 3 * * *"
+  local_cli schedules run-now evening
   ask n1 go; [[ $answer == go* ]]
+  run=$(cut -d ' ' -f 2 <<<"$answer")
   ask n2 go
   ask n1 "record started escape=1"; ask n1 "record point escape=1"; ask n1 "record note escape=1"; ask n2 "record started"
   ask n1 "record final outcome=failed escape=1"; ask n1 "ended failed"; ask n2 "record final"; ask n2 "ended passed"
   ask n1 "hello name=n1 incarnation=third escape=1"
-  sleep 0.5
+  ask n1 "hello name=n1 incarnation=fourth"; [ "$answer" = welcome ]
+  ask n1 trouble
+  wait_for "the reports are sent" 15 have_reports || true
   readable_outputs "$run"
+  reports=$(find "$work/reports" -type f -size +0 | wc -l)
+  cp -r "$work/reports" "$work/outputs/"
   files=$(find "$work/outputs" -type f -size +0 | wc -l)
   dirty=$({ LC_ALL=C grep -lrP '\x1b|\xc2[\x80-\x9f]' "$work/outputs" || true; } | xargs -r -n 1 basename | sort | paste -sd ' ')
-  saw "$files outputs, with ESC or C1: ${dirty:-none}"
-  [ "$files" -gt 40 ] && [ -z "$dirty" ]
+  saw "$files outputs and $reports reports, with ESC or C1: ${dirty:-none}"
+  [ "$files" -gt 60 ] && [ "$reports" -ge 3 ] && [ -z "$dirty" ]
 }
 
 # --- certificates --------------------------------------------------------------------------------
@@ -407,14 +572,18 @@ replaced_certificate() {
   lacks "$work/controller.log" 'its stream ended'
 }
 revoked_certificate() {
-  local from gone=""
+  local from gone="" url page
   make_crl
   has_flag railgauge-controller tls-crl || { saw "no --tls-crl"; return 1; }
-  serve --tls-crl "$pki/crl.pem"
+  serve --tls-crl "$pki/crl.pem" --console-listen "127.0.0.1:$("$attacker" port)"
+  url=$(viewer_cli console | grep -o 'http://[^ ]*ticket=[0-9a-f]*')
+  page=${url%%/login*}/api/v1/session
+  curl -s --max-time 5 -c "$work/cookies" "$url"
+  [ "$(curl -s -o /dev/null --max-time 5 -b "$work/cookies" -w '%{http_code}' "$page")" = 200 ]
   puppet n1; puppet n2
   ask n1 "hello name=n1"; [ "$answer" = welcome ]
   ask n2 "hello name=n2"; [ "$answer" = welcome ]
-  make_crl n1
+  make_crl n1 vi
   kill -HUP "$(pid_of controller)"
   from=$(now_ms)
   while at_most "$(seconds_since "$from")" 10; do
@@ -428,6 +597,9 @@ revoked_certificate() {
   [[ $answer == refused* ]]
   ask n2 alive; saw "n2 $answer"
   [ "$answer" = alive ]
+  page=$(curl -s -o /dev/null --max-time 5 -b "$work/cookies" -w '%{http_code}' "$page")
+  saw "a revoked viewer's console session: $page"
+  [ "$page" = 401 ]
 }
 
 # --- the node ------------------------------------------------------------------------------------
@@ -559,14 +731,18 @@ want http "12 idle HTTP connections" "/healthz within 1 s" idle_http
 want copied "a copied state folder" "refused with the cure, no series with both ends alike" copied_state_folder
 want identity "certificate n1 with the id of n2" "PERMISSION_DENIED, nodes unchanged" anothers_id
 want forged "forged attempt, undeclared metric, replay, foreign rank" "results and history byte-identical" forged_records
+want kernels "kernels that one node of three declares otherwise" "n2 and n3 measure as ever" declared_kernels
 want series "6,000 series by one rank" "at most 4,096" many_series
 want skew "clocks at +-400 days" "the controller's time, an event" skewed_clock
 want streams "20,400 streams by one certificate" "another agent within 2 s, at most 50 MB" stream_flood
 want frames "floods of raw HTTP/2 frames by one certificate" "TLS and the socket within 2 s, at most 100 MB" frame_flood
 want hellos "100 Hellos of 7 MB" "database and log at most 1 MB" hello_flood
+want changes "60 Hellos with other facts" "database at most 2 MB, events cut" changing_hellos
+want plans "suites of millions of rounds by a viewer" "refused; the socket within 2 s" planned_bombs
+want modelled "a modelled agent at an empty database" "refused, real ones welcome" modelled_agent
 want escapes "terminal escapes from an agent" "no ESC byte in any output" escapes_in_outputs
 want reload "a replaced certificate and HUP" "new serial within 5 s, no stream lost" replaced_certificate
-want revoked "a revoked certificate" "gone within 10 s" revoked_certificate
+want revoked "a revoked certificate" "gone within 10 s, its console session too" revoked_certificate
 want child "a setsid child of a runner" "dead within 3 s of the task's end" runner_leaves_a_child
 want secrets "a runner that opens the agent's key" "EACCES" runner_reads_secrets
 want environment "a runner's environment" "within the list" runner_environment
@@ -575,4 +751,5 @@ want units "systemd-analyze security" "agent at most 3.0, controller at most 1.5
 want chaos "chaos, 5 rounds" "nothing lost, twice or left over" chaos
 took=$(($(date +%s) - began))
 echo "took $took s of at most 120 s, $waived waived"
+if [ "$full" = 0 ] && [ "$took" -gt 120 ]; then echo "FAILED too slow: the short form takes at most 120 s" && failed=$((failed + 1)); fi
 summary

@@ -48,11 +48,11 @@ at_most() { awk -v value="$1" -v limit="$2" 'BEGIN { exit !(value <= limit) }'; 
 lacks() { if grep -q -- "$2" "$1"; then return 1; fi; }
 has_flag() { grep -q -- "--$2 " <<<"$("$bin/$1" --help 2>&1)"; }
 
-# make_certificates: an authority, and certificates of the controller, an operator and five agents.
+# make_certificates: an authority, and certificates of the controller, an operator, a viewer and five agents.
 make_certificates() {
   local node
   { "$top/deploy/pki.sh" ca "$pki" && "$top/deploy/pki.sh" controller "$pki" 127.0.0.1 localhost &&
-    "$top/deploy/pki.sh" operator "$pki" op
+    "$top/deploy/pki.sh" operator "$pki" op && "$top/deploy/pki.sh" viewer "$pki" vi
     for node in n1 n2 n3 n4 n5; do "$top/deploy/pki.sh" agent "$pki" "$node"; done; } >"$work/pki.log" 2>&1
 }
 # make_crl NAME...: writes pki/crl.pem, in which these certificates are revoked.
@@ -88,6 +88,9 @@ serve() {
 local_cli() { timeout 10 "$bin/railgauge" --controller "unix:$socket" "$@"; }
 tls_cli() {
   "$bin/railgauge" --controller "127.0.0.1:$port" --tls-cert "$pki/op.crt" --tls-key "$pki/op.key" --tls-ca "$pki/ca.crt" "$@"
+}
+viewer_cli() {
+  "$bin/railgauge" --controller "127.0.0.1:$port" --tls-cert "$pki/vi.crt" --tls-key "$pki/vi.key" --tls-ca "$pki/ca.crt" "$@"
 }
 by_certificate() { echo "--cert=$pki/$1.crt --key=$pki/$1.key --ca=$pki/ca.crt"; }
 

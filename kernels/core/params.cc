@@ -191,7 +191,10 @@ Result<Params> Params::parse(const KernelInfo& kernel,
     if (!value)
       return in_parameter(kernel.name(), "default of", declared.name(),
                           {Code::kInternal, std::move(value.error().message)});
-    params.defaults_[declared.name()] = *value;
+    // A reader that finds the first one of a name must find what parse() kept.
+    if (!params.defaults_.emplace(declared.name(), *value).second)
+      return fail(Code::kInternal, "{}: it declares parameter {} twice", kernel.name(),
+                  in_quotes(declared.name()));
     if (const auto own = given.find(declared.name()); own != given.end()) {
       value = check_parameter(declared, own->second);
       if (!value) return in_parameter(kernel.name(), "parameter", declared.name(), value.error());

@@ -646,6 +646,7 @@ void CollectiveBench::report_facts(Context& context, const LogFacts& seen,
   if (const std::string runs_on = state_->stage->data_runs_on(); !runs_on.empty())
     context.reporter.fact("verified_on", runs_on);
   nccl::report(seen, context.reporter);
+  context.reporter.fact("memory", "gpu");  // of cudaMalloc, or of ncclMemAlloc where registered
   if (!path.empty()) context.reporter.fact("path", path);
   const Nccl& nccl = loaded_nccl();
   if (report_choice_ && nccl.reset_debug_init == nullptr)

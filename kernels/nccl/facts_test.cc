@@ -91,8 +91,10 @@ TEST_F(Facts, HaveThePathWhichChangesWithTheTransport) {
     nccl_control().told_network = network;
     const auto results = run("nccl.all_reduce", 3, {});
     expect_passed(results);
-    for (const RankResult& result : results)
+    for (const RankResult& result : results) {
       EXPECT_EQ(result.facts.at("path"), results[0].facts.at("path"));
+      EXPECT_EQ(result.facts.at("memory"), "gpu");
+    }
     paths.push_back(results[0].facts.at("path"));
   }
   EXPECT_EQ(paths,

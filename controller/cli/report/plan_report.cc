@@ -44,12 +44,15 @@ std::string counted(std::size_t count, const std::string& noun) {
 
 std::string plan_line(const RunPlan& plan) {
   const std::vector<std::string> names(plan.nodes().begin(), plan.nodes().end());
-  return fmt::format("suite {}: {} in {} on {} ({}), about {}, about {}", plan.suite(),
+  // Kernels that choose their own ports have no rate to estimate from.
+  const std::string amount = plan.expected_bytes() > 0
+                                 ? fmt::format("about {}, ", amount_text(plan.expected_bytes()))
+                                 : "";
+  return fmt::format("suite {}: {} in {} on {} ({}), {}about {}", plan.suite(),
                      counted(static_cast<std::size_t>(plan.tasks_total()), "task"),
                      counted(plan.rounds(), "round"),
                      counted(static_cast<std::size_t>(plan.nodes_size()), "node"),
-                     fold_briefly(names), amount_text(plan.expected_bytes()),
-                     seconds_text(plan.expected_seconds()));
+                     fold_briefly(names), amount, seconds_text(plan.expected_seconds()));
 }
 
 namespace {

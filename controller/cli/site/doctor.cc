@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "controller/api/contract.h"
+#include "controller/cli/report/plan_report.h"
 #include "controller/metric/exposition.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/fold.h"
@@ -102,7 +103,8 @@ class Doctor {
   }
 
   void check_sockets() {
-    if (value("railgauge_port_accepts").value_or(1) < 1)
+    // Without a TCP port the metric stays at 0.
+    if (!told().listen().empty() && value("railgauge_port_accepts").value_or(1) < 1)
       return add("fail", fmt::format("the TCP port {} takes no connections", told().listen()),
                  "more file descriptors for the controller (LimitNOFILE), or fewer connections");
     if (told().insecure())
@@ -190,7 +192,7 @@ class Doctor {
                  "make room beside " + told().database() + "; railgauge db prune frees pages");
     if (!free) return add("unknown", "the controller reports no free space", "look at its log");
     const std::string observed =
-        fmt::format("{} free, the database has {}", format_bytes(*free), format_bytes(size));
+        fmt::format("{} free, the database has {}", amount_text(*free), amount_text(size));
     if (*free < kFullBytes)
       return add("fail", observed + "; new runs are refused",
                  "make room beside " + told().database());
@@ -232,7 +234,7 @@ class Doctor {
                  "railgauge-agent --controller ADDRESS on the nodes");
     for (const char* state : {"lost", "detached"})
       if (const auto found = by_state.find(state); found != by_state.end())
-        add("warn",
+        add(by_state["attached"].empty() ? "fail" : "warn",
             fmt::format("{} nodes are {}: {}", found->second.size(), state,
                         fold_names(found->second)),
             "systemctl status railgauge-agent there");
@@ -299,7 +301,7 @@ class Doctor {
       return add("warn", "there is no backup in " + told().backup_folder(), remedy);
     const double days = (facts_.now - *newest) / kDay;
     const std::string observed = fmt::format("the newest is {:.1f} days old, {}", days,
-                                             format_bytes(told().newest_backup_bytes()));
+                                             amount_text(told().newest_backup_bytes()));
     if (days > kBackupDays) return add("warn", observed, remedy);
     add("pass", observed);
   }

@@ -144,6 +144,8 @@ TEST(Doctor, AsksForSchedulesBackupsMetricsAndAgents) {
   facts = sound();
   facts.nodes.mutable_nodes(1)->set_state("lost");
   expect_complaint(facts, "agents warn: 1 nodes are lost: n2");
+  for (api::NodeInfo& node : *facts.nodes.mutable_nodes()) node.set_state("lost");
+  expect_complaint(facts, "agents fail: 3 nodes are lost");
   facts.nodes.Clear();
   expect_complaint(facts, "agents warn: no agent has ever attached");
 }
@@ -157,6 +159,11 @@ TEST(Doctor, ReportsSocketsMemoryAndTroubles) {
   expect_complaint(facts, "memory fail: ");
   facts.installation->add_troubles("the disk is full");
   expect_complaint(facts, "controller fail: the disk is full");
+  // A controller without a TCP port has none that could take connections.
+  facts = sound();
+  facts.installation->clear_listen();
+  facts.installation->set_metrics("railgauge_port_accepts 0\n");
+  EXPECT_THAT(complaints(facts), testing::Not(testing::Contains(HasSubstr("sockets"))));
 }
 
 class DoctorVerb : public Commands {};

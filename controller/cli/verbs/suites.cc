@@ -50,7 +50,8 @@ void print_rounds(const RunPlan& plan, const Output& output) {
 void print_tasks(const RunPlan& plan, const Output& output) {
   const Rows rows = rows_of(plan.tasks(), [](const PlannedTask& task) {
     return Row({task.round(), task.task_id(), task.kernel(), task.endpoints(),
-                seconds_text(task.expected_seconds()), amount_text(task.expected_bytes())});
+                seconds_text(task.expected_seconds()),
+                task.expected_bytes() > 0 ? amount_text(task.expected_bytes()) : "-"});
   });
   output.out << '\n';
   if (plan.tasks_size() == 0 && plan.tasks_total() > 0)

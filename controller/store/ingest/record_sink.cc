@@ -135,7 +135,7 @@ constexpr std::int64_t kEventSlack = 1'000;        // that many inserts apart th
 // old.
 constexpr std::string_view kPassingEvents =
     "'node_attached', 'node_resumed', 'node_lost', 'node_refused', 'record_refused', "
-    "'orphans_dropped'";
+    "'orphans_dropped', 'node_changes_left_out'";
 
 template <class Map>
 TextMap text_map(const Map& map) {
@@ -169,9 +169,12 @@ std::string_view worst_of(std::span<const std::string> outcomes) {
 }  // namespace
 
 Status insert_event(Connection& connection, const EventRow& event) {
+  std::string text(beginning_of(event.text, kMaxEventTextBytes));
+  if (const std::size_t rest = event.text.size() - text.size(); rest > 0)
+    text += fmt::format("... ({} bytes more)", rest);
   RG_TRY_OK(connection.execute(
       "INSERT INTO event (at, kind, node_id, run_id, text) VALUES (?1, ?2, ?3, ?4, ?5)", event.at,
-      event.kind, event.node_id, event.run_id, event.text));
+      event.kind, event.node_id, event.run_id, text));
   if (connection.last_id() % kEventSlack != 0) return {};
   return connection.execute(
       fmt::format("DELETE FROM event WHERE kind IN ({0}) AND id<=(SELECT id FROM event WHERE kind "
@@ -239,10 +242,11 @@ Result<RecordSink::Fate> RecordSink::store_one(std::string_view node_id, const R
   if (auto refusal = RG_TRY(find_rank(node_id, ready.record.key(), arrival.now, rank)))
     return Fate{.refusal = std::move(refusal)};
   if (RG_TRY(is_stored(*rank, ready.record))) return Fate{.is_repeat = true};
-  return Fate{.refusal = RG_TRY(store_new(*rank, ready, arrival))};
+  return Fate{.refusal = RG_TRY(store_new(node_id, *rank, ready, arrival))};
 }
 
-Result<RecordSink::Refusal> RecordSink::store_new(Rank& rank, const ReadyRecord& ready,
+Result<RecordSink::Refusal> RecordSink::store_new(std::string_view node_id, Rank& rank,
+                                                  const ReadyRecord& ready,
                                                   const Arrival& arrival) {
   const Record& record = ready.record;
   if (rank.ended) return Refusal({RefusedFor::kEnded, "its rank has ended already"});
@@ -251,10 +255,10 @@ Result<RecordSink::Refusal> RecordSink::store_new(Rank& rank, const ReadyRecord&
     case Record::kStarted:
       return store_started(rank, record, arrival);
     case Record::kPoint:
-      if (auto refusal = RG_TRY(admit(rank, ready))) return refusal;
+      if (auto refusal = RG_TRY(admit(node_id, rank, ready, arrival.now))) return refusal;
       return store_point(rank, ready, time);
     case Record::kNote:
-      if (auto refusal = RG_TRY(admit(rank, ready))) return refusal;
+      if (auto refusal = RG_TRY(admit(node_id, rank, ready, arrival.now))) return refusal;
       RG_TRY_OK(store_note(rank, record));
       return Refusal();
     default:
@@ -311,7 +315,8 @@ std::int64_t cost_of(const ReadyRecord& ready) {
 }  // namespace
 
 // Takes a new point or note into the rank's account, unless it is beyond what the rank may report.
-Result<RecordSink::Refusal> RecordSink::admit(Rank& rank, const ReadyRecord& ready) {
+Result<RecordSink::Refusal> RecordSink::admit(std::string_view node_id, Rank& rank,
+                                              const ReadyRecord& ready, double now) {
   const Record& record = ready.record;
   if (record.has_point() && !rank.revision)
     return Refusal({RefusedFor::kOrder, "a point came before the record of its start"});
@@ -328,10 +333,29 @@ Result<RecordSink::Refusal> RecordSink::admit(Rank& rank, const ReadyRecord& rea
     return Refusal({RefusedFor::kBounds, fmt::format("its rank has {} series, which is all that "
                                                      "one may have",
                                                      kMaxRankSeries)});
+  if (auto refusal = RG_TRY(admit_to_run(node_id, rank, ready, now))) return refusal;
   rank.bytes = bytes;
   rank.last_sequence =
       std::max(rank.last_sequence, static_cast<std::int64_t>(record.key().sequence()));
   return Refusal();
+}
+
+// Takes the record into its node's account of the run. One event says that the account is full.
+Result<RecordSink::Refusal> RecordSink::admit_to_run(std::string_view node_id, Rank& rank,
+                                                     const ReadyRecord& ready, double now) {
+  const auto answer = accounts_.take(rank.run, rank.node, cost_of(ready));
+  if (answer == RunAccounts::Answer::kTaken) return Refusal();
+  const std::string text = "its node has stored as much in this run as one may";
+  const std::string run_id = ready.record.key().run_id();
+  if (answer == RunAccounts::Answer::kRefusedFirst)
+    RG_TRY_OK(insert_event(
+        connection_, {.at = now,
+                      .kind = "record_refused",
+                      .node_id = std::string(node_id),
+                      .run_id = run_id,
+                      .text = fmt::format("run {}: {}; its further points and notes are put aside",
+                                          run_id, text)}));
+  return Refusal({RefusedFor::kBounds, text});
 }
 
 // The series of a point; absent for one series more than a rank may have.
@@ -391,17 +415,17 @@ Result<RecordSink::Refusal> RecordSink::load_rank(std::string_view node_id, cons
   std::optional<std::int64_t> node;
   std::optional<std::int64_t> attempt;
   std::optional<std::int64_t> metrics;
-  if (!RG_TRY(connection_.row(
-          std::tie(rank.task, rank.kernel, identity, node, planned_on, attempt, rank.dispatched_at,
-                   metrics),
-          "SELECT task.id, task.kernel, task.identity_parameters, task_rank.node, node.node_id, "
-          "attempt.id, dispatched_at, metric_list "
-          "FROM run JOIN task ON task.run=run.id "
-          "LEFT JOIN task_rank ON task_rank.task=task.id AND task_rank.rank=?3 "
-          "LEFT JOIN node ON node.id=task_rank.node "
-          "LEFT JOIN attempt ON attempt.task=task.id AND attempt.attempt=?4 "
-          "WHERE run.run_id=?1 AND task.task_id=?2",
-          key.run_id(), key.task_id(), key.rank(), key.attempt())))
+  if (!RG_TRY(connection_.row(std::tie(rank.task, rank.run, rank.kernel, identity, node, planned_on,
+                                       attempt, rank.dispatched_at, metrics),
+                              "SELECT task.id, run.id, task.kernel, task.identity_parameters, "
+                              "task_rank.node, node.node_id, "
+                              "attempt.id, dispatched_at, metric_list "
+                              "FROM run JOIN task ON task.run=run.id "
+                              "LEFT JOIN task_rank ON task_rank.task=task.id AND task_rank.rank=?3 "
+                              "LEFT JOIN node ON node.id=task_rank.node "
+                              "LEFT JOIN attempt ON attempt.task=task.id AND attempt.attempt=?4 "
+                              "WHERE run.run_id=?1 AND task.task_id=?2",
+                              key.run_id(), key.task_id(), key.rank(), key.attempt())))
     return Refusal({RefusedFor::kUnknownTask, "no such run or task was planned"});
   if (!node)
     return Refusal({RefusedFor::kForeignRank, fmt::format("the task has no rank {}", key.rank())});
@@ -430,6 +454,7 @@ Status RecordSink::open_rank(Rank& rank) {
                           rank.attempt, rank.number));
   if (connection_.changes() == 1) {
     rank.id = connection_.last_id();
+    accounts_.add_rank(rank.run, rank.node);
     return {};
   }
   RG_TRY_OK(connection_.row(std::tie(rank.id), "SELECT id FROM rank WHERE attempt=?1 AND rank=?2",

@@ -17,6 +17,7 @@
 
 #include "controller/store/ingest/interner.h"
 #include "controller/store/ingest/parcel.h"
+#include "controller/store/ingest/run_accounts.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "kernels/core/base/minute_quota.h"
 #include "kernels/core/base/record.pb.h"
@@ -136,8 +137,9 @@ Status insert_event(Connection& connection, const EventRow& event);
 // The sink of records. Used on the writer thread only.
 class RecordSink {
  public:
-  RecordSink(Connection& connection, Interner& interner, Orphans& orphans)
-      : connection_(connection), interner_(interner), orphans_(orphans) {}
+  RecordSink(Connection& connection, Interner& interner, Orphans& orphans,
+             RunAccounts::Bounds bounds = {})
+      : connection_(connection), interner_(interner), orphans_(orphans), accounts_(bounds) {}
 
   // The controller's time, seconds since 1970, and how far the node's times are believed.
   struct Arrival {
@@ -157,6 +159,8 @@ class RecordSink {
     ranks_.clear();
     metric_lists_.clear();
   }
+  // After a rollback: what it took back is counted no more.
+  void forget_accounts() { accounts_.forget(); }
 
  private:
   // A rank of an attempt, as its records meet it.
@@ -165,6 +169,7 @@ class RecordSink {
     std::int64_t task = 0;     // in `task`
     std::int64_t attempt = 0;  // in `attempt`
     std::int64_t node = 0;
+    std::int64_t run = 0;
     std::uint32_t attempt_number = 0;
     std::uint32_t number = 0;
     std::string kernel;
@@ -199,7 +204,8 @@ class RecordSink {
 
   Result<Fate> store_one(std::string_view node_id, const ReadyRecord& ready,
                          const Arrival& arrival);
-  Result<Refusal> store_new(Rank& rank, const ReadyRecord& ready, const Arrival& arrival);
+  Result<Refusal> store_new(std::string_view node_id, Rank& rank, const ReadyRecord& ready,
+                            const Arrival& arrival);
   Result<Refusal> find_rank(std::string_view node_id, const RecordKey& key, double now,
                             Rank*& found);
   Result<Refusal> find_other_rank(std::string_view node_id, const RecordKey& key, double now,
@@ -210,7 +216,9 @@ class RecordSink {
   Result<std::shared_ptr<const std::vector<std::string>>> declared(std::int64_t list);
   static Time time_of(const Rank& rank, const Record& record, const Arrival& arrival);
   Result<bool> is_stored(const Rank& rank, const Record& record);
-  Result<Refusal> admit(Rank& rank, const ReadyRecord& ready);
+  Result<Refusal> admit(std::string_view node_id, Rank& rank, const ReadyRecord& ready, double now);
+  Result<Refusal> admit_to_run(std::string_view node_id, Rank& rank, const ReadyRecord& ready,
+                               double now);
   Result<std::optional<std::int64_t>> series_of(Rank& rank, const Point& point);
   Status report(std::string_view node_id, const std::string& run_id, std::string text, double now);
   Status load_endpoints(Rank& rank, double now);
@@ -227,6 +235,7 @@ class RecordSink {
   Connection& connection_;
   Interner& interner_;
   Orphans& orphans_;
+  RunAccounts accounts_;
   std::array<std::atomic<std::uint64_t>, kRefusedForWords.size()> refused_{};
   static constexpr std::uint32_t kEventsAMinute = 6;
   MinuteQuota events_{kEventsAMinute};  // by node

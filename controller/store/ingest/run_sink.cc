@@ -28,6 +28,17 @@ TextMap without_nul(const TextMap& parts) {
   return clean;
 }
 
+// A hash of the devices and the stack that a node reports under its id.
+std::int64_t hash_of_parts(std::int64_t id, const NodeRow& node) {
+  std::string text = fmt::format("{} {}{}", id, json_of(node.facts), json_of(node.settings));
+  for (const EndpointRow& port : node.endpoints)
+    text += fmt::format("\n{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}", port.kind,
+                        port.device, port.port, port.pci_address, port.netdev, port.guid,
+                        port.state, port.link_layer, port.driver, port.firmware, port.model,
+                        port.rate_bits_per_second, port.active_mtu_bytes, port.numa_node_plus_one);
+  return hash_of(text);
+}
+
 }  // namespace
 
 // Who was seen last has the name: also where the clock stepped back since another one had it.
@@ -58,12 +69,13 @@ Status RunSink::note_seen(const std::string& node_id, double at) {
 Status RunSink::put_node(const NodeRow& node, double at) {
   const double now = RG_TRY(seen_at(node, at));
   const std::int64_t id = RG_TRY(interner_.node(node.node_id, node.name, now));
-  RG_TRY_OK(connection_.execute(
-      "UPDATE node SET name=?2, version=?3, address=?4, fact_set=?5, last_seen_at=?6, "
-      "certificate=CASE ?7 WHEN '' THEN certificate ELSE ?7 END WHERE id=?1",
-      id, node.name, node.version, node.address,
-      RG_TRY(interner_.fact_set(node.described.empty() ? node.facts : node.described)), now,
-      node.certificate));
+  double before = 0;
+  RG_TRY_OK(connection_.row(std::tie(before), "SELECT last_seen_at FROM node WHERE id=?1", id));
+  RG_TRY_OK(
+      connection_.execute("UPDATE node SET name=?2, version=?3, address=?4, last_seen_at=?5, "
+                          "certificate=CASE ?6 WHEN '' THEN certificate ELSE ?6 END WHERE id=?1",
+                          id, node.name, node.version, node.address, now, node.certificate));
+  RG_TRY_OK(put_described(id, node, at));
   RG_TRY_OK(connection_.execute(
       "INSERT INTO node_name (node, name, valid_from) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
       id, node.name, now));
@@ -71,6 +83,58 @@ Status RunSink::put_node(const NodeRow& node, double at) {
   for (const auto& [key, value] : node.labels)
     RG_TRY_OK(connection_.execute("INSERT INTO node_label (node, key, value) VALUES (?1, ?2, ?3)",
                                   id, key, value));
+  if (RG_TRY(may_change(parts_, "stack or devices", hash_of_parts(id, node), node, at)))
+    return put_parts(id, node, at, now);
+  // The devices of its last report are present still.
+  return connection_.execute(
+      "UPDATE endpoint SET last_seen_at=?3 WHERE node=?1 AND last_seen_at=?2", id, before, now);
+}
+
+Result<bool> RunSink::may_change(NodeChanges& changes, std::string_view subject,
+                                 std::int64_t content, const NodeRow& node, double now) {
+  const NodeChanges::Answer answer = changes.take(node.name, content, now);
+  const auto tell = [&](std::string text) {
+    return insert_event(connection_, {.at = now,
+                                      .kind = "node_changes_left_out",
+                                      .node_id = node.node_id,
+                                      .text = std::move(text)});
+  };
+  if (answer.is_first_left_out)
+    RG_TRY_OK(tell(fmt::format(
+        "{}: its {} changed more than {} times within an hour or {} within a day; further changes "
+        "are not stored until its agent attaches after that",
+        node.name, subject, NodeChanges::kMostAnHour, NodeChanges::kMostADay)));
+  if (answer.left_out_before > 0)
+    RG_TRY_OK(tell(fmt::format("{}: {} changes of its {} were not stored", node.name,
+                               answer.left_out_before, subject)));
+  return answer.may_store;
+}
+
+// The row of facts is the node's own and is written over: who changes them often leaves no rows
+// behind. Its hash has the node in it, so that no other set of facts is taken for it.
+Status RunSink::put_described(std::int64_t id, const NodeRow& node, double now) {
+  const std::string body = json_of(node.described.empty() ? node.facts : node.described);
+  const auto own_hash = [id](std::string_view text) {
+    return hash_of(fmt::format("node {} {}", id, text));
+  };
+  const std::int64_t hash = own_hash(body);
+  if (!RG_TRY(may_change(described_, "facts", hash, node, now))) return {};
+  std::int64_t old = 0;
+  std::int64_t old_hash = 0;
+  std::string old_body;
+  if (RG_TRY(connection_.row(std::tie(old, old_hash, old_body),
+                             "SELECT fact_set.id, hash, body FROM node JOIN fact_set ON "
+                             "fact_set.id=fact_set WHERE node.id=?1",
+                             id)) &&
+      own_hash(old_body) == old_hash) {
+    if (old_body == body) return {};
+    return connection_.execute("UPDATE fact_set SET hash=?2, body=?3 WHERE id=?1", old, hash, body);
+  }
+  RG_TRY_OK(connection_.execute("INSERT INTO fact_set (hash, body) VALUES (?1, ?2)", hash, body));
+  return connection_.execute("UPDATE node SET fact_set=?2 WHERE id=?1", id, connection_.last_id());
+}
+
+Status RunSink::put_parts(std::int64_t id, const NodeRow& node, double at, double now) {
   std::string replaced;
   for (const EndpointRow& endpoint : node.endpoints) {
     const std::string change = RG_TRY(interner_.put_endpoint(id, endpoint, now));
@@ -236,8 +300,26 @@ Status RunSink::update_run(const RunUpdate& update) {
       "ended_at=coalesce(?6, ended_at), cancelled_by=coalesce(?7, cancelled_by) WHERE run_id=?1",
       update.run_id, update.state, update.outcome, update.reason, update.started_at,
       update.ended_at, update.cancelled_by));
-  if (connection_.changes() == 1) return {};
-  return fail(Code::kNotFound, fmt::format("run {}: update: there is no such run", update.run_id));
+  if (connection_.changes() != 1)
+    return fail(Code::kNotFound,
+                fmt::format("run {}: update: there is no such run", update.run_id));
+  for (const StageTimeRow& time : update.stage_times)
+    RG_TRY_OK(put_stage_time(update.run_id, time));
+  return {};
+}
+
+// Stages of one key in one run count as one.
+Status RunSink::put_stage_time(const std::string& run_id, const StageTimeRow& time) {
+  RG_TRY_OK(connection_.execute(
+      "INSERT INTO stage_time (key, run, rounds, longest_seconds, seconds) "
+      "SELECT ?2, id, ?3, ?4, ?5 FROM run WHERE run_id=?1 ON CONFLICT DO UPDATE SET "
+      "rounds=rounds+excluded.rounds, seconds=seconds+excluded.seconds, "
+      "longest_seconds=longest_seconds+excluded.longest_seconds",
+      run_id, time.key, time.rounds, time.longest_seconds, time.seconds));
+  return connection_.execute(
+      "DELETE FROM stage_time WHERE key=?1 AND run NOT IN (SELECT run FROM stage_time WHERE key=?1 "
+      "ORDER BY run DESC LIMIT ?2)",
+      time.key, kKeptStageTimes);
 }
 
 Result<bool> RunSink::update_task(const TaskUpdate& update, double now) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "controller/store/ingest/interner.h"
+#include "controller/store/ingest/node_changes.h"
 #include "controller/store/rows/rows.h"
 #include "controller/store/rows/stack_parts.h"
 #include "controller/store/sqlite/sqlite.h"
@@ -40,17 +41,26 @@ class RunSink {
   Status end_interrupted(double now, std::vector<std::string>& ended);
 
  private:
+  // Whether a change of what the node reports may be stored; an event says that it may not, once.
+  Result<bool> may_change(NodeChanges& changes, std::string_view subject, std::int64_t content,
+                          const NodeRow& node, double now);
+  Status put_described(std::int64_t id, const NodeRow& node, double now);
+  // The node's devices and stack. `now`: the time at which it was seen, by seen_at() of `at`.
+  Status put_parts(std::int64_t id, const NodeRow& node, double at, double now);
   Status put_epoch(std::int64_t id, const NodeRow& node, const std::string& replaced, double now);
   Result<std::int64_t> stack(const StackParts& parts);
   Result<std::optional<std::int64_t>> present_stack(std::int64_t node, StackParts& parts);
   Result<double> seen_at(const NodeRow& node, double now);
   Result<std::optional<std::int64_t>> metric_list(const TaskRow& task);
+  Status put_stage_time(const std::string& run_id, const StageTimeRow& time);
   Result<std::string> seen_before(std::int64_t node, std::int64_t stack);
   Status insert_task(std::int64_t run, const TaskRow& task, double now);
   Status insert_rank(std::int64_t task, std::size_t number, const RankRow& rank, double now);
 
   Connection& connection_;
   Interner& interner_;
+  NodeChanges described_;
+  NodeChanges parts_;
 };
 
 }  // namespace railgauge::store

@@ -29,6 +29,8 @@ struct PointKey {
 
 Result<std::vector<RunSummaryRow>> read_runs(Connection& connection, std::uint32_t limit);
 Result<RunSummaryRow> read_run(Connection& connection, std::string_view run_id);
+// Returns how long stages took, of the newest runs of each key, in order of the keys.
+Result<std::vector<StageTimeRow>> read_stage_times(Connection& connection);
 // Whether a restart of the controller cut short an attempt of the run, so that some of its ranks
 // may still deliver their final records.
 Result<bool> is_cut_short(Connection& connection, std::string_view run_id);

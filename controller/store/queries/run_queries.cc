@@ -239,6 +239,13 @@ Result<TaskPageRow> read_task_page(Connection& connection, std::string_view run_
   return page;
 }
 
+Result<std::vector<StageTimeRow>> read_stage_times(Connection& connection) {
+  using Row = StageTimeRow;
+  return connection.list(
+      Columns{&Row::key, &Row::rounds, &Row::longest_seconds, &Row::seconds},
+      "SELECT key, rounds, longest_seconds, seconds FROM stage_time ORDER BY key, run");
+}
+
 Result<RunDetailRow> read_run_detail(Connection& connection, std::string_view run_id) {
   TaskPageRow all = RG_TRY(read_task_page(connection, run_id, 0, UINT32_MAX, SIZE_MAX));
   RunDetailRow detail{.summary = std::move(all.summary), .tasks = std::move(all.tasks)};

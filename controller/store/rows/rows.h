@@ -131,6 +131,15 @@ struct RunRow {
 };
 
 // A change of a run or task. Absent fields stay as they are.
+// How long the rounds of one stage took (plan::StageTime). The newest kKeptStageTimes runs of a key
+// are stored, as long as the runs are.
+inline constexpr std::uint32_t kKeptStageTimes = 8;
+struct StageTimeRow {
+  std::string key{};
+  std::uint32_t rounds = 0;
+  double longest_seconds = 0;
+  double seconds = 0;
+};
 struct RunUpdate {
   std::string run_id{};
   std::optional<RunState> state{};
@@ -139,6 +148,7 @@ struct RunUpdate {
   std::optional<std::string> cancelled_by{};  // a person, or the schedule that replaced the run
   std::optional<double> started_at{};
   std::optional<double> ended_at{};
+  std::vector<StageTimeRow> stage_times{};  // added to those of earlier runs
 };
 struct TaskUpdate {
   std::string run_id{};

@@ -104,6 +104,10 @@ INSERT INTO node_pause VALUES (1, 1, 1, 3, 'ann', 'DIMM', 2, 'ann');
 INSERT INTO node_pause VALUES (2, 1, 2, 4, 'ann', 'mainboard', NULL, '');
 SQL
       ;;
+    17) cat <<'SQL'
+INSERT INTO stage_time VALUES ('k on pairs', 1, 3, 12, 7);
+SQL
+      ;;
   esac
 }
 

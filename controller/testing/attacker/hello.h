@@ -16,7 +16,8 @@ inline std::string hostile_text() {
 }
 
 // Keys: name, id, incarnation, metric; escape=1 puts hostile text into each text that is no name;
-// bytes=N and where=name|version|facts|kernels make it so long.
+// bytes=N and where=name|version|facts|kernels make it so long; synthetic=1 says that the node is
+// modelled; changes=WORD puts 48 KB with the word into facts, stack and device.
 inline api::AgentMessage hello_of(const Arguments& arguments) {
   const bool hostile = arguments.has("escape");
   const std::string tail = hostile ? hostile_text() : "";
@@ -55,6 +56,16 @@ inline api::AgentMessage hello_of(const Arguments& arguments) {
   kernel.set_max_ranks(2);
   kernel.set_endpoint_kind("nic");
   kernel.add_metrics(arguments.text("metric", "latency_ns"));
+  if (arguments.has("synthetic")) (*hello.mutable_facts())["synthetic"] = "true";
+  if (const std::string word = arguments.text("changes"); !word.empty()) {
+    constexpr int kTexts = 8;
+    nic.set_firmware(word);
+    for (int i = 0; i < kTexts; ++i) {
+      const std::string text = word + std::string(3'000, static_cast<char>('a' + i));
+      (*hello.mutable_facts())["k" + std::to_string(i)] = text;
+      (*hello.mutable_stack_settings())["s" + std::to_string(i)] = text;
+    }
+  }
   const auto bytes = static_cast<std::size_t>(arguments.number("bytes", 0));
   if (bytes == 0) return message;
   std::string filler;

@@ -10,6 +10,8 @@
 //                           that are not given continue the task's own.
 //   ended OUTCOME           reports the task's end
 //   heartbeat SECONDS       with a clock that is so far beside ours, as in all later heartbeats
+//   trouble                 a heartbeat whose busy reasons and events have hostile texts; a
+//                           preflight is answered so as well
 //   message BYTES           a record batch of that size
 //   alive                   prints "alive" or "ended CODE TEXT"
 //   quit
@@ -69,6 +71,8 @@ class Puppet {
       ended(words);
     else if (verb == "heartbeat")
       heartbeat(words);
+    else if (verb == "trouble")
+      trouble();
     else if (verb == "message")
       message(words);
     else if (verb == "alive")
@@ -118,6 +122,7 @@ class Puppet {
         *answer.mutable_prepared()->mutable_task() = message.prepare().task();
         send(answer);
       }
+      if (message.has_preflight()) answer_preflight(message.preflight().request_id());
       changed_.notify_all();
     }
     const grpc::Status status = stream_->Finish();
@@ -247,6 +252,52 @@ class Puppet {
   void send_heartbeat(double beside) {
     api::AgentMessage message;
     message.mutable_heartbeat()->set_unix_time_seconds(unix_now() + beside);
+    send(message);
+  }
+
+  void trouble() {
+    const std::string text = hostile_text();
+    api::AgentMessage message;
+    api::Heartbeat& beat = *message.mutable_heartbeat();
+    beat.set_unix_time_seconds(unix_now());
+    beat.set_busy_task_id(text);
+    for (const std::string& source : {std::string("marker"), text}) {
+      api::BusyReason& reason = *beat.mutable_busy()->add_reasons();
+      reason.set_source(source);
+      reason.set_text(text);
+    }
+    for (const std::string& kind : {std::string("xid"), text}) {
+      api::NodeEvent& event = *beat.add_events();
+      event.set_kind(kind);
+      event.set_severity("fail" + text);
+      event.set_subject("0000:3b:00.0" + text);
+      event.set_text(text);
+      event.set_unix_time_seconds(unix_now());
+    }
+    send(message);
+    say("sent");
+  }
+
+  void answer_preflight(const std::string& request_id) {
+    const std::string text = hostile_text();
+    api::AgentMessage message;
+    api::PreflightAnswer& answer = *message.mutable_preflight();
+    answer.set_request_id(request_id);
+    api::PreflightNode& node = *answer.mutable_report()->add_nodes();
+    node.set_node("n1" + text);
+    node.set_state("fail");
+    node.set_error(text);
+    api::PreflightCheck& check = *answer.mutable_report()->add_checks();
+    for (std::string* field : {check.mutable_node(), check.mutable_id(), check.mutable_title(),
+                               check.mutable_subject(), check.mutable_observed(),
+                               check.mutable_source(), check.mutable_why(), check.add_remedy()})
+      *field = text;
+    check.set_state("fail");
+    api::GpuDirectPair& pair = *answer.mutable_report()->add_pairs();
+    for (std::string* field :
+         {pair.mutable_node(), pair.mutable_gpu(), pair.mutable_nic(), pair.mutable_distance(),
+          pair.mutable_answer(), pair.mutable_path(), pair.mutable_because(), pair.add_remedy()})
+      *field = text;
     send(message);
   }
 

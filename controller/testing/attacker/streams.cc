@@ -129,13 +129,17 @@ int send_hellos(const Arguments& arguments) {
   int welcomed = 0;
   const std::vector<std::string> places{"name", "version", "facts", "kernels"};
   for (int i = 0; i < arguments.count("count", 1); ++i) {
-    std::vector<std::string> words{
-        fmt::format("name={}", arguments.text("name")),
-        fmt::format("id={}", arguments.text("id")),
-        fmt::format("incarnation=flood{}", i),
-        fmt::format("bytes={}", arguments.text("bytes")),
-        fmt::format("where={}", places[static_cast<std::size_t>(i) % places.size()]),
-        "escape=1"};
+    std::vector<std::string> words{fmt::format("name={}", arguments.text("name")),
+                                   fmt::format("id={}", arguments.text("id")),
+                                   fmt::format("incarnation=flood{}", i)};
+    if (arguments.has("changes"))
+      words.push_back(fmt::format("changes=w{}", i));
+    else
+      for (const std::string& word :
+           {fmt::format("bytes={}", arguments.text("bytes")),
+            fmt::format("where={}", places[static_cast<std::size_t>(i) % places.size()]),
+            std::string("escape=1")})
+        words.push_back(word);
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
     const auto stream = stub->Attach(&context);
