@@ -51,7 +51,8 @@ TEST(ParseDuration, KnowsItsUnits) {
 }
 
 TEST(ParseDuration, RefusesWhatIsNoDuration) {
-  for (const char* text : {"", "5", "s", "-5s", "5 parsecs", "5m", "9000000h", "367d", "infs", "1e3s"})
+  for (const char* text :
+       {"", "5", "s", "-5s", "5 parsecs", "5m", "9000000h", "367d", "infs", "1e3s"})
     EXPECT_FALSE(parse_duration_ns(text)) << text;
   EXPECT_EQ(parse_duration_ns("5").error().message,
             "duration \"5\" has no unit; use ns, us, ms, s, min, h or d");
