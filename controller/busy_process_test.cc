@@ -83,7 +83,8 @@ TEST_F(BusyNodes, ARunIsRefusedThereAndGoesWhenForcedWithAReason) {
   EXPECT_EQ(cli("run short --nodes n1,n2 --force").exit_code, 2);
   EXPECT_EQ(cli("run short --nodes n1,n2 --reason x").exit_code, 2);
 
-  const Said forced = cli("run short --nodes n1,n2 --force --reason 'ann is with me' --format json");
+  const Said forced =
+      cli("run short --nodes n1,n2 --force --reason 'ann is with me' --format json");
   EXPECT_EQ(forced.exit_code, 0) << forced.text;
   EXPECT_THAT(cli("results --format json").text, HasSubstr("\"forced\": \"ann is with me\""));
   const Said notes = cli("sql \"SELECT subject_kind, text FROM operator_note\"");

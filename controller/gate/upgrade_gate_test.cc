@@ -242,7 +242,8 @@ TEST_F(UpgradeGate, NightsThatMeasuredMorePairsAndMetricsAreABeforeSide) {
   bench_.write("night.yaml",
                "version: 1\nmetadata: {name: night}\nstages:\n  - kernel: fake.lat\n    "
                "placement: {pairs: all}\n  - kernel: fake.group\n    placement: {group: all}\n");
-  for (int night = 0; night < 2; ++night) ASSERT_EQ(cli("run night --nodes n1,n2,n3,n4"), 0) << said_;
+  for (int night = 0; night < 2; ++night)
+    ASSERT_EQ(cli("run night --nodes n1,n2,n3,n4"), 0) << said_;
   boot("n1", "6.5.0");
   boot("n2", "6.5.0");
   EXPECT_EQ(cli("upgrades gate --nodes n1,n2"), 0) << said_;

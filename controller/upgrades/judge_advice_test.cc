@@ -101,7 +101,8 @@ TEST_F(AfterAnUpgrade, AnInconclusiveVerdictNamesTheCommandThatGoesOnWithIt) {
   EXPECT_THAT(told().next(), Contains(HasSubstr("upgrades extend u1 --min-coverage 0.95")));
   open.need = {};
   open.need.nodes = 3;
-  EXPECT_THAT(told().next(), Not(Contains(HasSubstr("upgrades extend")))) << "runs would not settle it";
+  EXPECT_THAT(told().next(), Not(Contains(HasSubstr("upgrades extend"))))
+      << "runs would not settle it";
 }
 
 // Only one of the two lost its device, and both are upgraded alike.
