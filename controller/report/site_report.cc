@@ -364,7 +364,7 @@ void add_next(const Material& material, const Tally& tally, SiteReport& report) 
       next(fmt::format("railgauge upgrades show {}: what got worse, where and why",
                        upgrade.upgrade_id()));
     else if (!upgrade.has_verdict() && !upgrade.upgrade_id().empty())
-      next(fmt::format("railgauge upgrades gate {}: judge upgrade {}", upgrade.nodes(),
+      next(fmt::format("railgauge upgrades gate --nodes {}: judge upgrade {}", upgrade.nodes(),
                        upgrade.upgrade_id()));
   if (tally.failed > 0)
     for (const ReportedRun& run : report.runs())

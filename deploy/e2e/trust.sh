@@ -437,8 +437,8 @@ results all
 results all --all-attempts
 history
 history 1
-matrix
-suspects
+runs matrix
+runs suspects
 findings
 upgrades
 schedules
