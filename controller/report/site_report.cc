@@ -21,10 +21,14 @@ using namespace railgauge::api;
 constexpr std::size_t kMostGroups = 20;     // of one run
 constexpr std::size_t kMostSuspects = 20;   // of one run
 constexpr std::size_t kMostEventRows = 30;  // rows
-constexpr std::string_view kProposed = "upgrade_proposed";
 
 bool is_within(const Material& material, const std::string& at) {
   return at >= material.from_at && at <= material.until_at;
+}
+
+// Reports whether it is news: within the time, and not in an earlier report.
+bool is_news(const Material& material, const std::string& at) {
+  return is_within(material, at) && at >= material.news_from_at;
 }
 
 std::string folded(const google::protobuf::RepeatedPtrField<std::string>& names) {
@@ -135,13 +139,13 @@ std::string change_of(const Material& material, const Finding& finding) {
   bool is_confirmed = false;
   bool is_worse = false;
   for (const FindingStep& step : finding.steps()) {
-    if (!is_within(material, step.at())) continue;
+    if (!is_news(material, step.at())) continue;
     is_confirmed = is_confirmed || step.action() == "confirm";
     is_worse = is_worse || step.action() == "reopen" ||
                step.text().find("worse than") != std::string::npos;
   }
   if (is_confirmed) return "confirmed";
-  if (is_within(material, finding.opened_at())) return "new";
+  if (is_news(material, finding.opened_at())) return "new";
   return is_worse ? "worse" : "open";
 }
 
@@ -153,7 +157,7 @@ int rank_of(const std::string& change) {
 
 void add_findings(const Material& material, SiteReport& report) {
   for (const Finding& finding : material.findings) {
-    if (finding.state() == "fixed" && !is_within(material, finding.changed_at())) continue;
+    if (finding.state() == "fixed" && !is_news(material, finding.changed_at())) continue;
     if (finding.state() == "false" || finding.state() == "accepted") continue;
     ReportedFinding& row = *report.add_findings();
     row.set_change(change_of(material, finding));
@@ -200,10 +204,16 @@ void add_suspects(const Material& material, SiteReport& report) {
   }
 }
 
+// Reports whether the upgrade measured the node after the proposal: it began later, was judged later,
+// or measures now.
+bool is_answer(const Upgrade& upgrade, const std::string& node, const std::string& proposed_at) {
+  if (std::ranges::find(upgrade.nodes(), node) == upgrade.nodes().end()) return false;
+  return upgrade.created_at() >= proposed_at || upgrade.judged_at() >= proposed_at ||
+         upgrade.state() == "measuring";
+}
+
 void add_upgrades(const Material& material, SiteReport& report) {
-  std::string newest;  // begin of an upgrade: what was proposed before it, it may be about
   for (const Upgrade& upgrade : material.upgrades) {
-    newest = std::max(newest, upgrade.created_at());
     ReportedUpgrade& row = *report.add_upgrades();
     row.set_upgrade_id(upgrade.upgrade_id());
     row.set_state(upgrade.state());
@@ -213,13 +223,15 @@ void add_upgrades(const Material& material, SiteReport& report) {
     row.set_text(upgrade.reason());
     report.set_synthetic(report.synthetic() || upgrade.synthetic());
   }
-  for (const Event& event : material.events) {
-    if (event.kind() != kProposed || event.at() < newest) continue;
+  for (const WaitingProposal& waiting : material.proposals) {
+    const Proposal& proposal = waiting.proposal;
     ReportedUpgrade& row = *report.add_upgrades();
     row.set_state("proposed");
-    row.set_nodes(event.node());
-    row.set_at(event.at());
-    row.set_text(event.text());
+    row.set_nodes(fold_names(proposal.nodes));
+    row.set_at(waiting.at);
+    row.set_text("changed " + proposal.to);
+    if (!proposal.why_not.empty())
+      row.set_text(row.text() + "; not measured by policy: " + proposal.why_not);
   }
 }
 
@@ -389,6 +401,26 @@ void add_next(const Material& material, const Tally& tally, SiteReport& report) 
 }
 
 }  // namespace
+
+std::vector<WaitingProposal> waiting_proposals(
+    const google::protobuf::RepeatedPtrField<Event>& events,
+    const google::protobuf::RepeatedPtrField<Upgrade>& upgrades) {
+  std::vector<WaitingProposal> waiting;
+  std::set<std::string> named;  // by a newer proposal
+  for (const Event& event : events) {
+    auto proposal = proposal_of(event.text());
+    if (!proposal) continue;
+    std::erase_if(proposal->nodes, [&](const std::string& node) {
+      return !named.insert(node).second ||
+             std::ranges::any_of(upgrades, [&](const Upgrade& upgrade) {
+               return is_answer(upgrade, node, event.at());
+             });
+    });
+    if (!proposal->nodes.empty())
+      waiting.push_back({.at = event.at(), .proposal = std::move(*proposal)});
+  }
+  return waiting;
+}
 
 SiteReport make_report(const Material& material) {
   auto report = new_document<SiteReport>();

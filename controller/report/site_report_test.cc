@@ -130,11 +130,44 @@ TEST(SiteReport, PassesOnlyWhereAllWasMeasuredAndNothingWaits) {
   EXPECT_THAT(make_report(material).next(), Contains(HasSubstr("upgrades show u1")));
 }
 
-TEST(SiteReport, AProposalWaitsUntilAnUpgradeBeginsAfterIt) {
-  Material material = morning();
-  EXPECT_EQ(make_report(material).upgrades_size(), 2);
-  material.upgrades[0].set_created_at("2026-11-26T07:00:00.000Z");
-  EXPECT_EQ(make_report(material).upgrades_size(), 1);
+// The proposals of the nodes n1 to n3 and n4, the newest first.
+google::protobuf::RepeatedPtrField<Event> two_proposals() {
+  google::protobuf::RepeatedPtrField<Event> events;
+  for (const auto& [at, proposal] :
+       {std::pair("2026-11-23T06:00:00.000Z", Proposal{.nodes = {"n3", "n4"}, .to = "kernel -> 6"}),
+        std::pair("2026-11-22T06:00:00.000Z", Proposal{.nodes = {"n1", "n2", "n3"}, .to = "x"})}) {
+    Event& event = *events.Add();
+    event.set_at(at);
+    event.set_text(proposal_text(proposal, 900));
+  }
+  events.Add()->set_text("of another form");
+  return events;
+}
+
+TEST(WaitingProposals, ALaterProposalOfANodeAnswersTheEarlierOne) {
+  const auto waiting = waiting_proposals(two_proposals(), {});
+  ASSERT_EQ(waiting.size(), 2U);
+  EXPECT_THAT(waiting[0].proposal.nodes, ElementsAre("n3", "n4"));
+  EXPECT_THAT(waiting[1].proposal.nodes, ElementsAre("n1", "n2"));
+}
+
+TEST(WaitingProposals, AnUpgradeOfTheNodesAnswersThem) {
+  google::protobuf::RepeatedPtrField<Upgrade> upgrades;
+  Upgrade& upgrade = *upgrades.Add();
+  upgrade.add_nodes("n1");
+  upgrade.add_nodes("n3");
+  upgrade.set_state("prepared");
+  upgrade.set_created_at("2026-11-22T00:00:00.000Z");
+  EXPECT_EQ(waiting_proposals(two_proposals(), upgrades).size(), 2U) << "it waits as well";
+  upgrade.set_state("measuring");
+  auto waiting = waiting_proposals(two_proposals(), upgrades);
+  EXPECT_THAT(waiting[0].proposal.nodes, ElementsAre("n4"));
+  EXPECT_THAT(waiting[1].proposal.nodes, ElementsAre("n2"));
+  upgrade.set_state("judged");
+  upgrade.set_judged_at("2026-11-22T08:00:00.000Z");
+  waiting = waiting_proposals(two_proposals(), upgrades);
+  EXPECT_THAT(waiting[0].proposal.nodes, ElementsAre("n3", "n4")) << "proposed again afterwards";
+  EXPECT_THAT(waiting[1].proposal.nodes, ElementsAre("n2"));
 }
 
 TEST(SiteReport, AMissedDueTimeOutsideItsTimeIsLeftOut) {
