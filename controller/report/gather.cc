@@ -84,10 +84,11 @@ class Gatherer {
     if (previous.empty()) return {};
     // A run that retention deleted has no report that anybody would repeat.
     const auto earlier = source_.groups(previous);
-    if (!earlier) return earlier.error().code == Code::kNotFound ||
-                                 earlier.error().code == Code::kInvalidArgument
-                             ? Status()
-                             : tl::unexpected(earlier.error());
+    if (!earlier)
+      return earlier.error().code == Code::kNotFound ||
+                     earlier.error().code == Code::kInvalidArgument
+                 ? Status()
+                 : tl::unexpected(earlier.error());
     const RunSummary& before = earlier->run();
     material().news_from_at = std::max(
         material().from_at, before.has_judged_at() ? before.judged_at() : before.ended_at());

@@ -40,9 +40,9 @@ struct Gathered {
 Result<Gathered> gather_since(const Source& source, double from, double until);
 // Only what belongs to the run, since it was asked for.
 Result<Gathered> gather_run(const Source& source, const std::string& run_id, double until);
-// The morning after a run of a schedule: this run, and all that is open, waits or happened since the
-// schedule's previous due time that started a run; of its first run, since a day before it. Findings
-// and other runs count as news since the report of that previous run.
+// The morning after a run of a schedule: this run, and all that is open, waits or happened since
+// the schedule's previous due time that started a run; of its first run, since a day before it.
+// Findings and other runs count as news since the report of that previous run.
 Result<Gathered> gather_morning(const Source& source, const std::string& run_id, double until);
 // The runs of both sides, and the upgrade itself. "": the newest upgrade.
 Result<Gathered> gather_upgrade(const Source& source, const std::string& upgrade_id, double until);

@@ -19,7 +19,7 @@ struct Proposal {
   std::string why_not{};  // why the policy did not measure it; "": it only proposes
 };
 
-// Writes the event's text, with the nodes folded. `stable_seconds`: how long the change stands.
+// Writes the event's text, with the nodes folded. `stable_seconds`: the age of the change.
 std::string proposal_text(const Proposal& proposal, double stable_seconds);
 // Reads such a text; those with a list of names too. Absent: the text has another form.
 std::optional<Proposal> proposal_of(std::string_view text);

@@ -23,7 +23,8 @@ struct WaitingProposal {
   Proposal proposal{};
 };
 // The nodes of each proposal that no later proposal names and no upgrade measured since. Proposals
-// without such nodes, and events of another form, are left out. `events`: of kind kProposedKind, newest first.
+// without such nodes, and events of another form, are left out. `events`: of kind kProposedKind,
+// newest first.
 std::vector<WaitingProposal> waiting_proposals(
     const google::protobuf::RepeatedPtrField<api::Event>& events,
     const google::protobuf::RepeatedPtrField<api::Upgrade>& upgrades);
