@@ -139,7 +139,8 @@ bool Reporter::is_queued(const std::string& delivery_id) const {
 void Reporter::queue(const Wanted& wanted, const Result<report::Gathered>& gathered) {
   const auto failed = [&](const std::string& cause) {
     site_.series.add("railgauge_deliveries_total", {{"target", "none"}, {"outcome", "failed"}});
-    spdlog::error("{}: its report is not made: {}", wanted.delivery_id, cause);
+    spdlog::error("{}{}: its report is not made: {}",
+                  deliver::subject_of_delivery(wanted.delivery_id), wanted.delivery_id, cause);
     site_.note("delivery_failed",
                fmt::format("{}: its report is not made: {}", wanted.delivery_id, cause));
   };

@@ -211,9 +211,8 @@ Result<bool> UpgradeWatch::extend(const store::UpgradeRow& upgrade) {
 // is younger than long_ago(), so an older proposal of the same nodes was about an earlier change.
 Status UpgradeWatch::propose(const Cohort& cohort, double now, const std::string& why_not) {
   if (!has_read_proposals_) {
-    const store::EventFilter filter{.since = now - long_ago(),
-                                    .kinds = {std::string(report::kProposedKind)},
-                                    .limit = kEvents};
+    const store::EventFilter filter{
+        .since = now - long_ago(), .kinds = {std::string(report::kProposedKind)}, .limit = kEvents};
     for (const store::StoredEvent& stored : RG_TRY(store_.read(store::find_events, filter)))
       if (const auto earlier = report::proposal_of(stored.event.text))
         proposed_.emplace(report::cohort_key(*earlier), stored.event.at);  // the newest come first
