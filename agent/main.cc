@@ -71,6 +71,7 @@ Status serve(Metrics& metrics, const std::string& address, const std::string& we
 void hand_on(const Settings& settings) {
   ::setenv("RAILGAUGE_MPI_INSTALLATIONS", settings.mpi_installations.c_str(), 1);
   ::setenv("RAILGAUGE_DATA_ADDRESS", settings.data_address.c_str(), 1);
+  ::setenv("RAILGAUGE_LOG_FORMAT", settings.log_format.c_str(), 1);
 }
 
 // Keeps a process of the same user, such as a runner, from reading the agent's memory, where the

@@ -65,6 +65,13 @@ report::Source report_source(const ReportServices& services) {
             request.set_limit(limit);
             return archive.list_events(request);
           },
+      .proposals =
+          [&archive](std::uint32_t limit) {
+            api::EventsRequest request;
+            request.set_kinds(std::string(report::kProposedKind));
+            request.set_limit(limit);
+            return archive.list_events(request);
+          },
   };
 }
 
@@ -100,7 +107,9 @@ void Reporter::run_judged(const std::string& run_id) {
   if (!is_scheduled && wanted.confirmed.empty()) return;
   if (!is_scheduled) wanted.cause = "finding";
   if (is_queued(wanted.delivery_id)) return;
-  queue(wanted, report::gather_run(source_, run_id, fleet::unix_seconds()));
+  const double now = fleet::unix_seconds();
+  queue(wanted, is_scheduled ? report::gather_morning(source_, run_id, now)
+                             : report::gather_run(source_, run_id, now));
 }
 
 void Reporter::look_for_upgrades(double since) {
@@ -130,7 +139,8 @@ bool Reporter::is_queued(const std::string& delivery_id) const {
 void Reporter::queue(const Wanted& wanted, const Result<report::Gathered>& gathered) {
   const auto failed = [&](const std::string& cause) {
     site_.series.add("railgauge_deliveries_total", {{"target", "none"}, {"outcome", "failed"}});
-    spdlog::error("{}: its report is not made: {}", wanted.delivery_id, cause);
+    spdlog::error("{}{}: its report is not made: {}",
+                  deliver::subject_of_delivery(wanted.delivery_id), wanted.delivery_id, cause);
     site_.note("delivery_failed",
                fmt::format("{}: its report is not made: {}", wanted.delivery_id, cause));
   };

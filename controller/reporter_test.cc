@@ -69,6 +69,33 @@ TEST_F(DeliveriesTest, TheReportOfAScheduledRunIsSentOnceAfterAFault) {
   EXPECT_THAT(waiting(), IsEmpty());
 }
 
+// A finding of another run is open, and a proposal of last week waits.
+TEST_F(DeliveriesTest, TheReportOfAScheduledRunIsTheMorning) {
+  Receiver receiver("");
+  {
+    auto store = store::Store::open({.path = bench_.config_.database});
+    ASSERT_TRUE(store) << store.error().message;
+    ASSERT_TRUE((*store)->write(store::write_finding, {.finding_id = "step-old",
+                                                       .kind = "step",
+                                                       .severity = "warning",
+                                                       .suspect = "n9",
+                                                       .summary = "slow",
+                                                       .evidence = "{}",
+                                                       .opened_at = 1e9}));
+    const report::Proposal proposal{.nodes = {"n8", "n9"}, .to = "gpu_driver -> 9"};
+    ASSERT_TRUE((*store)->add_event({.at = 1e9,
+                                     .kind = std::string(report::kProposedKind),
+                                     .text = report::proposal_text(proposal, 900)}));
+  }
+  start_with(receiver.url());
+  ASSERT_FALSE(run_by_schedule().empty());
+  const auto posts = receiver.posts(1);
+  ASSERT_THAT(posts, SizeIs(1));
+  EXPECT_THAT(posts[0].body,
+              AllOf(HasSubstr("\"finding_id\":\"step-old\""), HasSubstr("\"nodes\":\"n[8-9]\""),
+                    HasSubstr("\"schedule\":\"")));
+}
+
 TEST_F(DeliveriesTest, ARunOfAPersonIsTheirsToAskFor) {
   Receiver receiver("s3cret");
   start_with(receiver.url());
@@ -158,7 +185,8 @@ report::Source source_of_one_run() {
                 return upgrade;
               },
           .schedules = [](const std::string&) { return api::ScheduleList(); },
-          .events = [](double, std::uint32_t) { return api::EventList(); }};
+          .events = [](double, std::uint32_t) { return api::EventList(); },
+          .proposals = [](std::uint32_t) { return api::EventList(); }};
 }
 
 class ConfirmedTest : public testing::Test {

@@ -266,7 +266,8 @@ Status Server::end_interrupted_runs() {
   }
   loop_.call([&] { left_open_.insert(left_open_.end(), whole.begin(), whole.end()); });
   const std::string runs = fmt::format("{}", fmt::join(ended, ", "));
-  spdlog::warn("runs that the last controller left open ended as crashed: {}", runs);
+  for (const std::string& run_id : ended)
+    spdlog::warn("run {}: the last controller left it open; it ended as crashed", run_id);
   audit_->did("end_runs", fmt::format("left open by the last controller: {}", runs));
   return {};
 }

@@ -65,6 +65,22 @@ with agent/many/f26.cc <<<'// Empty.'
 found folders agent/many 1
 without agent/many
 
+# log_subjects: a message about a run, task or node begins with it; words of a helper do too
+with agent/words.cc <<<'void f() {
+  spdlog::info("node {}: {} (\")", node, why);
+  spdlog::warn("run {} task {}: late", run_id, task_id);
+  spdlog::warn("{} rank {}: late", name_of(task), rank);
+  spdlog::error("store {}: full", path);
+}'
+sound log_subjects
+with agent/words.cc <<<'void f() { spdlog::info("webhook: run {} is "
+  "sent", id); }'
+found log_subjects agent/words.cc 1
+with agent/words.cc <<<'
+void f() { spdlog::info("records of {} wait", hello.node_id()); }'
+found log_subjects agent/words.cc 2
+without agent/words.cc
+
 # includers: 10 pass, 11 do not; a test of its own, a second includer and the own source count
 for i in {1..12}; do
   with "agent/lone/h$i.h" <<<'// Empty.'

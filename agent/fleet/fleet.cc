@@ -108,7 +108,7 @@ void Fleet::take_events() {
       continue;
     }
     if (node.agent.is_attached()) --counts_.attached;
-    spdlog::debug("{}: {}", node_name(fabric_.scenario().fabric, event.agent), event.reason);
+    spdlog::debug("node {}: {}", node_name(fabric_.scenario().fabric, event.agent), event.reason);
     end_dial(node);
     node.stream.reset();
     node.is_leaving = false;
@@ -120,7 +120,7 @@ void Fleet::take_message(Node& node, api::ControllerMessage message) {
   const auto index = static_cast<std::uint32_t>(&node - nodes_.data());
   const bool was_attached = node.agent.is_attached();
   if (message.has_refused()) {
-    spdlog::error("{} is refused: {}", node_name(fabric_.scenario().fabric, index),
+    spdlog::error("node {} is refused: {}", node_name(fabric_.scenario().fabric, index),
                   message.refused().reason());
     node.is_refused = message.refused().permanent();
     node.stream->hang_up();
@@ -193,7 +193,7 @@ void Fleet::obey(std::uint32_t index, AgentOrders orders) {
   if (node.stream)
     for (api::AgentMessage& message : orders.send)
       if (!node.stream->send(std::move(message)))
-        spdlog::warn("{}: a message is dropped: the stream's queue is full",
+        spdlog::warn("node {}: a message is dropped: the stream's queue is full",
                      node_name(fabric_.scenario().fabric, index));
   if (orders.hang_up && node.stream) {
     node.stream->hang_up();
@@ -229,7 +229,7 @@ void Fleet::dial_one(std::uint32_t index) {
   if (node.stream) return;
   auto credentials = credentials_of(index);
   if (!credentials) {
-    spdlog::error("{} cannot dial: {}", node_name(fabric_.scenario().fabric, index),
+    spdlog::error("node {} cannot dial: {}", node_name(fabric_.scenario().fabric, index),
                   credentials.error().message);
     return obey(index, node.agent.lost(true, now()));
   }

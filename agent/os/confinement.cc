@@ -62,7 +62,9 @@ constexpr std::array kBeginnings = std::to_array<std::string_view>({"LC_",
                                                                     "RAILGAUGE_TESTING_",
                                                                     "RAILGAUGE_LAUNCHER_",
                                                                     "RAILGAUGE_MPI_INSTALLATIONS",
-                                                                    "RAILGAUGE_DATA_ADDRESS"});
+                                                                    "RAILGAUGE_DATA_ADDRESS",
+                                                                    "RAILGAUGE_LOG_FORMAT",
+                                                                    "RAILGAUGE_LOG_SUBJECT"});
 
 // Parts of names that say that the value is a secret, such as SLURM_JWT and NCCL_AUTH_TOKEN.
 constexpr std::array<std::string_view, 7> kSecrets{"TOKEN",      "SECRET",  "PASSWORD", "PASSWD",

@@ -68,6 +68,15 @@ ToRunner request_of(const api::PrepareTask& prepare, double spawned_ns) {
 std::map<std::string, std::string> gpu_variables() {
   return {{"CUDA_VISIBLE_DEVICES", ""}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}};
 }
+
+// Adds the words with which the runner's log begins its lines.
+std::map<std::string, std::string> variables_of(const api::TaskRef& task) {
+  auto variables = gpu_variables();
+  variables["RAILGAUGE_LOG_SUBJECT"] =
+      fmt::format("run {} task {} attempt {} rank {}", task.run_id(), task.task_id(),
+                  task.attempt(), task.rank());
+  return variables;
+}
 }  // namespace
 
 RecordKey record_key(const api::TaskRef& ref, std::uint32_t sequence) {
@@ -88,7 +97,7 @@ Result<std::unique_ptr<Task>> Task::spawn(const api::PrepareTask& prepare,
                 std::to_string(kRecordFd)},
        .child_reads = {kRequestFd},
        .child_writes = {kRecordFd, STDERR_FILENO},
-       .environment = gpu_variables(),
+       .environment = variables_of(prepare.task()),
        .confinement = &options.confinement,
        .grace_seconds = options.term_grace_seconds + kKeeperGraceSeconds}));
   std::unique_ptr<Task> task(new Task(prepare, options, std::move(process)));

@@ -202,7 +202,7 @@ Result<api::NodeList> Control::rename_node(const std::string& name, const std::s
   if (const Status event_stored =
           store_.add_event({.kind = "node_renamed", .node_id = node.node_id, .text = text});
       !event_stored)
-    spdlog::warn("event not stored: {}", event_stored.error().message);
+    spdlog::warn("node {}: event not stored: {}", new_name, event_stored.error().message);
   if (const Status loaded = pauses_.load(); !loaded)
     spdlog::warn("the pauses of nodes are not read anew: {}", loaded.error().message);
   api::ListNodesRequest request;

@@ -124,7 +124,8 @@ void Courier::attempt(const store::DeliveryRow& delivery) {
   const Status ended = store_.write(store::write_delivery_end, options_.target,
                                     delivery.delivery_id, "delivered", host_now(), "");
   count("delivered");
-  spdlog::info("{} ({}): {} is delivered", options_.target, options_.where, delivery.delivery_id);
+  spdlog::info("{}{} ({}): {} is delivered", subject_of_delivery(delivery.delivery_id),
+               options_.target, options_.where, delivery.delivery_id);
   if (std::exchange(is_failing_, false))
     note_("delivery_works",
           fmt::format("{} ({}): reports are delivered again", options_.target, options_.where));
@@ -140,7 +141,8 @@ void Courier::postpone(const store::DeliveryRow& delivery, const std::string& ca
   count("postponed");
   const std::string text = fmt::format("{} ({}): {} waits: {}", options_.target, options_.where,
                                        delivery.delivery_id, cause);
-  spdlog::warn("{}; the next attempt comes in {:.0f} s", text, pause);
+  spdlog::warn("{}{}; the next attempt comes in {:.0f} s",
+               subject_of_delivery(delivery.delivery_id), text, pause);
   if (!std::exchange(is_failing_, true)) note_("delivery_late", text);
   check_stored(stored);
 }
@@ -153,7 +155,7 @@ void Courier::give_up(const store::DeliveryRow& delivery, const char* state,
   is_failing_ = true;
   const std::string text = fmt::format("{} ({}): {} is not delivered: {}", options_.target,
                                        options_.where, delivery.delivery_id, cause);
-  spdlog::error("{}", text);
+  spdlog::error("{}{}", subject_of_delivery(delivery.delivery_id), text);
   note_("delivery_failed", text);
   check_stored(ended);
 }

@@ -194,6 +194,12 @@ Format format_of(std::string_view name) {
                                          : static_cast<Format>(found - std::begin(kFormatNames));
 }
 
+std::string subject_of_delivery(const std::string& delivery_id) {
+  constexpr std::string_view kRun = "run-";
+  if (!delivery_id.starts_with(kRun)) return "";
+  return fmt::format("run {}: ", delivery_id.substr(kRun.size()));
+}
+
 std::string body_of(const Dispatch& dispatch, Format format, const std::string& wording,
                     const MailHead& mail) {
   switch (format) {

@@ -28,6 +28,9 @@ struct Dispatch {
   std::vector<std::string> confirmed{};  // ids of findings
   const api::SiteReport& report;
 };
+// "run R: " of a delivery that is a run's report, as a line of the log begins; else "".
+std::string subject_of_delivery(const std::string& delivery_id);
+
 // The head of mails.
 struct MailHead {
   std::string to{};

@@ -200,7 +200,7 @@ class PartJudge {
     if (known->run_id == run_.run_id || !one.confirmed) return {};
     if (state == store::FindingState::kConfirmed)
       return grew ? store_.write(store::write_finding_again, row_of(one),
-                                 step("comment", one.summary + ", worse than confirmed"))
+                                 step("worse", one.summary + ", worse than confirmed"))
                   : Status();
     if (state != store::FindingState::kFixed && !grew) return {};
     return store_.write(store::write_finding_again, row_of(one), step("reopen", one.summary));

@@ -151,7 +151,7 @@ Result<bool> keep(store::Store& store, const RunContext& context, RunEvent event
   set_reference_levels(*known, context.series, event);
   store::FindingRow finding = row();
   store::FindingStepRow step{
-      .at = context.now, .who = std::string(kRunJudgeWho), .action = "comment"};
+      .at = context.now, .who = std::string(kRunJudgeWho), .action = "worse"};
   step.text = fmt::format("run {}: {}", context.run_id, finding.summary);
   if (is_new || opens)
     step.action = is_new ? "confirm" : "reopen";

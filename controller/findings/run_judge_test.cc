@@ -202,7 +202,7 @@ TEST_F(RunJudgement, AConfirmedLossThatGrowsSaysSo) {
   const auto grown = store_->read(store::read_finding, id);
   EXPECT_EQ(grown->state, store::FindingState::kConfirmed);
   EXPECT_NEAR(*grown->worse, 1.04 * 1.3 - 1, 0.02) << "against what it was at first";
-  EXPECT_EQ(grown->steps.back().action, "comment");
+  EXPECT_EQ(grown->steps.back().action, "worse");
   EXPECT_THAT(grown->steps.back().text, testing::HasSubstr("worse than confirmed"));
 }
 

@@ -18,7 +18,6 @@
 #include "controller/store/ingest/record_sink.h"
 #include "kernels/core/base/failpoint.h"
 #include "kernels/core/base/headline.h"
-#include "kernels/core/base/severity.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::fleet {
@@ -92,10 +91,8 @@ constexpr std::uint32_t kRefusalsAMinute = 6;  // of a peer, that are logged and
 // Attaches of a node: each may store other facts, and an agent that reconnects waits between its
 // attempts.
 constexpr std::uint32_t kAttachesAMinute = 60;
-constexpr double kEndSeconds = 1;             // of a replaced stream that is not read
-constexpr double kReportSeconds = 1;          // between two looks at what was left out
-constexpr std::uint32_t kEventsAMinute = 60;  // of a node: a bad port must not fill the store
-constexpr std::uint32_t kEventsADay = 2'000;  // likewise
+constexpr double kEndSeconds = 1;     // of a replaced stream that is not read
+constexpr double kReportSeconds = 1;  // between two looks at what was left out
 
 // The summary of those records that the delivery added to the store.
 std::vector<StoredRecords> summary_without(const store::Parcel& parcel,
@@ -280,7 +277,7 @@ void Fleet::report_refusal(const auth::Peer& peer, const std::string& name, cons
   }
   const std::string line = short_line(fmt::format("agent from {} refused: {}{}{}", peer.address,
                                                   name, name.empty() ? "" : ": ", error.message));
-  spdlog::warn("{}", line);
+  spdlog::warn("{}{}", is_node_name(name) ? fmt::format("node {}: ", name) : "", line);
   event("node_refused", "", line);
 }
 
@@ -412,18 +409,23 @@ std::shared_ptr<const api::Hello> Fleet::kept_of(api::Hello hello) const {
 void Fleet::note_seen(double now) {
   constexpr std::size_t kAtOnce = 256;
   if (now < next_seen_) return;
-  std::vector<std::string> ids;
+  std::vector<store::SeenNode> seen;
   auto at = nodes_.upper_bound(seen_through_);
-  for (; at != nodes_.end() && ids.size() < kAtOnce; ++at) {
+  for (; at != nodes_.end() && seen.size() < kAtOnce; ++at) {
     seen_through_ = at->first;
-    if (at->second.presence == NodePresence::kAttached) ids.push_back(at->second.hello->node_id());
+    if (at->second.presence == NodePresence::kAttached)
+      seen.push_back({.node_id = at->second.hello->node_id(), .at = fleet::unix_seconds()});
   }
   if (at == nodes_.end()) {
     seen_through_.clear();
     next_seen_ = now + options_.seen_seconds;
   }
-  if (ids.empty()) return;
-  if (const Status noted = store_.note_seen(std::move(ids)); !noted)
+  store_seen(std::move(seen));
+}
+
+void Fleet::store_seen(std::vector<store::SeenNode> nodes) {
+  if (nodes.empty()) return;
+  if (const Status noted = store_.note_seen(std::move(nodes)); !noted)
     spdlog::warn("who is attached is not stored: {}", noted.error().message);
 }
 
@@ -481,7 +483,8 @@ void Fleet::on_records(Stream& stream, Batch batch) {
     stream.held.reset();
     return stream.wire->read_next();
   }
-  if (!stream.held) spdlog::warn("records of {} wait: {}", stream.name, taken.error().message);
+  if (!stream.held)
+    spdlog::warn("node {}: its records wait: {}", stream.name, taken.error().message);
   stream.held = delivery->batch;
 }
 
@@ -489,7 +492,7 @@ void Fleet::on_committed(const Delivery& delivery, const Status& status) {
   const auto found = streams_.find(delivery.session);
   if (!status) {
     // Unacknowledged records stay in the agent's spool; it delivers them again on a new stream.
-    spdlog::error("records of {} not stored: {}", delivery.name, status.error().message);
+    spdlog::error("node {}: its records are not stored: {}", delivery.name, status.error().message);
     if (found != streams_.end()) found->second.wire->finish(to_grpc(status.error()));
     return;
   }
@@ -553,8 +556,10 @@ void Fleet::tick(double now) {
                  options_.roster.silence_seconds);
     stream->second.wire->abort({grpc::StatusCode::DEADLINE_EXCEEDED, "the agent fell silent"});
   }
+  std::vector<store::SeenNode> lost;
   for (const std::string& name : expired.lost) {
     NodeState& node = nodes_[name];
+    lost.push_back({.node_id = node.hello->node_id(), .at = node.last_seen_at_unix});
     node.presence = NodePresence::kLost;
     node.presence_since = now;
     const std::string text = fmt::format("node {} lost", name);
@@ -562,6 +567,7 @@ void Fleet::tick(double now) {
     event("node_lost", node.hello->node_id(), text);
     if (listener_ != nullptr) listener_->node_lost(name);
   }
+  store_seen(std::move(lost));
 }
 
 Result<store::NodeBond> Fleet::begin_rename(const std::string& from, const std::string& to) {
@@ -591,104 +597,21 @@ void Fleet::end_streams(const std::string& reason,
     stream.is_barred = true;
     const std::string text =
         fmt::format("the stream of {} from {} ends: {}", peer.who, peer.address, reason);
-    spdlog::warn("{}", text);
+    spdlog::warn("{}{}", stream.name.empty() ? "" : fmt::format("node {}: ", stream.name), text);
     event("node_barred", "", text);
     stream.wire->abort({grpc::StatusCode::PERMISSION_DENIED, reason});
   }
 }
 
+// The nodes that were here since the start: nobody else knows when they were.
 void Fleet::close_all(const std::string& reason) {
+  std::vector<store::SeenNode> seen;
+  for (const auto& [name, node] : nodes_)
+    if (node.attached_at_unix > 0)
+      seen.push_back({.node_id = node.hello->node_id(), .at = node.last_seen_at_unix});
+  store_seen(std::move(seen));
   for (auto& [session, stream] : streams_)
     stream.wire->finish({grpc::StatusCode::UNAVAILABLE, reason});
-}
-
-// --- reports about nodes beside tasks: busy or idle, and the events of their watch ---
-
-namespace {
-
-constexpr int kMostReasons = 4;
-
-// Kinds and severities that the store may have: an agent's words are not trusted to be few.
-std::string known_word(std::string_view word, std::span<const std::string_view> words) {
-  return std::ranges::find(words, word) == words.end() ? "other" : std::string(word);
-}
-
-std::set<std::string> sources_of(const api::BusyState& state) {
-  std::set<std::string> sources;
-  for (const api::BusyReason& reason : state.reasons()) sources.insert(reason.source());
-  return sources;
-}
-
-}  // namespace
-
-std::string busy_text(const NodeState& node) {
-  std::string text;
-  if (!node.busy) return text;
-  for (int i = 0; i < std::min(node.busy->reasons_size(), kMostReasons); ++i)
-    text += short_line(fmt::format("{}{}: {}", i == 0 ? "" : "; ", node.busy->reasons(i).source(),
-                                   node.busy->reasons(i).text()));
-  return text;
-}
-
-void Fleet::on_busy(NodeState& node, std::optional<api::BusyState> now) {
-  const std::set<std::string> before = node.busy ? sources_of(*node.busy) : std::set<std::string>{};
-  const std::set<std::string> after = now ? sources_of(*now) : std::set<std::string>{};
-  node.busy = std::move(now);
-  if (before == after) return;
-  const std::string& name = node.hello->name();
-  const std::string words = busy_text(node);
-  const std::string text = after.empty() ? fmt::format("node {} is idle", name)
-                                         : fmt::format("node {} is busy: {}", name, words);
-  if (node_event(node, after.empty() ? "node_idle" : "node_busy", text)) spdlog::info("{}", text);
-  if (listener_ == nullptr) return;
-  if (after.empty())
-    listener_->node_idle(name);
-  else
-    listener_->node_busy(name, words);
-}
-
-void Fleet::set_paused(std::map<std::string, std::string> paused) {
-  const std::map<std::string, std::string> before = std::exchange(paused_, std::move(paused));
-  if (listener_ == nullptr) return;
-  for (const auto& [name, why] : paused_)
-    if (const auto old = before.find(name); old == before.end() || old->second != why)
-      listener_->node_paused(name, why);
-  for (const auto& [name, why] : before)
-    if (!paused_.contains(name)) listener_->node_unpaused(name);
-}
-
-std::string Fleet::held_text(const std::string& name) const {
-  if (const auto pause = paused_.find(name); pause != paused_.end()) return pause->second;
-  const auto node = nodes_.find(name);
-  return node == nodes_.end() ? "" : busy_text(node->second);
-}
-
-void Fleet::on_events(NodeState& node, const api::Heartbeat& heartbeat) {
-  constexpr std::array<std::string_view, 7> kKinds{
-      "counter", "xid", "sxid", "device_vanished", "device_returned", "watch", "row_remap"};
-  constexpr std::array<std::string_view, 3> kSeverities{severity::kInfo, severity::kWarning,
-                                                        severity::kCritical};
-  for (const api::NodeEvent& told : heartbeat.events())
-    node_event(node, "watch_" + known_word(told.kind(), kKinds),
-               fmt::format("{}: {}", known_word(severity::present(told.severity()), kSeverities),
-                           short_line(told.text())));
-}
-
-// An event that the agent causes, within the node's numbers of a minute and a day. Beyond them,
-// false: it is worth no line of the log either.
-bool Fleet::node_event(NodeState& node, std::string kind, const std::string& text) {
-  constexpr double kDaySeconds = 24 * 3600;
-  const bool was_within =
-      node.events.used <= kEventsAMinute && node.days_events.used <= kEventsADay;
-  if (node.events.take(calendar_seconds(), kEventsAMinute) &&
-      node.days_events.take(calendar_seconds(), kEventsADay, kDaySeconds)) {
-    event(std::move(kind), node.hello->node_id(), text);
-    return true;
-  }
-  if (was_within)
-    spdlog::warn("node {}: more than {} events a minute, or {} a day; the rest is not stored",
-                 node.hello->name(), kEventsAMinute, kEventsADay);
-  return false;
 }
 
 }  // namespace railgauge::fleet

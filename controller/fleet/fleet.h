@@ -69,8 +69,9 @@ struct FleetOptions {
   double heartbeat_seconds = 3;
   double hello_seconds = 10;  // from a stream's opening to its Hello
   StreamBounds streams{};
-  // The interval at which attached nodes are written to the store. After a restart, a node that
-  // does not come back is reported as missing, however long ago it attached.
+  // The interval at which attached nodes are written to the store, which is done also when one is
+  // lost and at the controller's end. After a restart, a node that does not come back is reported
+  // as missing, however long ago it attached.
   double seen_seconds = 6 * 3600;
   RosterOptions roster{};
   api::Contract contract = api::kContract;
@@ -246,6 +247,8 @@ class Fleet {
   void remember(const api::Hello& hello, const auth::Peer& peer);
   [[nodiscard]] std::shared_ptr<const api::Hello> kept_of(api::Hello hello) const;
   void note_seen(double now);
+  // Stores when these nodes were seen last.
+  void store_seen(std::vector<store::SeenNode> nodes);
 
   fleet::EventLoop& loop_;
   store::Store& store_;

@@ -44,7 +44,7 @@ PreflightService::PreflightService(fleet::EventLoop& loop, fleet::Fleet& fleet, 
     const std::string error =
         answer.report().nodes().empty() ? "" : answer.report().nodes(0).error();
     if (answered(node, std::move(answer)) && !error.empty())
-      spdlog::warn("preflight of {}: {}", node, error);
+      spdlog::warn("node {}: preflight: {}", node, error);
   });
 }
 
@@ -126,7 +126,7 @@ void PreflightService::keep(const PreflightQuestion& question, const std::string
          .why = check.why(),
          .remedy = fmt::format("{}", fmt::join(check.remedy(), "\n"))});
   if (const Status put = store_.write(store::write_preflight, std::move(row)); !put)
-    spdlog::warn("preflight of {} not stored: {}", node, put.error().message);
+    spdlog::warn("node {}: its preflight is not stored: {}", node, put.error().message);
 }
 
 }  // namespace railgauge

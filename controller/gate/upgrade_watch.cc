@@ -6,6 +6,8 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/report/proposal.h"
+#include "controller/store/queries/events.h"
 #include "controller/upgrades/upgrade_judge.h"
 #include "controller/upgrades/upgrade_reading.h"
 
@@ -17,10 +19,6 @@ constexpr std::uint32_t kUpgrades = 200;
 constexpr std::uint32_t kEpochs = 20;
 constexpr std::uint32_t kEvents = 1000;
 constexpr std::string_view kAttachedState = "attached";
-// The kind of the event that proposes a gate.
-constexpr std::string_view kProposed = "upgrade_proposed";
-// Joins the proposal and the reason why the policy did not measure.
-constexpr std::string_view kNotByItself = "; not measured by policy: ";
 
 // Reports whether an upgrade of the node to this stack is measured, or one was judged since the
 // change.
@@ -209,22 +207,24 @@ Result<bool> UpgradeWatch::extend(const store::UpgradeRow& upgrade) {
   return false;
 }
 
-// Once for each cohort, also over a restart: the stored events are read at the first call.
+// Once for each cohort, also over a restart: the stored events are read at the first call. A change
+// is younger than long_ago(), so an older proposal of the same nodes was about an earlier change.
 Status UpgradeWatch::propose(const Cohort& cohort, double now, const std::string& why_not) {
-  std::string text = fmt::format(
-      "{} changed {} and stayed so for {:.0f} minutes; railgauge upgrades gate --nodes {} says "
-      "what it cost",
-      fmt::join(cohort.nodes, ", "), cohort.to, kStableSeconds / 60, fmt::join(cohort.nodes, ","));
-  if (proposed_.empty())
-    for (const store::EventRow& event : RG_TRY(store_.list_events(kEvents)))
-      if (event.kind == kProposed) proposed_.insert(event.text);
-  if (!why_not.empty()) text += kNotByItself;
-  const auto is_proposed = [&](const std::string& earlier) { return earlier.starts_with(text); };
-  if (std::ranges::any_of(proposed_, is_proposed)) return {};
-  text += why_not;
-  proposed_.insert(text);
+  if (!has_read_proposals_) {
+    const store::EventFilter filter{
+        .since = now - long_ago(), .kinds = {std::string(report::kProposedKind)}, .limit = kEvents};
+    for (const store::StoredEvent& stored : RG_TRY(store_.read(store::find_events, filter)))
+      if (const auto earlier = report::proposal_of(stored.event.text))
+        proposed_.emplace(report::cohort_key(*earlier), stored.event.at);  // the newest come first
+    has_read_proposals_ = true;
+  }
+  const report::Proposal proposal{.nodes = cohort.nodes, .to = cohort.to, .why_not = why_not};
+  const auto [known, is_new] = proposed_.try_emplace(report::cohort_key(proposal), now);
+  if (!is_new && known->second > now - long_ago()) return {};
+  known->second = now;
+  const std::string text = report::proposal_text(proposal, kStableSeconds);
   spdlog::info("{}", text);
-  return store_.add_event({.at = now, .kind = std::string(kProposed), .text = text});
+  return store_.add_event({.at = now, .kind = std::string(report::kProposedKind), .text = text});
 }
 
 // Nodes that were prepared together are gated together, whatever their number.

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -96,9 +97,9 @@ class UpgradeWatch {
   OwnAct record_ = [](const std::string&, const std::string&, const Status&) {};
   // Held during a look; guards the members below.
   std::mutex mutex_;
-  // Texts of cohorts that were proposed, and of troubles that were logged.
-  std::set<std::string> proposed_;
-  std::set<std::string> troubles_;
+  std::map<std::string, double> proposed_;  // keys of cohorts, with the time
+  bool has_read_proposals_ = false;
+  std::set<std::string> troubles_;  // texts that were logged
 };
 
 }  // namespace railgauge

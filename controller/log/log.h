@@ -1,23 +1,9 @@
 // The log of controller, agent and modelled fleet on stderr.
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <string_view>
 
 namespace railgauge {
-
-// The first words of a message, where the house's form is "run R task T attempt N rank N: text" or
-// "node N: text". Views into the message; empty where it has no such word.
-struct LogSubject {
-  std::string_view run;
-  std::string_view task;
-  std::string_view attempt;
-  std::string_view rank;
-  std::string_view node;
-};
-// Reads pairs of a word and its value from the message's beginning; ends at a value with a colon.
-LogSubject subject_of(std::string_view message);
 
 struct LogOptions {
   std::string program;          // as "controller"

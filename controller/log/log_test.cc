@@ -59,17 +59,5 @@ TEST(Log, NoMessageForgesAMemberOfJson) {
   EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
 }
 
-TEST(LogSubject, IsReadFromTheMessagesBeginningAlone) {
-  const LogSubject node = subject_of("node n1 has been silent for 9 s");
-  EXPECT_EQ(node.node, "n1");
-  EXPECT_EQ(node.run, "");
-  EXPECT_EQ(subject_of("waits for run r1: x").run, "");
-  EXPECT_EQ(subject_of("run r1: task t1 failed").task, "") << "the colon ends it";
-  EXPECT_EQ(subject_of("run r1 run r2").run, "r1");
-  EXPECT_EQ(subject_of("run").run, "");
-  EXPECT_EQ(subject_of("run ").run, "");
-  EXPECT_EQ(subject_of("").node, "");
-}
-
 }  // namespace
 }  // namespace railgauge

@@ -90,7 +90,7 @@ Pauses::Held Pauses::held() const {
 Status Pauses::pause(const std::vector<std::string>& nodes, const api::PauseNodesRequest& request,
                      const std::string& who, double now) {
   store::PauseRow row = RG_TRY(row_of(request, who, now));
-  spdlog::info("{}: {}", fold_names(nodes), pause_text(row));
+  spdlog::info("node {}: {}", fold_names(nodes), pause_text(row));
   const std::lock_guard changing(changing_);
   RG_TRY_OK(store_.write(store::write_pauses, nodes, std::move(row)));
   return reload();
@@ -106,7 +106,7 @@ Result<std::vector<std::string>> Pauses::resume(const std::vector<std::string>& 
     if (before.contains(node)) paused.push_back(node);
   if (paused.empty()) return paused;
   RG_TRY_OK(store_.write(store::write_pauses_end, paused, printable(who), now));
-  spdlog::info("{}: resumed by {}", fold_names(paused), printable(who));
+  spdlog::info("node {}: resumed by {}", fold_names(paused), printable(who));
   RG_TRY_OK(reload());
   return paused;
 }

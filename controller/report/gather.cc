@@ -1,5 +1,6 @@
 #include "controller/report/gather.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,10 +13,12 @@ namespace {
 using namespace railgauge::api;
 
 constexpr std::uint32_t kMostRuns = 200;
-constexpr std::uint32_t kMostUpgrades = 50;
+constexpr std::uint32_t kMostUpgrades = 200;
+constexpr std::uint32_t kMostProposals = 200;
 constexpr std::uint32_t kMostFindings = 200;
 constexpr int kMostDetails = 20;  // findings whose figures and steps are asked for
 constexpr std::uint32_t kMostEvents = 5'000;
+constexpr double kFirstMorningSeconds = 86'400;  // before a schedule's first run
 
 // Adds parts to one material. Times are compared as texts, which all have one form.
 class Gatherer {
@@ -46,6 +49,52 @@ class Gatherer {
     return {};
   }
 
+  // Adds the runs that ended since `since`, or began and have not ended, but `apart`.
+  Status add_runs_since(const std::string& since, const std::string& apart = "") {
+    const RunList runs = RG_TRY(source_.runs(kMostRuns));
+    const auto is_of_report = [&](const RunSummary& run) {
+      return (run.ended_at().empty() ? run.created_at() : run.ended_at()) >= since;
+    };
+    for (const RunSummary& run : runs.runs())
+      if (is_of_report(run) && run.run_id() != apart) RG_TRY_OK(add_run(run.run_id()));
+    note_cut("runs", runs.runs().size(), kMostRuns,
+             !runs.runs().empty() && is_of_report(*runs.runs().rbegin()));
+    return {};
+  }
+
+  // Sets the begin of the morning after a schedule's run: the times of the run before it.
+  Status begin_morning(const std::string& run_id, double until) {
+    RG_TRY_OK(add_schedules());
+    std::string previous;
+    for (const ScheduleInfo& schedule : material().schedules) {
+      const auto& dues = schedule.dues();
+      auto due = std::ranges::find(dues, run_id, &ScheduleDue::run_id);
+      if (due == dues.end()) continue;
+      do ++due;
+      while (due != dues.end() && due->run_id().empty());
+      if (due == dues.end()) continue;
+      material().from_at = due->due_at();
+      previous = due->run_id();
+    }
+    const RunSummary& run = material().runs.front().run();
+    if (material().from_at.empty())
+      material().from_at =
+          rfc3339(parse_calendar(run.created_at()).value_or(until) - kFirstMorningSeconds);
+    material().news_from_at = material().from_at;
+    if (previous.empty()) return {};
+    // A run that retention deleted has no report that anybody would repeat.
+    const auto earlier = source_.groups(previous);
+    if (!earlier)
+      return earlier.error().code == Code::kNotFound ||
+                     earlier.error().code == Code::kInvalidArgument
+                 ? Status()
+                 : tl::unexpected(earlier.error());
+    const RunSummary& before = earlier->run();
+    material().news_from_at = std::max(
+        material().from_at, before.has_judged_at() ? before.judged_at() : before.ended_at());
+    return {};
+  }
+
   // Notes that `list` has as many entries as were asked for, the last of which is of the report.
   void note_cut(const char* list, int size, std::uint32_t most, bool is_last_of_report) {
     if (size < static_cast<int>(most) || !is_last_of_report) return;
@@ -63,12 +112,9 @@ class Gatherer {
       if (is_of_report(upgrade)) material().upgrades.push_back(upgrade);
     note_cut("upgrades", upgrades.upgrades().size(), kMostUpgrades,
              !upgrades.upgrades().empty() && is_of_report(*upgrades.upgrades().rbegin()));
-    const ScheduleList schedules = RG_TRY(source_.schedules(""));
-    for (const ScheduleInfo& one : schedules.schedules()) {
-      const ScheduleList whole = RG_TRY(source_.schedules(one.name()));
-      material().schedules.insert(material().schedules.end(), whole.schedules().begin(),
-                                  whole.schedules().end());
-    }
+    material().proposals =
+        waiting_proposals(RG_TRY(source_.proposals(kMostProposals)).events(), upgrades.upgrades());
+    if (material().schedules.empty()) RG_TRY_OK(add_schedules());
     const double since = parse_calendar(material().from_at).value_or(0);
     const EventList list = RG_TRY(source_.events(since, kMostEvents));
     material().events.assign(list.events().begin(), list.events().end());
@@ -79,6 +125,16 @@ class Gatherer {
  private:
   [[nodiscard]] bool is_of_report(const Upgrade& upgrade) const {
     return !upgrade.has_verdict() || is_recent(upgrade.judged_at());
+  }
+
+  Status add_schedules() {
+    const ScheduleList schedules = RG_TRY(source_.schedules(""));
+    for (const ScheduleInfo& one : schedules.schedules()) {
+      const ScheduleList whole = RG_TRY(source_.schedules(one.name()));
+      material().schedules.insert(material().schedules.end(), whole.schedules().begin(),
+                                  whole.schedules().end());
+    }
+    return {};
   }
 
   // A report without a picture is better than none.
@@ -125,14 +181,7 @@ class Gatherer {
 Result<Gathered> gather_since(const Source& source, double from, double until) {
   Gatherer gatherer(source, until);
   gatherer.material().from_at = rfc3339(from);
-  const RunList runs = RG_TRY(source.runs(kMostRuns));
-  const auto is_of_report = [&](const RunSummary& run) {
-    return gatherer.is_recent(run.ended_at().empty() ? run.created_at() : run.ended_at());
-  };
-  for (const RunSummary& run : runs.runs())
-    if (is_of_report(run)) RG_TRY_OK(gatherer.add_run(run.run_id()));
-  gatherer.note_cut("runs", runs.runs().size(), kMostRuns,
-                    !runs.runs().empty() && is_of_report(*runs.runs().rbegin()));
+  RG_TRY_OK(gatherer.add_runs_since(gatherer.material().from_at));
   RG_TRY_OK(gatherer.add_common());
   return gatherer.take();
 }
@@ -148,7 +197,20 @@ Result<Gathered> gather_run(const Source& source, const std::string& run_id, dou
   std::erase_if(material.findings, [&](const Finding& one) { return one.run_id() != run_id; });
   std::erase_if(material.events, [&](const Event& one) { return one.run_id() != run_id; });
   material.upgrades.clear();
+  material.proposals.clear();
   material.schedules.clear();
+  return gatherer.take();
+}
+
+Result<Gathered> gather_morning(const Source& source, const std::string& run_id, double until) {
+  Gatherer gatherer(source, until);
+  Material& material = gatherer.material();
+  material.scope = "run";
+  material.subject = run_id;
+  RG_TRY_OK(gatherer.add_run(run_id));
+  RG_TRY_OK(gatherer.begin_morning(run_id, until));
+  RG_TRY_OK(gatherer.add_runs_since(material.news_from_at, run_id));
+  RG_TRY_OK(gatherer.add_common());
   return gatherer.take();
 }
 
@@ -165,6 +227,7 @@ Result<Gathered> gather_upgrade(const Source& source, const std::string& upgrade
   std::erase_if(material.findings,
                 [&](const Finding& one) { return one.upgrade_id() != upgrade.upgrade_id(); });
   material.upgrades = {upgrade};
+  material.proposals.clear();
   material.schedules.clear();
   return gatherer.take();
 }

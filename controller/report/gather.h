@@ -25,6 +25,8 @@ struct Source {
   std::function<Result<api::Upgrade>(const std::string& upgrade_id)> upgrade;
   std::function<Result<api::ScheduleList>(const std::string& name)> schedules;
   std::function<Result<api::EventList>(double since, std::uint32_t limit)> events;
+  // The newest events `upgrade_proposed` of any age.
+  std::function<Result<api::EventList>(std::uint32_t limit)> proposals;
 };
 
 struct Gathered {
@@ -38,6 +40,10 @@ struct Gathered {
 Result<Gathered> gather_since(const Source& source, double from, double until);
 // Only what belongs to the run, since it was asked for.
 Result<Gathered> gather_run(const Source& source, const std::string& run_id, double until);
+// The morning after a run of a schedule: this run, and all that is open, waits or happened since
+// the schedule's previous due time that started a run; of its first run, since a day before it.
+// Findings and other runs count as news since the report of that previous run.
+Result<Gathered> gather_morning(const Source& source, const std::string& run_id, double until);
 // The runs of both sides, and the upgrade itself. "": the newest upgrade.
 Result<Gathered> gather_upgrade(const Source& source, const std::string& upgrade_id, double until);
 

@@ -66,6 +66,13 @@ Source source_of(const Material& material) {
                 EventList list;
                 for (const Event& event : material.events) *list.add_events() = event;
                 return list;
+              },
+          .proposals =
+              [&](std::uint32_t) {
+                EventList list;
+                for (const Event& event : material.events)
+                  if (event.kind() == kProposedKind) *list.add_events() = event;
+                return list;
               }};
 }
 
@@ -97,8 +104,67 @@ TEST(Gather, ARunHasOnlyWhatBelongsToIt) {
   EXPECT_EQ(gathered.material.scope, "run");
   EXPECT_THAT(gathered.material.runs, SizeIs(1));
   EXPECT_THAT(gathered.material.upgrades, IsEmpty());
+  EXPECT_THAT(gathered.material.proposals, IsEmpty());
   EXPECT_TRUE(std::ranges::all_of(gathered.material.findings,
                                   [&](const Finding& one) { return one.run_id() == run_id; }));
+}
+
+TEST(Gather, TheMorningAfterARunHasAllThatIsOpenAndWaits) {
+  const Material material = morning();
+  const Source source = source_of(material);
+  const std::string run_id = material.runs.front().run().run_id();
+  const Material made = gather_morning(source, run_id, at(material.until_at)).value().material;
+  EXPECT_EQ(made.scope, "run");
+  EXPECT_EQ(made.subject, run_id);
+  EXPECT_EQ(made.from_at, "2026-11-25T01:30:00.000Z") << "the due time before";
+  EXPECT_THAT(made.runs, SizeIs(1));
+  EXPECT_THAT(made.findings, SizeIs(material.findings.size()));
+  EXPECT_THAT(made.upgrades, SizeIs(1));
+  EXPECT_THAT(made.proposals, SizeIs(1));
+  EXPECT_THAT(made.schedules, SizeIs(2));
+  EXPECT_THAT(made.events, SizeIs(material.events.size())) << "those without a run too";
+}
+
+TEST(Gather, TheFirstMorningOfAScheduleHasADay) {
+  Material material = morning();
+  material.schedules.front().mutable_dues()->RemoveLast();
+  const Source source = source_of(material);
+  const std::string run_id = material.runs.front().run().run_id();
+  EXPECT_EQ(gather_morning(source, run_id, at(material.until_at)).value().material.from_at,
+            "2026-11-25T01:30:00.000Z");
+}
+
+// The night before opened a finding when it was judged, after its due time.
+TEST(Gather, WhatTheReportOfTheNightBeforeHasIsNoNews) {
+  Material material = morning();
+  TaskGroups& before = material.runs.emplace_back();
+  before.mutable_run()->set_run_id(material.schedules.front().dues(1).run_id());
+  before.mutable_run()->set_state("ended");
+  before.mutable_run()->set_created_at("2026-11-25T01:30:00.000Z");
+  before.mutable_run()->set_ended_at("2026-11-25T02:10:00.000Z");
+  before.mutable_run()->set_judged_at("2026-11-25T02:11:00.000Z");
+  material.findings.resize(2);
+  material.findings[0].clear_steps();
+  material.findings[0].set_opened_at("2026-11-25T02:11:00.000Z");
+  material.findings[1].set_opened_at("2026-11-25T02:10:30.000Z");
+  const Source source = source_of(material);
+  const std::string run_id = material.runs.front().run().run_id();
+  const Material made = gather_morning(source, run_id, at(material.until_at)).value().material;
+  EXPECT_THAT(made.runs, SizeIs(1)) << "without the run before";
+  EXPECT_EQ(made.news_from_at, "2026-11-25T02:11:00.000Z");
+  const SiteReport report = make_report(made);
+  ASSERT_EQ(report.findings_size(), 2);
+  EXPECT_EQ(report.findings(0).change(), "new");
+  EXPECT_EQ(report.findings(1).change(), "open") << "before the judge had ended";
+}
+
+TEST(Gather, AProposalWaitsHoweverOldItIs) {
+  const Material material = morning();
+  const Source source = source_of(material);
+  const double until = at(material.until_at) + 3 * 86'400;
+  const Material made = gather_since(source, until - 86'400, until).value().material;
+  ASSERT_THAT(made.proposals, SizeIs(1));
+  EXPECT_EQ(made.proposals[0].proposal.nodes.size(), 16U);
 }
 
 TEST(Gather, ARunWithoutPairsHasNoSuspects) {

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/report/next_steps.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/fold.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge::report {
@@ -53,7 +57,8 @@ Section runs_section(const SiteReport& report, std::size_t most) {
     if (row.failed() > 0) text += fmt::format(", {:.0f} failed", row.failed());
     if (row.left_out() > 0) text += fmt::format(", {:.0f} left out", row.left_out());
     if (!row.nodes().empty()) text += " on " + row.nodes();
-    if (!run.reason().empty()) text += "; " + run.reason();
+    // The groups below have the reasons of tasks.
+    if (!run.reason().empty() && row.groups().empty()) text += "; " + run.reason();
     for (const std::string& nodes : run.left_out()) text += "; " + nodes;
     const std::string word = run.outcome().empty() ? run.state() : run.outcome();
     add(section, most,
@@ -80,19 +85,20 @@ std::string places_text(const std::string& endpoints) {
 }
 
 // Failures, parts that were left out, and due times that started nothing: each with its reason.
+// The bad ones come first.
 Section missed_section(const SiteReport& report, std::size_t most) {
   Section section{.title = "Missed or left out"};
+  std::vector<Entry> entries;
   for (const ReportedSchedule& schedule : report.schedules())
     if (!schedule.missed().empty())
-      add(section, most,
-          {.mark = "missed",
-           .mood = Mood::kBad,
-           .head = fmt::format("schedule {} ({}) at {}", schedule.schedule(), schedule.suite(),
-                               short_time(schedule.missed_at())),
-           .text = schedule.missed()});
+      entries.push_back({.mark = "missed",
+                         .mood = Mood::kBad,
+                         .head = fmt::format("schedule {} ({}) at {}", schedule.schedule(),
+                                             schedule.suite(), short_time(schedule.missed_at())),
+                         .text = schedule.missed()});
   for (const ReportedNodes& nodes : report.nodes())
     if (nodes.state() != "attached")
-      add(section, most,
+      entries.push_back(
           {.mark = nodes.state(),
            .mood = nodes.state() == "lost" ? Mood::kBad : Mood::kDoubtful,
            .head = fmt::format("{} node{}: {}", nodes.count(), nodes.count() == 1 ? "" : "s",
@@ -104,52 +110,80 @@ Section missed_section(const SiteReport& report, std::size_t most) {
   for (const ReportedRun& run : report.runs())
     for (const TaskGroup& group : run.groups()) {
       tasks += group.tasks();
-      add(section, most,
-          {.mark = group.outcome().empty() ? group.state() : group.outcome(),
-           .mood = mood_of_outcome(group.outcome()),
-           .head = fmt::format("{:.0f} x {}{}", group.tasks(), group.kernel(),
-                               places_text(group.endpoints())),
-           .text = group.reason()});
+      entries.push_back({.mark = group.outcome().empty() ? group.state() : group.outcome(),
+                         .mood = mood_of_outcome(group.outcome()),
+                         .head = fmt::format("{:.0f} x {}{}", group.tasks(), group.kernel(),
+                                             places_text(group.endpoints())),
+                         .text = group.reason()});
     }
   for (const ReportedCoverage& coverage : report.coverage())
     if (!coverage.without_data().empty())
-      add(section, most,
+      entries.push_back(
           {.mark = "no data",
            .mood = Mood::kDoubtful,
            .head = fmt::format("{} in run {}", coverage.without_data(), coverage.run_id()),
            .text = ""});
+  std::stable_partition(entries.begin(), entries.end(),
+                        [](const Entry& one) { return one.mood == Mood::kBad; });
+  for (Entry& entry : entries) add(section, most, std::move(entry));
   section.summary = section.entries.empty() ? "nothing" : fmt::format("{:.0f} tasks", tasks);
   return section;
 }
 
-std::string loss_text(const ReportedFinding& finding) {
-  return finding.has_worse_percent() ? fmt::format(", {:.1f} % worse", finding.worse_percent())
-                                     : std::string();
+using Alike = std::vector<const ReportedFinding*>;
+
+// Findings of one event are one entry, as `railgauge findings` folds them: the most urgent of them
+// comes first, with the largest loss and the earliest time of all.
+Entry entry_of(const Alike& event) {
+  const ReportedFinding& first = *event.front();
+  std::vector<std::string> parts;
+  std::vector<std::string> texts;
+  std::string since;
+  const ReportedFinding* worst = nullptr;
+  for (const ReportedFinding* one : event) {
+    parts.push_back(one->part().empty() ? one->finding_id() : one->part());
+    texts.push_back(fmt::format("{}: {}", one->kind(), one->summary()));
+    const std::string& at = one->has_since_at() ? one->since_at() : one->opened_at();
+    since = since.empty() ? at : std::min(since, at);
+    if (one->has_worse_percent() &&
+        (worst == nullptr || one->worse_percent() > worst->worse_percent()))
+      worst = one;
+  }
+  const auto groups = group_texts(texts, parts);
+  std::string text = groups.front().text;
+  if (groups.size() > 1) text += fmt::format("; and {} more kinds", groups.size() - 1);
+  text += fmt::format(" ({}{})", first.finding_id(),
+                      event.size() > 1 ? fmt::format(" and {} more", event.size() - 1) : "");
+  const std::string loss =
+      worst == nullptr ? "" : fmt::format(", {:.1f} % worse", worst->worse_percent());
+  Entry entry{.mark = first.change(),
+              .mood = first.change() == "fixed"  ? Mood::kGood
+                      : first.change() == "open" ? Mood::kDoubtful
+                                                 : Mood::kBad,
+              .head = fmt::format("{}{}, since {}", fold_briefly(parts), loss, short_time(since)),
+              .text = std::move(text)};
+  entry.before.assign(first.before_levels().begin(), first.before_levels().end());
+  entry.after.assign(first.after_levels().begin(), first.after_levels().end());
+  return entry;
 }
 
 Section findings_section(const SiteReport& report, std::size_t most) {
   Section section{.title = "Findings"};
   std::map<std::string, int> counts;
+  std::vector<std::pair<std::string, Alike>> events;  // in the order of their first finding
   for (const ReportedFinding& finding : report.findings()) {
     ++counts[finding.change()];
-    Entry entry{
-        .mark = finding.change(),
-        .mood = finding.change() == "fixed"  ? Mood::kGood
-                : finding.change() == "open" ? Mood::kDoubtful
-                                             : Mood::kBad,
-        .head = fmt::format(
-            "{}{}, since {}", finding.part().empty() ? finding.finding_id() : finding.part(),
-            loss_text(finding),
-            short_time(finding.has_since_at() ? finding.since_at() : finding.opened_at())),
-        .text =
-            fmt::format("{}: {} ({})", finding.kind(), finding.summary(), finding.finding_id())};
-    entry.before.assign(finding.before_levels().begin(), finding.before_levels().end());
-    entry.after.assign(finding.after_levels().begin(), finding.after_levels().end());
-    add(section, most, std::move(entry));
+    // A fixed finding is no part of an open event.
+    const std::string key = finding.change() == "fixed" ? finding.finding_id() : finding.event_id();
+    const auto known = std::ranges::find(events, key, &std::pair<std::string, Alike>::first);
+    (known == events.end() ? events.emplace_back(key, Alike()) : *known).second.push_back(&finding);
   }
+  for (const auto& [key, alike] : events) add(section, most, entry_of(alike));
   for (const char* change : {"new", "worse", "confirmed", "fixed", "open"})
     section.summary += fmt::format("{}{} {}", section.summary.empty() ? "" : ", ", counts[change],
                                    std::string_view(change) == "open" ? "still open" : change);
+  if (events.size() < static_cast<std::size_t>(report.findings_size()))
+    section.summary += fmt::format(" ({} event{})", events.size(), events.size() == 1 ? "" : "s");
   return section;
 }
 
@@ -179,6 +213,12 @@ Section upgrades_section(const SiteReport& report, std::size_t most) {
   return section;
 }
 
+// The loss of one pair that stays unseen; a share of 1 is no bound.
+std::string bound_text(double noise_share) {
+  if (noise_share >= 1) return "too few figures for a bound of one pair's loss";
+  return fmt::format("one pair's loss below {:.1f} % is within the noise", 100 * noise_share);
+}
+
 // How far the figures reach, and how often an alarm is false.
 Section trust_section(const SiteReport& report, std::size_t most) {
   Section section{.title = "Coverage and false alarms"};
@@ -190,8 +230,8 @@ Section trust_section(const SiteReport& report, std::size_t most) {
          .mood = share >= 1 ? Mood::kGood : Mood::kDoubtful,
          .head = fmt::format("{:.0f} of {:.0f} figures of pairs, {}", coverage.measured_pairs(),
                              coverage.possible_pairs(), coverage.kernel()),
-         .text = fmt::format("one pair's loss below {:.1f} % is within the noise (run {})",
-                             100 * coverage.noise_share(), coverage.run_id())});
+         .text =
+             fmt::format("{} (run {})", bound_text(coverage.noise_share()), coverage.run_id())});
   }
   if (report.measured_twice() > 0) {
     const double share =
@@ -240,8 +280,8 @@ Section cuts_section(const SiteReport& report, std::size_t most) {
 }
 
 std::string scope_text(const SiteReport& report) {
-  if (report.scope() != "since") return report.report_id();
-  return short_time(report.from_at()) + " to " + short_time(report.until_at());
+  const std::string subject = report.scope() == "since" ? "" : report.report_id() + ", ";
+  return subject + short_time(report.from_at()) + " to " + short_time(report.until_at());
 }
 
 }  // namespace
@@ -259,7 +299,7 @@ Page page_of(const SiteReport& report, std::size_t most_entries) {
   for (const Make make : kSections) page.sections.push_back(make(report, most_entries));
   if (!report.cuts().empty()) page.sections.push_back(cuts_section(report, most_entries));
   const auto steps = static_cast<std::size_t>(report.next_size());
-  for (std::size_t i = 0; i < std::min(steps, most_entries); ++i)
+  for (std::size_t i = 0; i < std::min(steps, std::max(most_entries, kMostUrgentSteps)); ++i)
     page.next.push_back(report.next(static_cast<int>(i)));
   page.next_left = steps - page.next.size();
   return page;

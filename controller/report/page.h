@@ -39,7 +39,7 @@ struct Page {
   std::size_t next_left = 0;
 };
 
-// Makes the page with at most `most_entries` entries a section, and as many steps.
+// Makes the page with at most `most_entries` entries a section, and all urgent steps.
 inline constexpr std::size_t kEntriesOfText = 6;
 Page page_of(const api::SiteReport& report, std::size_t most_entries = kEntriesOfText);
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "controller/api/contract.h"
+#include "controller/report/next_steps.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/fold.h"
 
@@ -21,10 +22,14 @@ using namespace railgauge::api;
 constexpr std::size_t kMostGroups = 20;     // of one run
 constexpr std::size_t kMostSuspects = 20;   // of one run
 constexpr std::size_t kMostEventRows = 30;  // rows
-constexpr std::string_view kProposed = "upgrade_proposed";
 
 bool is_within(const Material& material, const std::string& at) {
   return at >= material.from_at && at <= material.until_at;
+}
+
+// Reports whether it is news: within the time, and not in an earlier report.
+bool is_news(const Material& material, const std::string& at) {
+  return is_within(material, at) && at >= material.news_from_at;
 }
 
 std::string folded(const google::protobuf::RepeatedPtrField<std::string>& names) {
@@ -135,13 +140,12 @@ std::string change_of(const Material& material, const Finding& finding) {
   bool is_confirmed = false;
   bool is_worse = false;
   for (const FindingStep& step : finding.steps()) {
-    if (!is_within(material, step.at())) continue;
+    if (!is_news(material, step.at())) continue;
     is_confirmed = is_confirmed || step.action() == "confirm";
-    is_worse = is_worse || step.action() == "reopen" ||
-               step.text().find("worse than") != std::string::npos;
+    is_worse = is_worse || step.action() == "reopen" || step.action() == "worse";
   }
   if (is_confirmed) return "confirmed";
-  if (is_within(material, finding.opened_at())) return "new";
+  if (is_news(material, finding.opened_at())) return "new";
   return is_worse ? "worse" : "open";
 }
 
@@ -153,11 +157,12 @@ int rank_of(const std::string& change) {
 
 void add_findings(const Material& material, SiteReport& report) {
   for (const Finding& finding : material.findings) {
-    if (finding.state() == "fixed" && !is_within(material, finding.changed_at())) continue;
+    if (finding.state() == "fixed" && !is_news(material, finding.changed_at())) continue;
     if (finding.state() == "false" || finding.state() == "accepted") continue;
     ReportedFinding& row = *report.add_findings();
     row.set_change(change_of(material, finding));
     row.set_finding_id(finding.finding_id());
+    row.set_event_id(finding.has_event_id() ? finding.event_id() : finding.finding_id());
     row.set_kind(finding.kind());
     row.set_state(finding.state());
     row.set_severity(finding.severity());
@@ -200,10 +205,16 @@ void add_suspects(const Material& material, SiteReport& report) {
   }
 }
 
+// Reports whether the upgrade measured the node after the proposal: it began later, was judged
+// later, or measures now.
+bool is_answer(const Upgrade& upgrade, const std::string& node, const std::string& proposed_at) {
+  if (std::ranges::find(upgrade.nodes(), node) == upgrade.nodes().end()) return false;
+  return upgrade.created_at() >= proposed_at || upgrade.judged_at() >= proposed_at ||
+         upgrade.state() == "measuring";
+}
+
 void add_upgrades(const Material& material, SiteReport& report) {
-  std::string newest;  // begin of an upgrade: what was proposed before it, it may be about
   for (const Upgrade& upgrade : material.upgrades) {
-    newest = std::max(newest, upgrade.created_at());
     ReportedUpgrade& row = *report.add_upgrades();
     row.set_upgrade_id(upgrade.upgrade_id());
     row.set_state(upgrade.state());
@@ -213,13 +224,15 @@ void add_upgrades(const Material& material, SiteReport& report) {
     row.set_text(upgrade.reason());
     report.set_synthetic(report.synthetic() || upgrade.synthetic());
   }
-  for (const Event& event : material.events) {
-    if (event.kind() != kProposed || event.at() < newest) continue;
+  for (const WaitingProposal& waiting : material.proposals) {
+    const Proposal& proposal = waiting.proposal;
     ReportedUpgrade& row = *report.add_upgrades();
     row.set_state("proposed");
-    row.set_nodes(event.node());
-    row.set_at(event.at());
-    row.set_text(event.text());
+    row.set_nodes(fold_names(proposal.nodes));
+    row.set_at(waiting.at);
+    row.set_text("changed " + proposal.to);
+    if (!proposal.why_not.empty())
+      row.set_text(row.text() + "; not measured by policy: " + proposal.why_not);
   }
 }
 
@@ -264,7 +277,8 @@ void add_events(const Material& material, SiteReport& report) {
 
 // Counts that the verdict, the headline and the next steps need.
 struct Tally {
-  std::size_t bad_findings = 0;  // new, worse or confirmed
+  std::size_t confirmed_findings = 0;
+  std::size_t bad_findings = 0;  // new or worse
   std::size_t open_findings = 0;
   std::size_t fixed_findings = 0;
   std::size_t bad_suspects = 0;  // confirmed
@@ -286,7 +300,8 @@ Tally tally_of(const SiteReport& report) {
   for (const ReportedFinding& finding : report.findings()) {
     tally.fixed_findings += finding.change() == "fixed" ? 1 : 0;
     tally.open_findings += finding.change() == "open" ? 1 : 0;
-    tally.bad_findings += finding.change() != "fixed" && finding.change() != "open" ? 1 : 0;
+    tally.confirmed_findings += finding.change() == "confirmed" ? 1 : 0;
+    tally.bad_findings += finding.change() == "new" || finding.change() == "worse" ? 1 : 0;
   }
   for (const ReportedSuspect& suspect : report.suspects())
     tally.bad_suspects += suspect.confirmed() ? 1 : 0;
@@ -313,7 +328,9 @@ Tally tally_of(const SiteReport& report) {
 }
 
 std::string verdict_of(const Tally& tally) {
-  if (tally.bad_findings + tally.bad_suspects + tally.bad_upgrades > 0) return "regressed";
+  const std::size_t bad =
+      tally.confirmed_findings + tally.bad_findings + tally.bad_suspects + tally.bad_upgrades;
+  if (bad > 0) return "regressed";
   if (tally.passed == 0) return "invalid";
   const bool is_doubtful = tally.failed > 0 || tally.left_out > 0 || tally.missed > 0 ||
                            tally.waiting > 0 || tally.open_findings > 0 || tally.unmeasured > 0 ||
@@ -329,6 +346,8 @@ std::string count_text(std::size_t count, const std::string& what) {
 // Joins what there is of: bad parts, failed and left-out tasks, missed due times, lost nodes.
 std::string headline_of(const Tally& tally) {
   std::vector<std::string> parts;
+  if (tally.confirmed_findings > 0)
+    parts.push_back(count_text(tally.confirmed_findings, "finding") + " confirmed");
   if (tally.bad_findings > 0)
     parts.push_back(count_text(tally.bad_findings, "finding") + " new or worse");
   if (tally.bad_suspects > 0) parts.push_back(count_text(tally.bad_suspects, "confirmed suspect"));
@@ -347,48 +366,27 @@ std::string headline_of(const Tally& tally) {
   return text;
 }
 
-void add_next(const Material& material, const Tally& tally, SiteReport& report) {
-  const auto next = [&report](std::string line) { report.add_next(std::move(line)); };
-  for (const Finding& finding : material.findings) {
-    const auto shown =
-        std::ranges::find(report.findings(), finding.finding_id(), &ReportedFinding::finding_id);
-    if (shown == report.findings().end() || rank_of(shown->change()) > 2) continue;
-    next(fmt::format("railgauge findings show {}: evidence and causes", finding.finding_id()));
-    for (const std::string& step : finding.next()) next(step);
-  }
-  for (const ReportedSuspect& suspect : report.suspects())
-    if (suspect.confirmed())
-      next(fmt::format("railgauge runs suspects {}: {}", suspect.run_id(), suspect.name()));
-  for (const ReportedUpgrade& upgrade : report.upgrades())
-    if (upgrade.verdict() == "regressed")
-      next(fmt::format("railgauge upgrades show {}: what got worse, where and why",
-                       upgrade.upgrade_id()));
-    else if (!upgrade.has_verdict() && !upgrade.upgrade_id().empty())
-      next(fmt::format("railgauge upgrades gate --nodes {}: judge upgrade {}", upgrade.nodes(),
-                       upgrade.upgrade_id()));
-  if (tally.failed > 0)
-    for (const ReportedRun& run : report.runs())
-      if (run.failed() > 0)
-        next(fmt::format("railgauge runs show {}: why tasks failed", run.run().run_id()));
-  for (const ReportedNodes& nodes : report.nodes())
-    if (nodes.state() == "lost")
-      next(
-          fmt::format("bring back {}: its agent is not attached (systemctl status "
-                      "railgauge-agent there)",
-                      nodes.nodes()));
-  for (const ReportedSchedule& schedule : report.schedules())
-    if (!schedule.missed().empty())
-      next(fmt::format("railgauge schedules run-now {}: its run at {} did not start",
-                       schedule.schedule(), schedule.missed_at()));
-  // The same advice for two findings is one step.
-  std::set<std::string> once;
-  google::protobuf::RepeatedPtrField<std::string> kept;
-  for (std::string& line : *report.mutable_next())
-    if (once.insert(line).second) kept.Add(std::move(line));
-  report.mutable_next()->Swap(&kept);
-}
-
 }  // namespace
+
+std::vector<WaitingProposal> waiting_proposals(
+    const google::protobuf::RepeatedPtrField<Event>& events,
+    const google::protobuf::RepeatedPtrField<Upgrade>& upgrades) {
+  std::vector<WaitingProposal> waiting;
+  std::set<std::string> named;  // by a newer proposal
+  for (const Event& event : events) {
+    auto proposal = proposal_of(event.text());
+    if (!proposal) continue;
+    std::erase_if(proposal->nodes, [&](const std::string& node) {
+      return !named.insert(node).second ||
+             std::ranges::any_of(upgrades, [&](const Upgrade& upgrade) {
+               return is_answer(upgrade, node, event.at());
+             });
+    });
+    if (!proposal->nodes.empty())
+      waiting.push_back({.at = event.at(), .proposal = std::move(*proposal)});
+  }
+  return waiting;
+}
 
 SiteReport make_report(const Material& material) {
   auto report = new_document<SiteReport>();
@@ -414,7 +412,7 @@ SiteReport make_report(const Material& material) {
   const Tally tally = tally_of(report);
   report.set_verdict(verdict_of(tally));
   report.set_headline(headline_of(tally));
-  add_next(material, tally, report);
+  add_next(material.findings, report);
   return report;
 }
 

@@ -1,8 +1,6 @@
 #include "controller/report/site_report.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -38,12 +36,6 @@ TEST(SiteReport, OfAMorningIsAsItsGoldenFiles) {
   expect_file(folder + ".markdown", page_markdown(page_of(report)));
 }
 
-TEST(SiteReport, OfAMorningIsShownInTheGuideAsItIsPrinted) {
-  std::ifstream file("deploy/docs/guide/morning.md");
-  const std::string guide{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_THAT(guide, HasSubstr(page_text(page_of(make_report(morning())))));
-}
-
 TEST(SiteReport, IsTheSameForTheSameMaterial) {
   EXPECT_EQ(make_report(morning()).SerializeAsString(), make_report(morning()).SerializeAsString());
 }
@@ -65,8 +57,25 @@ TEST(SiteReport, FindingsHaveWhatHappenedToThem) {
   EXPECT_THAT(changes_of(make_report(material)), ElementsAre("worse"));
   material.findings[0].mutable_steps(0)->set_at("2026-11-02T00:00:00.000Z");
   EXPECT_THAT(changes_of(make_report(material)), ElementsAre("open")) << "before its time";
+  material.findings[0].mutable_steps(0)->set_at("2026-11-26T02:15:00.000Z");
+  material.findings[0].mutable_steps(0)->set_action("worse");
+  EXPECT_THAT(changes_of(make_report(material)), ElementsAre("worse"));
+  material.findings[0].mutable_steps(0)->set_action("comment");
+  material.findings[0].mutable_steps(0)->set_text("slower, worse than confirmed");
+  EXPECT_THAT(changes_of(make_report(material)), ElementsAre("open")) << "words decide nothing";
   material.findings[0].set_state("false");
   EXPECT_THAT(changes_of(make_report(material)), IsEmpty());
+}
+
+TEST(SiteReport, TheHeadlineTellsConfirmedFindingsFromNewOnes) {
+  Material material = morning();
+  EXPECT_THAT(make_report(material).headline(),
+              HasSubstr(", 1 finding confirmed, 2 findings new or worse, "));
+  material.findings.resize(1);
+  const SiteReport report = make_report(material);
+  EXPECT_THAT(report.headline(),
+              AllOf(HasSubstr("1 finding confirmed"), Not(HasSubstr("new or worse"))));
+  EXPECT_EQ(report.verdict(), "regressed");
 }
 
 TEST(SiteReport, FailuresOfALaterStageComeBeforeWhatWasLeftOut) {
@@ -130,11 +139,44 @@ TEST(SiteReport, PassesOnlyWhereAllWasMeasuredAndNothingWaits) {
   EXPECT_THAT(make_report(material).next(), Contains(HasSubstr("upgrades show u1")));
 }
 
-TEST(SiteReport, AProposalWaitsUntilAnUpgradeBeginsAfterIt) {
-  Material material = morning();
-  EXPECT_EQ(make_report(material).upgrades_size(), 2);
-  material.upgrades[0].set_created_at("2026-11-26T07:00:00.000Z");
-  EXPECT_EQ(make_report(material).upgrades_size(), 1);
+// The proposals of the nodes n1 to n3 and n4, the newest first.
+google::protobuf::RepeatedPtrField<Event> two_proposals() {
+  google::protobuf::RepeatedPtrField<Event> events;
+  for (const auto& [at, proposal] :
+       {std::pair("2026-11-23T06:00:00.000Z", Proposal{.nodes = {"n3", "n4"}, .to = "kernel -> 6"}),
+        std::pair("2026-11-22T06:00:00.000Z", Proposal{.nodes = {"n1", "n2", "n3"}, .to = "x"})}) {
+    Event& event = *events.Add();
+    event.set_at(at);
+    event.set_text(proposal_text(proposal, 900));
+  }
+  events.Add()->set_text("of another form");
+  return events;
+}
+
+TEST(WaitingProposals, ALaterProposalOfANodeAnswersTheEarlierOne) {
+  const auto waiting = waiting_proposals(two_proposals(), {});
+  ASSERT_EQ(waiting.size(), 2U);
+  EXPECT_THAT(waiting[0].proposal.nodes, ElementsAre("n3", "n4"));
+  EXPECT_THAT(waiting[1].proposal.nodes, ElementsAre("n1", "n2"));
+}
+
+TEST(WaitingProposals, AnUpgradeOfTheNodesAnswersThem) {
+  google::protobuf::RepeatedPtrField<Upgrade> upgrades;
+  Upgrade& upgrade = *upgrades.Add();
+  upgrade.add_nodes("n1");
+  upgrade.add_nodes("n3");
+  upgrade.set_state("prepared");
+  upgrade.set_created_at("2026-11-22T00:00:00.000Z");
+  EXPECT_EQ(waiting_proposals(two_proposals(), upgrades).size(), 2U) << "it waits as well";
+  upgrade.set_state("measuring");
+  auto waiting = waiting_proposals(two_proposals(), upgrades);
+  EXPECT_THAT(waiting[0].proposal.nodes, ElementsAre("n4"));
+  EXPECT_THAT(waiting[1].proposal.nodes, ElementsAre("n2"));
+  upgrade.set_state("judged");
+  upgrade.set_judged_at("2026-11-22T08:00:00.000Z");
+  waiting = waiting_proposals(two_proposals(), upgrades);
+  EXPECT_THAT(waiting[0].proposal.nodes, ElementsAre("n3", "n4")) << "proposed again afterwards";
+  EXPECT_THAT(waiting[1].proposal.nodes, ElementsAre("n2"));
 }
 
 TEST(SiteReport, AMissedDueTimeOutsideItsTimeIsLeftOut) {
@@ -142,25 +184,6 @@ TEST(SiteReport, AMissedDueTimeOutsideItsTimeIsLeftOut) {
   EXPECT_EQ(make_report(material).schedules(1).missed_at(), "2026-11-26T02:00:00.000Z");
   material.from_at = "2026-11-26T03:00:00.000Z";
   EXPECT_EQ(make_report(material).schedules(1).missed(), "");
-}
-
-TEST(Page, CountsWhatItLeavesOut) {
-  SiteReport report;
-  for (int i = 0; i < 9; ++i) report.add_suspects()->set_name("x");
-  for (int i = 0; i < 9; ++i) report.add_next("step");
-  const std::string text = page_text(page_of(report, 4));
-  EXPECT_THAT(text, HasSubstr("and 5 more"));
-  EXPECT_EQ(page_of(report, 4).next_left, 5U);
-}
-
-TEST(Page, TextOfPeersSteersNoTerminalAndNoMarkdown) {
-  SiteReport report;
-  report.add_suspects()->set_sentence("\x1b[31m*bold* [link](http://x) <b>\nnew line");
-  const std::string text = page_text(page_of(report));
-  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
-  const std::string markdown = page_markdown(page_of(report));
-  EXPECT_THAT(markdown, HasSubstr("\\*bold\\* \\[link\\]"));
-  EXPECT_THAT(markdown, HasSubstr("\\<b\\>"));
 }
 
 }  // namespace

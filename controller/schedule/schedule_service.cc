@@ -155,7 +155,7 @@ Status start_resumed_run(Control& control, store::Store& store, const store::Sch
   const auto run = RG_TRY(control.start_run(request, fmt::format("schedule {}", row.name), claim));
   const std::string text = fmt::format("schedule {}: due at {}: run {} is {}", row.name,
                                        rfc3339(broken.due.due_at), run.run_id(), claim.reason);
-  spdlog::info("{}", text);
+  spdlog::info("run {}: {}", run.run_id(), text);
   static_cast<void>(store.add_event({.at = fleet::unix_seconds(),
                                      .kind = "schedule_resumed",
                                      .run_id = run.run_id(),
@@ -310,7 +310,7 @@ bool ScheduleService::resume_run(const store::ScheduleRow& row, const store::Bro
                                  double now) {
   const Result<bool> is_done = try_to_resume(row, broken, now);
   if (!is_done)
-    spdlog::warn("schedule {}: resume of run {}: {}", row.name, broken.due.run_id,
+    spdlog::warn("run {}: schedule {} does not resume it: {}", broken.due.run_id, row.name,
                  is_done.error().message);
   return is_done.value_or(false);
 }

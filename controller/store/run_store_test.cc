@@ -77,11 +77,13 @@ TEST_F(RunStoreTest, ANodeThatIsAttachedStillIsSeenWithAllThatItHas) {
   const auto before = store_->list_nodes();
   ASSERT_TRUE(before && before->size() == 1);
   ASSERT_FALSE(before->at(0).endpoints.empty());
-  ASSERT_TRUE(store_->note_seen({before->at(0).node_id, "never heard of"}));
+  const double later = before->at(0).last_seen_at + 60;
+  ASSERT_TRUE(store_->note_seen({{before->at(0).node_id, later}, {"never heard of", later}}));
+  ASSERT_TRUE(store_->note_seen({{before->at(0).node_id, later - 30}}));
   ASSERT_TRUE(store_->flush());
   const auto after = store_->list_nodes();
   ASSERT_TRUE(after && after->size() == 1);
-  EXPECT_GT(after->at(0).last_seen_at, before->at(0).last_seen_at);
+  EXPECT_EQ(after->at(0).last_seen_at, later) << "never back";
   EXPECT_EQ(after->at(0).endpoints.size(), before->at(0).endpoints.size());
 }
 

@@ -102,13 +102,12 @@ Status Store::put_node(NodeRow node, Completion done) {
               std::move(done));
 }
 
-Status Store::note_seen(std::vector<std::string> node_ids) {
+Status Store::note_seen(std::vector<SeenNode> nodes) {
   RG_TRY_OK(impl_->reserve->check());
-  return impl_->writer.submit(
-      {.apply = [this, now = impl_->now(), ids = std::move(node_ids)]() -> Status {
-        for (const std::string& id : ids) RG_TRY_OK(impl_->runs.note_seen(id, now));
-        return {};
-      }});
+  return impl_->writer.submit({.apply = [this, nodes = std::move(nodes)]() -> Status {
+    for (const SeenNode& node : nodes) RG_TRY_OK(impl_->runs.note_seen(node.node_id, node.at));
+    return {};
+  }});
 }
 
 Status Store::update_run(RunUpdate update, Completion done) {

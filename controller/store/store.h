@@ -137,9 +137,9 @@ class Store {
   Status append(std::string node_id, std::shared_ptr<const Parcel> parcel, Completion done,
                 std::optional<SpoolRange> range = {}, Timing timing = {},
                 std::shared_ptr<NotNew> not_new = {});
-  // Moves `last_seen_at` of attached nodes and their endpoints to now. Not retried: the caller
-  // repeats it.
-  Status note_seen(std::vector<std::string> node_ids);
+  // Moves `last_seen_at` of nodes and their endpoints on to these times, never back. Not retried:
+  // the caller repeats it.
+  Status note_seen(std::vector<SeenNode> nodes);
   // The six functions below retry while the database is locked, full or not writable; `done` gets
   // the final status. put_node inserts or refreshes the node, its aliases and its endpoints'
   // attributes.

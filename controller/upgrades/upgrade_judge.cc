@@ -208,9 +208,12 @@ Status keep_finding(store::Store& store, const UpgradeData& sides,
   if (!known) return tl::unexpected(known.error());
   const bool is_open =
       api::is_unseen(known->state) || known->state == store::FindingState::kConfirmed;
-  const bool opens = !is_open && (known->state == store::FindingState::kFixed ||
-                                  is_worse(*known, finding, report));
-  const char* action = opens ? "reopen" : is_confirmed_by(*known, finding) ? "confirm" : "comment";
+  const bool grew = is_worse(*known, finding, report);
+  const bool opens = !is_open && (known->state == store::FindingState::kFixed || grew);
+  const char* action = opens                              ? "reopen"
+                       : is_confirmed_by(*known, finding) ? "confirm"
+                       : grew                             ? "worse"
+                                                          : "comment";
   store::FindingStepRow step{.at = now,
                              .who = "judge",
                              .action = action,

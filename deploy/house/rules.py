@@ -17,6 +17,14 @@ SQL = re.compile(
 ASKS_IN_SQL = re.compile(r"\brailgauge sql\b|\bSELECT\s+\S.*\bFROM\b")
 # A call of the C library, not a member or another name that ends so.
 SPAWN = re.compile(r"(?:^|[^\w.>:]|(?:^|[^\w>])::|\bstd::)(v?fork|posix_spawnp?|popen|system)\s*\(")
+# Calls of the log, the words that its fields are read from, and names that a message is about.
+LOG_CALL = re.compile(r"\bspdlog::(?:debug|info|warn|error|critical)\(")
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+LITERALS = re.compile(r'\s*(?:"(?:[^"\\]|\\.)*"\s*)+')
+LOG_SUBJECT = re.compile(r"(?:run|task|node) \{\}")
+LOG_WORDS = re.compile(r",\s*(?:\w+::)*(?:name_of|subject_of_delivery)\(")
+LOG_NAMES = re.compile(r"\b(?:run|task|node) \{\}")
+LOG_ARGUMENT = re.compile(r"\b(?:run_id|task_id|node_id|delivery_id|node_name|node)\b(?!\s*[<:])")
 OPENING = re.compile(r"(?:^|[.?!][\"')]*\s+|\(|^[*_\"']+)(" + "|".join(lists.BANNED_OPENINGS) + r")(?=\s)")
 SENTENCE_END = re.compile(r"[.?!](?=[\"')*_]*(?:\s|$))")
 WORDS = {re.compile(rf"\b(?:{pattern})\b", re.I): advice for pattern, advice in lists.BANNED_WORDS.items()}
@@ -126,6 +134,38 @@ def spawns(tree):
         for number, line in enumerate(source.content.splitlines(), 1):
             if match := SPAWN.search(line.partition("//")[0]):
                 yield source.path, number, f"{match.group(1)}() starts a process; call {min(lists.SPAWN_OWNERS)}"
+
+
+def log_subjects(tree):
+    """A message about a run, task or node begins with it: the log's fields are read from its beginning."""
+    for source in tree.product:
+        if not source.path.startswith(("agent/", "controller/")):
+            continue
+        for match in LOG_CALL.finditer(source.content):
+            text, arguments = call_parts(source.content, match.end())
+            if text is None or LOG_SUBJECT.match(text) or (text.startswith("{}") and LOG_WORDS.match(arguments)):
+                continue
+            about = LOG_NAMES.search(text) or LOG_ARGUMENT.search(STRING.sub('""', arguments))
+            if about:
+                line = source.content.count("\n", 0, match.start()) + 1
+                yield source.path, line, (f'a message about {about.group().strip()} begins with "run {{}}", '
+                                          f'"task {{}}" or "node {{}}": {text[:50]}')
+
+
+def call_parts(content, start):
+    """The first literals and the other arguments of the call whose parenthesis ends before `start`."""
+    depth, end = 1, start
+    while depth and end < len(content):
+        if content[end] == '"':
+            end = STRING.match(content, end).end()
+            continue
+        depth += {"(": 1, ")": -1}.get(content[end], 0)
+        end += 1
+    inside = content[start:end - 1]
+    literals = LITERALS.match(inside)
+    if not literals:
+        return None, ""
+    return "".join(part[1:-1] for part in STRING.findall(literals.group())), inside[literals.end():]
 
 
 def stems(tree):
@@ -262,6 +302,7 @@ RULES = {
     "sql": sql,
     "sends_to_sql": sends_to_sql,
     "spawns": spawns,
+    "log_subjects": log_subjects,
     "stems": stems,
     "unbuilt": unbuilt,
     "decisions": decisions,

@@ -16,10 +16,10 @@
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/group/relay_group.h"
-#include "kernels/core/text/text.h"
 #include "kernels/launch/task.h"
 #include "kernels/runner/task/run.h"
 #include "kernels/runner/task/watchdog.h"
+#include "kernels/runner/task_log.h"
 
 namespace railgauge {
 namespace {
@@ -96,7 +96,7 @@ int run_agent_task(const AgentTaskOptions& options, const FindKernel& find) {
   become_task_process();
   for (const int fd : {options.request_fd, options.record_fd})
     if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
-      fmt::print(stderr, "railgauge-runner: descriptor {} is not open\n", fd);
+      log_error(fmt::format("descriptor {} is not open", fd));
       return kExitUsage;
     }
   // Declared before the channel, whose thread may still call the watchdog while it ends.
@@ -109,7 +109,7 @@ int run_agent_task(const AgentTaskOptions& options, const FindKernel& find) {
   });
   const auto request = channel.wait_request(kRequestTimeoutSeconds);
   if (!request) {
-    fmt::print(stderr, "railgauge-runner: {}\n", printable(request.error().message));
+    log_error(request.error().message);
     return kExitInvalid;
   }
   ChannelSink sink(channel);

@@ -1,6 +1,7 @@
 // The runner as an agent's child: a real process, driven over its two pipes.
 #include <csignal>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "kernels/core/base/clock.h"
@@ -208,7 +209,20 @@ TEST(AgentTaskStart, SaysSoWhenTheDescriptorsAreNotOpen) {
       {program("railgauge-runner-testing"), "--task", "--request-fd", "77", "--record-fd", "78"});
   const Ended ended = runner.wait();
   EXPECT_EQ(ended.exit_code, kExitUsage);
-  EXPECT_EQ(ended.err, "railgauge-runner: descriptor 77 is not open\n");
+  EXPECT_THAT(ended.err,
+              testing::MatchesRegex("20[-0-9]*T[0-9:.]*Z error descriptor 77 is not open\n"));
+}
+
+TEST(AgentTaskStart, ItsLogHasTheAgentsFormatAndTheTask) {
+  Process runner(
+      {program("railgauge-runner-testing"), "--task", "--request-fd", "77", "--record-fd", "78"},
+      false,
+      {"RAILGAUGE_LOG_FORMAT=json", "RAILGAUGE_LOG_SUBJECT=run r1 task t2 attempt 1 rank 3"});
+  EXPECT_THAT(
+      runner.wait().err,
+      testing::HasSubstr(
+          R"("level":"error","program":"runner","run":"r1","task":"t2","attempt":"1","rank":"3",)"
+          R"("message":"run r1 task t2 attempt 1 rank 3: descriptor 77 is not open"})"));
 }
 
 }  // namespace

@@ -81,6 +81,13 @@ report::Source source_of(Session& session, const std::string& node_set) {
             request.set_limit(limit);
             return ask(rpc::kListEvents, request);
           },
+      .proposals =
+          [ask](std::uint32_t limit) {
+            EventsRequest request;
+            request.set_kinds(std::string(report::kProposedKind));
+            request.set_limit(limit);
+            return ask(rpc::kListEvents, request);
+          },
   };
   if (has_picture)
     source.matrix = [ask](const std::string& run_id) {

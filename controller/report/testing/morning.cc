@@ -1,5 +1,7 @@
 #include "controller/report/testing/morning.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace railgauge::report {
@@ -9,6 +11,7 @@ using namespace railgauge::api;
 
 constexpr int kNodes = 512;
 constexpr const char* kRun = "20261126-013000-5f3a1c";
+constexpr const char* kEarlierRun = "20261125-013000-0c77d2";  // of the night before, not in it
 
 std::string node_name(int number) { return fmt::format("gpu{:03}", number); }
 
@@ -153,10 +156,18 @@ Event event_of(double id, const char* at, const char* kind, const std::string& n
   return event;
 }
 
+Proposal morning_proposal() {
+  Proposal proposal{.to = "gpu_driver -> 580.95"};
+  for (int i = 401; i <= 416; ++i) proposal.nodes.push_back(node_name(i));
+  return proposal;
+}
+
+constexpr const char* kProposedAt = "2026-11-26T06:40:00.000Z";
+
 std::vector<Event> morning_events() {
   std::vector<Event> events;
-  events.push_back(event_of(90, "2026-11-26T06:40:00.000Z", "upgrade_proposed", "",
-                            "gpu[401-416]: gpu_driver 575.51 -> 580.95; measure them"));
+  events.push_back(event_of(90, kProposedAt, std::string(kProposedKind).c_str(), "",
+                            proposal_text(morning_proposal(), 900)));
   for (int i = 416; i >= 401; --i)
     events.push_back(event_of(i, "2026-11-26T06:38:00.000Z", "stack_changed", node_name(i),
                               node_name(i) + ": gpu_driver 575.51 -> 580.95"));
@@ -181,11 +192,19 @@ Material morning() {
   upgrade.set_created_at("2026-11-25T15:00:00.000Z");
   for (int i = 417; i <= 432; ++i) upgrade.add_nodes(node_name(i));
   material.upgrades = {upgrade};
+  material.proposals = {{.at = kProposedAt, .proposal = morning_proposal()}};
   ScheduleInfo nightly;
   nightly.set_name("nightly");
   nightly.set_suite("night");
   nightly.set_state("active");
   nightly.set_next_at("2026-11-27T01:30:00.000Z");
+  for (const auto& [due_at, run_id] : {std::pair("2026-11-26T01:30:00.000Z", kRun),
+                                       std::pair("2026-11-25T01:30:00.000Z", kEarlierRun)}) {
+    ScheduleDue& due = *nightly.add_dues();
+    due.set_due_at(due_at);
+    due.set_result("started");
+    due.set_run_id(run_id);
+  }
   ScheduleInfo hourly;
   hourly.set_name("hourly-quick");
   hourly.set_suite("quick");

@@ -37,6 +37,7 @@ constexpr std::array kTransitions{
     Transition{"resolve", states(kNew, kConfirmed, kReopened, kAcknowledged, kAccepted), kFixed},
     Transition{"dismiss", states(kNew, kConfirmed, kReopened, kAcknowledged), kFalse},
     Transition{"reopen", states(kAcknowledged, kAccepted, kFixed, kFalse), kReopened},
+    Transition{"worse", kAnyState, std::nullopt},  // than it was confirmed
     Transition{"comment", kAnyState, std::nullopt}};
 
 // kDataLoss: the database holds a text that is no state.

@@ -337,6 +337,12 @@ struct BundlePartRow {
   bool last = false;
 };
 
+// A node and when it was seen last, in unix seconds.
+struct SeenNode {
+  std::string node_id{};
+  double at = 0;
+};
+
 // An event for operators: nodes that come and go, refused nodes and records, measurements by force.
 struct EventRow {
   double at = 0;          // 0: filled in by the store
