@@ -196,7 +196,7 @@ ALERTS = [
                  ("railgauge_run_last_end_timestamp_seconds", controller(suite="nightly"), "0x10")], "5m", "1"),
          silent=([("railgauge_run_last_outcome", controller(suite="nightly", outcome="passed"), "1x10")], "5m")),
     dict(name="RailgaugePreflightFailing", severity="warning", wait="10m", keep=RESTART,
-         expr="railgauge:preflight_failing:nodes > 0", names=names(FAILING, NODE), named="n1",
+         expr=f"count by (cluster) ({FAILING}) > 0", names=names(FAILING, NODE), named="n1",
          summary="{{ $value }} nodes fail their preflight",
          description="Figures measured there may show the setting, not the hardware. See: railgauge preflight",
          means="Checks of the last preflight say fail or error on nodes that are not in maintenance.",
