@@ -26,6 +26,7 @@
 #include "agent/os/resident.h"
 #include "agent/recovery.h"
 #include "agent/tasks/kernel_list.h"
+#include "controller/api/contract.h"
 #include "controller/http/web_config.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/landlock.h"
@@ -571,6 +572,7 @@ void Agent::refresh_inventory() {
   refresh_labels();
   (*hello_.mutable_facts())["runner_confinement"] =
       describe_confinement(options_.supervisor.task.confinement, landlock_version());
+  (*hello_.mutable_facts())[api::kMetricsPortFact] = metrics_.port_fact();
   metrics_.set_node(hello_);
 }
 

@@ -49,6 +49,7 @@ TEST_F(AgentTest, RunsATaskFromHelloToTheLastAcknowledgement) {
   EXPECT_EQ(hello.nics(0).device(), "rxe0");
   ASSERT_EQ(hello.gpus_size(), 1);
   EXPECT_EQ(hello.gpus(0).uuid(), "GPU-0011");
+  EXPECT_EQ(hello.facts().at("metrics_port"), "none");
   ASSERT_EQ(hello.kernels_size(), 1);
   EXPECT_EQ(hello.kernels(0).name(), "test.scripted");
   stop();

@@ -11,9 +11,11 @@
 #include <fmt/ranges.h>
 
 #include "agent/busy/options.h"
+#include "controller/api/contract.h"
 #include "controller/metric/exposition.h"
 #include "controller/metric/process.h"
 #include "kernels/core/base/headline.h"
+#include "kernels/core/base/severity.h"
 #include "kernels/core/fact_words.h"
 #include "kernels/core/stack_hash.h"
 #include "kernels/core/text/units.h"
@@ -30,7 +32,7 @@ const std::string kUnknownKernel = "unknown";
 // not grown.
 constexpr std::array kEventKinds{
     "counter", "device_vanished", "device_returned", "row_remap", "sxid", "watch", "xid"};
-constexpr std::array kEventSeverities{"info", "warn", "fail"};
+constexpr std::array kEventSeverities{severity::kInfo, severity::kWarning, severity::kCritical};
 constexpr const char* kResultTime = "railgauge_result_timestamp_seconds";
 constexpr const char* kPreflightTime = "railgauge_preflight_timestamp_seconds";
 constexpr const char* kPreflightResults = "railgauge_preflight_results";
@@ -172,6 +174,10 @@ Result<int> Metrics::listen(const std::string& address, const std::string& web_c
                                                 address, started.error().message));
   server_ = std::move(*started);
   return server_->port();
+}
+
+std::string Metrics::port_fact() const {
+  return server_ ? std::to_string(server_->port()) : api::kNoMetrics;
 }
 
 void Metrics::set_kernels(const KernelList& kernels) {

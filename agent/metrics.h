@@ -43,6 +43,9 @@ class Metrics {
   // cannot be listened on. kInvalidArgument: the file's fault.
   Result<int> listen(const std::string& address, const std::string& web_config = "");
 
+  // Returns api::kMetricsPortFact: the port that listen() chose, or that there is none.
+  [[nodiscard]] std::string port_fact() const;
+
   void set_kernels(const KernelList& kernels);
   void set_connected(bool connected);
   void reconnected();

@@ -125,7 +125,7 @@ void fill(Metrics& metrics) {
   metrics.set_spool(3, 4096, 1 << 20);
   metrics.task_ended("verbs.write_lat", "passed");
   metrics.set_busy({{"slurm", "job 4711 runs here"}});
-  metrics.node_event("xid", "fail");
+  metrics.node_event("xid", "critical");
   api::PreflightReport report;
   for (int i = 0; i < 36; ++i) {
     api::PreflightCheck& check = *report.add_checks();
@@ -227,8 +227,10 @@ std::string scrape(int port) {
 TEST(Metrics, AScrapeShowsWhatTheCatalogHasAndNothingElse) {
   Metrics metrics;
   fill(metrics);
+  EXPECT_EQ(metrics.port_fact(), "none");
   const auto port = metrics.listen("127.0.0.1:0");
   ASSERT_TRUE(port) << port.error().message;
+  EXPECT_EQ(metrics.port_fact(), std::to_string(*port));
   const std::string page = scrape(*port);
   EXPECT_THAT(page, HasSubstr("railgauge_link_up{"));
   EXPECT_THAT(metric::outside_catalog(page, metric::Owner::kAgent), IsEmpty());
@@ -269,13 +271,13 @@ TEST(Metrics, APreflightIsShownByCheckAndStateAndReplacedByTheNext) {
 
 TEST(Metrics, EventsOfTheWatchAreCountedByKindAndSeverity) {
   Metrics metrics;
-  metrics.node_event("xid", "fail");
-  metrics.node_event("xid", "fail");
-  metrics.node_event("counter", "warn");
+  metrics.node_event("xid", "critical");
+  metrics.node_event("xid", "critical");
+  metrics.node_event("counter", "warning");
   EXPECT_THAT(metrics.text(),
-              HasSubstr("railgauge_node_events_total{kind=\"xid\",severity=\"fail\"} 2"));
+              HasSubstr("railgauge_node_events_total{kind=\"xid\",severity=\"critical\"} 2"));
   EXPECT_THAT(metrics.text(),
-              HasSubstr("railgauge_node_events_total{kind=\"counter\",severity=\"warn\"} 1"));
+              HasSubstr("railgauge_node_events_total{kind=\"counter\",severity=\"warning\"} 1"));
 }
 
 TEST(Metrics, APortInUseIsAnError) {

@@ -76,14 +76,15 @@ TEST_F(BusyNodes, ARunIsRefusedThereAndGoesWhenForcedWithAReason) {
   ASSERT_TRUE(until([&] { return count_of("attached", "yes") == 1; })) << nodes();
   EXPECT_THAT(nodes(), AllOf(HasSubstr("marker: "), HasSubstr("maintenance by ann")));
 
-  const Said refused = cli("run short n1,n2");
+  const Said refused = cli("run short --nodes n1,n2");
   EXPECT_EQ(refused.exit_code, 4) << refused.text;
   EXPECT_THAT(refused.text, AllOf(HasSubstr("node n1 is busy: marker: "),
                                   HasSubstr("maintenance by ann"), HasSubstr("--force --reason")));
-  EXPECT_EQ(cli("run short n1,n2 --force").exit_code, 2);
-  EXPECT_EQ(cli("run short n1,n2 --reason x").exit_code, 2);
+  EXPECT_EQ(cli("run short --nodes n1,n2 --force").exit_code, 2);
+  EXPECT_EQ(cli("run short --nodes n1,n2 --reason x").exit_code, 2);
 
-  const Said forced = cli("run short n1,n2 --force --reason 'ann is with me' --format json");
+  const Said forced =
+      cli("run short --nodes n1,n2 --force --reason 'ann is with me' --format json");
   EXPECT_EQ(forced.exit_code, 0) << forced.text;
   EXPECT_THAT(cli("results --format json").text, HasSubstr("\"forced\": \"ann is with me\""));
   const Said notes = cli("sql \"SELECT subject_kind, text FROM operator_note\"");
@@ -103,7 +104,7 @@ TEST_F(BusyNodes, WithoutANodeSetTheIdleOnesAreTaken) {
 }
 
 TEST_F(BusyNodes, ATaskGivesWayWithinTwoSecondsAndComesAgainWhenTheNodeIsIdle) {
-  const Said started = cli("run long n1,n2 --detach");
+  const Said started = cli("run long --nodes n1,n2 --detach");
   ASSERT_EQ(started.exit_code, 0) << started.text;
   std::string run_id = started.text.substr(started.text.rfind('\n', started.text.size() - 2) + 1);
   std::erase(run_id, '\n');
@@ -141,7 +142,7 @@ TEST_F(BusyNodes, WhatTheWatchNoticesIsAnEventOfTheNode) {
   EXPECT_THAT(events(), Not(HasSubstr("link_downed")));
   std::ofstream(bench_.path("n1/sys/class/infiniband/rxe0/ports/1/counters/link_downed")) << "4\n";
   EXPECT_TRUE(until([&] {
-    return events().find("fail: rxe0:1 link_downed: 1 within") != std::string::npos;
+    return events().find("critical: rxe0:1 link_downed: 1 within") != std::string::npos;
   })) << events();
 }
 

@@ -130,7 +130,7 @@ class NcclRanks : public testing::Test {
       return now.ranks_size() == 3 && now.ranks(rank).facts().contains("path");
     };
     const bool all_measure = until(measures);
-    const api::TaskDetail running = task(run_id);
+    api::TaskDetail running = task(run_id);
     if (!all_measure) {
       ADD_FAILURE() << "not all ranks measure: " << running.ShortDebugString();
       return running;
@@ -149,7 +149,7 @@ class NcclRanks : public testing::Test {
     EXPECT_LT(took.count(), kDeadlineSeconds + 5) << "all ranks end by the deadline";
     for (const auto& one : agents_)
       EXPECT_EQ(child_of(one->pid(), "--task"), -1) << "a keeper is left";
-    const api::TaskDetail ended = task(run_id);
+    api::TaskDetail ended = task(run_id);
     std::printf("after %.1f s: %s: %s\n", took.count(), ended.outcome().c_str(),
                 ended.reason().c_str());
     return ended;
@@ -164,7 +164,7 @@ class NcclRanks : public testing::Test {
 TEST_F(NcclRanks, OfThreeAgentsMeetAndMeasure) {
   const std::string run_id = start("short");
   ASSERT_TRUE(until([&] { return task(run_id).state() == "ended"; }));
-  const api::TaskDetail ended = task(run_id);
+  api::TaskDetail ended = task(run_id);
   EXPECT_EQ(ended.outcome(), "passed") << ended.reason();
   ASSERT_EQ(ended.ranks_size(), 3);
   std::set<std::string> gpus;
@@ -186,7 +186,7 @@ TEST_F(NcclRanks, OfThreeAgentsMeetAndMeasure) {
 }
 
 TEST_F(NcclRanks, OfWhichOneHangsEndByTheDeadlineAndTheOutcomeNamesItAndItsLastStep) {
-  const api::TaskDetail ended = after_signal(SIGSTOP, 1);
+  api::TaskDetail ended = after_signal(SIGSTOP, 1);
   ASSERT_EQ(ended.ranks_size(), 3);
   EXPECT_EQ(ended.outcome(), "timed_out");
   EXPECT_THAT(ended.reason(), HasSubstr("rank 1 on " + ended.ranks(1).node() +
@@ -195,7 +195,7 @@ TEST_F(NcclRanks, OfWhichOneHangsEndByTheDeadlineAndTheOutcomeNamesItAndItsLastS
 }
 
 TEST_F(NcclRanks, OfWhichTheFirstHangsEndTheSameWay) {
-  const api::TaskDetail ended = after_signal(SIGSTOP, 0);
+  api::TaskDetail ended = after_signal(SIGSTOP, 0);
   ASSERT_EQ(ended.ranks_size(), 3);
   EXPECT_EQ(ended.outcome(), "timed_out");
   EXPECT_THAT(ended.reason(), HasSubstr("rank 0 on " + ended.ranks(0).node() +
@@ -205,7 +205,7 @@ TEST_F(NcclRanks, OfWhichTheFirstHangsEndTheSameWay) {
 
 TEST_F(NcclRanks, OfWhichOneDiesEndAtOnceAndTheOutcomeNamesItAndItsLastStep) {
   const auto began = std::chrono::steady_clock::now();
-  const api::TaskDetail ended = after_signal(SIGKILL, 2);
+  api::TaskDetail ended = after_signal(SIGKILL, 2);
   ASSERT_EQ(ended.ranks_size(), 3);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   EXPECT_LT(took.count(), kDeadlineSeconds) << "nobody waits for the dead";

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/api/contract.h"
 #include "controller/clock/wall_clock.h"
 #include "controller/store/queries/data_kind.h"
 #include "controller/store/upkeep/backup.h"
@@ -25,7 +26,7 @@ namespace railgauge {
 namespace {
 
 std::string suites_folder(const Config& config) {
-  const std::string folder = config.suites.empty() ? default_suites_folder() : config.suites;
+  std::string folder = config.suites.empty() ? default_suites_folder() : config.suites;
   if (folder.empty()) spdlog::warn("no folder of suites beside the program; --suites names one");
   return folder;
 }
@@ -86,6 +87,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   plan::Site site;
   if (!config.site_profile.empty()) site = RG_TRY(plan::read_site_file(config.site_profile));
   fleet_options.kept_facts = facts_of_leaves(site.topology);
+  fleet_options.kept_facts.emplace_back(api::kMetricsPortFact);
   std::vector<deliver::Target> targets = RG_TRY(deliver::read_targets(config.deliver));
   std::string certificate_key = RG_TRY(read_certificate_key(config));
   store::StoreOptions store_options;
@@ -126,7 +128,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       certifier_(*store_, std::move(certificate_key)),
       run_judge_(*store_, leaves_),
       matrices_(*store_, leaves_),
-      fleet_(loop_, *store_, fleet_options),
+      fleet_(loop_, *store_, std::move(fleet_options)),
       preflights_(loop_, fleet_, *store_, preflight_site(site)),
       director_(loop_, fleet_, *store_, metrics_),
       control_(loop_, fleet_, director_, *store_, preflights_, SuiteFolder(suites_folder(config)),
@@ -176,8 +178,8 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
   // Parts are judged by the matrices.
   matrices_.on_done([this](const std::string& run_id) { run_judge_.want(run_id); });
   director_.on_figures([this](const std::string& run_id) { matrices_.want(run_id); });
-  director_.on_follow_ups([this](const std::string& run_id, auto answer) {
-    look_for_follow_ups(run_id, std::move(answer));
+  director_.on_follow_ups([this](const std::string& run_id, const auto& answer) {
+    look_for_follow_ups(run_id, answer);
   });
   loop_.on_tick([this] { on_tick(); });
 }
@@ -195,7 +197,8 @@ Result<api::ConsoleTicket> Server::make_ticket(const auth::Peer& caller) {
 }
 
 // Answers at once, with none, where the pools end.
-void Server::look_for_follow_ups(const std::string& run_id, run::Director::PairsAnswer answer) {
+void Server::look_for_follow_ups(const std::string& run_id,
+                                 const run::Director::PairsAnswer& answer) {
   const auto work = [this, run_id, answer] {
     auto pairs = wanted_pairs(*store_, run_id, leaves_);
     if (!pairs)
@@ -534,6 +537,29 @@ void Server::show_rare_node_facts() {
   const auto known = feed_.known_nodes();
   for (const std::string& name : *known) absent += fleet_.nodes().contains(name) ? 0 : 1;
   metrics_.series().set("railgauge_nodes", {{"state", "absent"}}, absent);
+  show_targets();
+}
+
+// Nodes that are lost or absent stay targets for a week, so that Prometheus sees that they are
+// down.
+void Server::show_targets() {
+  const auto stored = feed_.stored_targets();
+  if (!stored) return;
+  const double oldest = fleet::unix_seconds() - MetricsFeed::kKnownNodeSeconds;
+  auto targets = std::make_shared<std::vector<ScrapeTarget>>();
+  for (const auto& [name, node] : fleet_.nodes()) {
+    if (node.presence == fleet::NodePresence::kLost && node.last_seen_at_unix < oldest) continue;
+    const auto& facts = node.hello->facts();
+    const auto port = facts.find(api::kMetricsPortFact);
+    targets->push_back({.node = name,
+                        .peer = node.address,
+                        .metrics_port = port == facts.end() ? "" : port->second});
+  }
+  for (const std::string& name : *feed_.known_nodes())
+    if (const auto found = stored->find(name); found != stored->end())
+      if (!fleet_.nodes().contains(name)) targets->push_back(found->second);
+  const std::lock_guard lock(targets_mutex_);
+  targets_ = std::move(targets);
 }
 
 // Deletes in small transactions, so that readers and writers continue.

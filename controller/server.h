@@ -3,6 +3,9 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
 
 #include <grpcpp/grpcpp.h>
 
@@ -139,10 +142,12 @@ class Server {
   void show_nodes();
   void end_revoked();
   void show_rare_node_facts();
+  void show_targets();
+  [[nodiscard]] std::string targets_page();
   void show_pauses(const Pauses::Held& held);
   void show_port();
   // Hands the pairs that would say more about the run's suspects to `answer`, from a worker.
-  void look_for_follow_ups(const std::string& run_id, run::Director::PairsAnswer answer);
+  void look_for_follow_ups(const std::string& run_id, const run::Director::PairsAnswer& answer);
   void prune_store();
   // Makes the backup that is due and shows the newest one's time; on the upkeep pool.
   void look_after_backups();
@@ -193,6 +198,9 @@ class Server {
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<TcpListener> tcp_;     // with acceptor_ and relay_; none without TCP
   std::unique_ptr<relay::Relay> relay_;  // uses tcp_
+  std::mutex targets_mutex_;
+  // The nodes of /sd; nullptr until those of the store are read.
+  std::shared_ptr<const std::vector<ScrapeTarget>> targets_{};
   std::unique_ptr<http::Server> http_;
   std::unique_ptr<console::Console> console_;  // with console_http_; none without its port
   std::string console_origin_{};

@@ -160,6 +160,16 @@ Status Server::start_relay() {
   return {};
 }
 
+// On the thread of the request: for 10,000 nodes it takes 10 ms, which the loop has not.
+std::string Server::targets_page() {
+  std::shared_ptr<const std::vector<ScrapeTarget>> targets;
+  {
+    const std::lock_guard lock(targets_mutex_);
+    targets = targets_;
+  }
+  return targets ? scrape_targets(*targets) : "";
+}
+
 Status Server::start_http(const Config& config) {
   if (config.metrics_listen.empty()) return {};
   const HostPort address = RG_TRY(parse_host_port("metrics-listen", config.metrics_listen));
@@ -169,6 +179,7 @@ Status Server::start_http(const Config& config) {
        .healthy = [this] { return !stopping_; },
        .trouble = [this] { return tcp_ ? tcp_->trouble() : std::string(); },
        .remarks = [this] { return remarks(); },
+       .targets = [this] { return targets_page(); },
        .refused =
            [this](const http::Refusal& refusal) {
              note_stranger(refusal.user, refusal.address, "http.get", refusal.path, refusal.reason);

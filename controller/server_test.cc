@@ -26,10 +26,13 @@
 namespace railgauge {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
+using testing::StartsWith;
 using testing_agent::Script;
 using testing_agent::ScriptedAgent;
 using testing_agent::ServerBench;
@@ -116,15 +119,47 @@ class ServerTest : public testing::Test {
   }
 
   // The page that a scrape gets now.
-  std::string metrics() const {
+  std::string page(const char* path) const {
     httplib::Client client("127.0.0.1", bench_.server_->metrics_port());
-    const auto page = client.Get("/metrics");
+    const auto page = client.Get(path);
     return page ? page->body : "";
+  }
+  std::string metrics() const { return page("/metrics"); }
+  // The page of /sd once it begins so; else the last one that came within the deadline.
+  std::string targets_from(const std::string& begin) const {
+    std::string list;
+    for (int i = 0; i < 600 && !list.starts_with(begin); ++i) {
+      if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      list = page("/sd");
+    }
+    return list;
   }
 
   ServerBench bench_;
   std::vector<std::unique_ptr<ScriptedAgent>> agents_;
 };
+
+// Prometheus reads whom to scrape from the controller, nodes that are gone included.
+TEST_F(ServerTest, ItsListOfTargetsKeepsNodesThatAreGoneOverARestart) {
+  testing_agent::AgentOptions options = bench_.agent("n1");
+  options.change_hello = [](api::Hello& hello) {
+    (*hello.mutable_facts())[api::kMetricsPortFact] = "9471";
+  };
+  agents_.push_back(std::make_unique<ScriptedAgent>(options));
+  ASSERT_TRUE(welcome(*agents_.back()));
+  options = bench_.agent("n2");
+  options.change_hello = [](api::Hello& hello) {
+    (*hello.mutable_facts())[api::kMetricsPortFact] = api::kNoMetrics;
+  };
+  agents_.push_back(std::make_unique<ScriptedAgent>(options));
+  ASSERT_TRUE(welcome(*agents_.back()));
+  const std::string wanted = "[\n{\"targets\":[\"n1:9471\"],\"labels\":{";
+  EXPECT_THAT(targets_from(wanted), AllOf(StartsWith(wanted), Not(HasSubstr("n2"))));
+  agents_.clear();
+  bench_.stop();
+  bench_.start();
+  EXPECT_THAT(targets_from(wanted), AllOf(StartsWith(wanted), Not(HasSubstr("n2"))));
+}
 
 TEST_F(ServerTest, TheSiteProfileTravelsWithEachTaskThatTakesIt) {
   bench_.stop();

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Writes dashboards/prometheus, dashboards/grafana and deploy/docs/reference/alerts.md from dashboards/source.
 
-  dashboards/generate.py            write them
-  dashboards/generate.py --check    report files that differ from the source; exit code 1 when any does
+  dashboards/generate.py                             write them
+  dashboards/generate.py --check                     report files that differ from the source; exit code 1 when any does
+  dashboards/generate.py --console URL --to FOLDER   write the boards alone, with links to the console, into a folder
 Needs only the standard library.
 """
+import argparse
 import json
 import pathlib
 import re
@@ -16,9 +18,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "source"))
 import alerts  # noqa: E402
 import boards  # noqa: E402
+import panels  # noqa: E402
 
 MADE = "# Made by dashboards/generate.py from dashboards/source: change it there.\n"
-RUNBOOK = "deploy/docs/reference/alerts.md#"
+PAGE = "deploy/docs/reference/alerts.md"
+# Prometheus' external label `runbook_base` is the address of the page of alerts; without it the path in the source tree.
+RUNBOOK = f"{{{{ with $externalLabels.runbook_base }}}}{{{{ . }}}}{{{{ else }}}}{PAGE}{{{{ end }}}}#"
 
 
 def quoted(text):
@@ -32,8 +37,20 @@ def recording_rules():
     return text
 
 
+def named(names):
+    """Returns the template of the names of what an alert counts. A query is of all clusters, an alert of one."""
+    shared = [f"(eq .Labels.{label} $labels.{label})" for label in names["by"]]
+    condition = shared[0][1:-1] if len(shared) == 1 else "and " + " ".join(shared)
+    name = "".join(f"{{{{ .Labels.{part} }}}}" if part.isidentifier() else part for part in names["label"])
+    order = "node" if "node" in names["label"] else names["label"][0]
+    return f"Among them:{{{{ range query `{names['query']}` | sortByLabel \"{order}\" }}}}{{{{ if {condition} }}}} {name}{{{{ end }}}}{{{{ end }}}}"
+
+
 def annotations(alert):
-    return {"summary": alert["summary"], "description": alert["description"], "runbook_url": RUNBOOK + alert["name"].lower()}
+    made = {"summary": alert["summary"], "description": alert["description"]}
+    if "names" in alert:
+        made["named"] = named(alert["names"])
+    return {**made, "runbook_url": RUNBOOK + alert["name"].lower()}
 
 
 def alert_rules():
@@ -53,8 +70,8 @@ def selector(name, labels):
     return f"{name}{{{inside}}}"
 
 
-def expected(alert, value, labels):
-    """Returns the alert as it fires: labels and annotations with value and labels filled in."""
+def expected(alert, value, labels, names=None, runbook=PAGE):
+    """Returns the alert as it fires: labels and annotations with value, labels and names filled in."""
     shown = {"severity": alert["severity"], "cluster": "c", **labels}
     shown = {key: item for key, item in shown.items() if item is not None}
 
@@ -66,13 +83,20 @@ def expected(alert, value, labels):
     for key, item in shown.items():
         text += f"              {key}: {quoted(item)}\n"
     text += "            exp_annotations:\n"
-    for key, item in annotations(alert).items():
+    made = {**annotations(alert), "runbook_url": f"{runbook}#{alert['name'].lower()}"}
+    if "named" in made:
+        given = alert["named"] if names is None else names
+        made["named"] = "Among them:" + (f" {given}" if given else "")
+    for key, item in made.items():
         text += f"              {key}: {quoted(filled(item))}\n"
     return text
 
 
-def rule_case(title, alert, series, at, expectation):
-    text = f"  - name: {quoted(title)}\n    interval: 1m\n    input_series:\n"
+def rule_case(title, alert, series, at, expectation, runbook=None):
+    text = f"  - name: {quoted(title)}\n    interval: 1m\n"
+    if runbook:
+        text += f"    external_labels:\n      runbook_base: {quoted(runbook)}\n"
+    text += "    input_series:\n"
     for name, labels, values in series:
         text += f"      - series: {quoted(selector(name, labels))}\n        values: {quoted(values)}\n"
     text += f"    alert_rule_test:\n      - eval_time: {at}\n        alertname: {alert['name']}\n"
@@ -130,8 +154,11 @@ def rule_tests():
             text += restart_case(alert)
     for case in alerts.EXTRA:
         alert = by_name[case["alert"]]
-        expectation = expected(alert, case.get("value"), case.get("labels", {})) if case["fires"] else ""
-        text += rule_case(f"{case['alert']}: {case['name']}", alert, case["series"], case["at"], expectation)
+        runbook = case.get("runbook", PAGE)
+        expectation = expected(alert, case.get("value"), case.get("labels", {}), case.get("named"), runbook) if case["fires"] else ""
+        for value, labels, names in case.get("also", []):
+            expectation += expected(alert, value, labels, names, runbook)
+        text += rule_case(f"{case['alert']}: {case['name']}", alert, case["series"], case["at"], expectation, case.get("runbook"))
     return text + annotation_tests()
 
 
@@ -143,15 +170,18 @@ def alert_page():
     text = ("# Alerts\n\n`dashboards/generate.py` renders this page, the rules (`dashboards/prometheus/alerts.yml`) and their\n"
             "tests from `dashboards/source/alerts.py`.\n\n"
             "An alert is an event of the whole fleet, not a series for each node. Its text has the command\n"
-            "that lists the nodes. `page` wakes a person, `ticket` waits for the day.\n\n"
+            "that lists the nodes, its annotation `named` the worst five nodes, ports or suites. `critical`\n"
+            "wakes a person, `warning` waits for the day.\n\n"
             "A node whose marker file reports maintenance (`--busy-marker`) is left out. A node that left\n"
             "during maintenance is left out for a day. Without the marker a node counts at once. Regular\n"
             "maintenance windows are in `deploy/monitoring/alertmanager.yml`.\n\n"
             "The recording rules add at most 26 series for a node of 8 ports (260,000 at 10,000 nodes) to those\n"
             "of the agents ([metrics](metrics.md)), and series for counters that just grew.\n\n"
-            "The rules need Prometheus 2.42 (`keep_firing_for`). Their `runbook_url` is the path of this page in\n"
-            "the source tree. To use your own address:\n\n"
-            "```\nsed 's|deploy/docs/reference/alerts.md|https://docs.example/railgauge/alerts.md|' dashboards/prometheus/alerts.yml\n```\n")
+            "The rules need Prometheus 2.42 (`keep_firing_for`). Their `runbook_url` is this page at the address\n"
+            "of Prometheus' external label `runbook_base`, else its path in the source tree. In the\n"
+            "configuration of Prometheus, which keeps the label to itself:\n\n"
+            "```\nglobal:\n  external_labels: {runbook_base: \"https://docs.example/railgauge/alerts.md\"}\n"
+            "alerting:\n  alert_relabel_configs: [{action: labeldrop, regex: runbook_base}]\n```\n")
     for alert in alerts.ALERTS:
         text += (f"\n## {alert['name']}\n{alert['severity']}, after {alert['wait']}"
                  + (f", kept for {alert['keep']} once its cause is not seen" if "keep" in alert else "")
@@ -174,16 +204,36 @@ def outputs():
         HERE.parent / "deploy/docs/reference/alerts.md": alert_page(),
     }
     for board in boards.BOARDS:
-        files[HERE / f"grafana/{board['uid']}.json"] = json.dumps(without_private(board), indent=1, ensure_ascii=False) + "\n"
+        files[HERE / f"grafana/{board['uid']}.json"] = board_text(board)
     return files
 
 
+def board_text(board):
+    return json.dumps(without_private(board), indent=1, ensure_ascii=False) + "\n"
+
+
+def write_for_site(url, folder):
+    """Writes the boards with links to the console at `url` into `folder`."""
+    if not re.fullmatch(r"https?://[^\s\"#?]+", url):
+        sys.exit(f"generate.py: --console {url}: this is no address such as https://railgauge.example:7480")
+    folder.mkdir(parents=True, exist_ok=True)
+    for board in boards.BOARDS:
+        (folder / f"{board['uid']}.json").write_text(board_text(panels.with_console(board, url.rstrip("/"))))
+
+
 def main():
-    if sys.argv[1:] not in ([], ["--check"]):
-        sys.exit("generate.py: wrong option; allowed: --check")
+    words = argparse.ArgumentParser(prog="generate.py")
+    words.add_argument("--check", action="store_true")
+    words.add_argument("--console", metavar="URL")
+    words.add_argument("--to", metavar="FOLDER", type=pathlib.Path)
+    words = words.parse_args()
+    if (words.console is None) != (words.to is None) or (words.check and words.to):
+        sys.exit("generate.py: --console URL and --to FOLDER go together, without --check")
+    if words.to:
+        return write_for_site(words.console, words.to)
     stale = 0
     for path, text in outputs().items():
-        if sys.argv[1:]:
+        if words.check:
             if not path.exists() or path.read_text() != text:
                 print(f"{path.relative_to(HERE.parent)}: is not what dashboards/source says; run dashboards/generate.py")
                 stale = 1

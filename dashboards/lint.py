@@ -4,6 +4,7 @@
   dashboards/lint.py RAILGAUGE [PROMTOOL]   exit code 1 and a line for each fault
 RAILGAUGE is the CLI's program; PROMTOOL's own checks run too where it is given: rules, their tests, names of metrics.
 """
+import functools
 import json
 import pathlib
 import re
@@ -22,7 +23,27 @@ TARGET_LABELS = {"cluster", "node", "job", "instance"}
 FOREIGN = {"up": set(), "scrape_duration_seconds": set(), "scrape_samples_scraped": set(), "ALERTS": {"alertname", "alertstate", "severity"}}
 # Alerts that need no keep_firing_for, because missing series make them fire.
 WITHOUT_KEEP = {"RailgaugeAgentsNotScraped"}
+# Alerts that count what no series names.
+WITHOUT_NAMES = {"RailgaugeClocksOff", "RailgaugeAgentsRefused", "RailgaugeRecordsDropped", "RailgaugeRecordsRefused", "RailgaugeDeliveriesFail", "RailgaugeTlsFilesRefused",
+                 "RailgaugeSeriesRefused"}
+EARLIER_SEVERITIES = {"warn", "fail"}  # what programs before 0.2 say
 PANEL_TYPES = {"stat", "timeseries", "table", "bargauge"}
+# Metrics that are 1 while all is well, and stats of which more is neither good nor bad.
+ZERO_IS_BAD = {"railgauge_agent_connected", "railgauge_port_accepts", "railgauge_watch_kernel_log_readable"}
+NEUTRAL_STATS = {"Nodes in maintenance", "Nodes busy", "Tasks running", "Busy", "Spool", "Runs"}
+# Metrics of NICs, which the CLI shows in bits a second, and of GPUs in bytes a second; of both, by kernel.
+NIC_RATES = {"railgauge_link_bandwidth_bytes_per_second", "railgauge_link_expected_bytes_per_second"}
+GPU_RATES = {"railgauge_gpu_bandwidth_bytes_per_second"}
+PAIR_RATES = {"railgauge_fabric_bandwidth_bytes_per_second"}
+NODE_COLUMNS = {"node", "from", "to"}
+# Metrics that a board has to show in a table with a row a node.
+NODE_TABLES = {"railgauge-fleet": {"railgauge_preflight_results", "railgauge_agent_connected", "up", "railgauge_node_pause_end_timestamp_seconds"},
+               "railgauge-fabric": {"railgauge_link_up", "railgauge_worst_pair_ratio"}}
+SHOWN = {"railgauge-service": {
+    "railgauge_deliveries_total", "railgauge_deliveries_waiting", "railgauge_backup_timestamp_seconds", "railgauge_backup_interval_seconds",
+    "railgauge_schedule_last_due_timestamp_seconds", "railgauge_runs_waiting", "railgauge_store_read_only", "railgauge_memory_short",
+    "railgauge_certificate_expiry_timestamp_seconds", "railgauge_port_accepts", "railgauge_agent_spool_bytes", "railgauge_agents_refused_total"}}
+MARKS = ["Runs", "Upgrades", "Settings", "Maintenance"]
 ORDER = ["datasource", "cluster", "node", "device", "rail", "kernel", "part", "before"]
 
 faults = []
@@ -57,6 +78,63 @@ def check_expression(where, expression, known):
                     fault(where, f"{name} has no label {label}")
 
 
+def names_in(panel):
+    return {name for target in panel["targets"] for name, _ in selectors(target["expr"])}
+
+
+def check_links(where, panel, own, uids):
+    """Each panel leads to another board, with variables and time; each node that it names to that node's board."""
+    found = [re.fullmatch(r"/d/([a-z-]+)\?\$\{__all_variables\}&\$\{__url_time_range\}", one["url"]) for one in panel["links"]]
+    if not any(one and one[1] in uids - {own} for one in found):
+        fault(where, "has no link to another board that keeps variables and time")
+    columns = {override["matcher"]["options"] for override in panel["fieldConfig"]["overrides"]
+               for item in override["properties"] if item["id"] == "links" and all("&var-node=${__value.text}&" in one["url"] for one in item["value"])}
+    if panel["type"] == "table" and not NODE_COLUMNS <= columns:
+        fault(where, "its cells with a node have no link to the node's board")
+    defaults = panel["fieldConfig"]["defaults"]
+    if panel["type"] != "table" and any("{{node}}" in target["legendFormat"] for target in panel["targets"]):
+        if not any("&var-node=${__field.labels.node}&" in one["url"] for one in defaults.get("links", [])):
+            fault(where, "its lines of a node have no link to the node's board")
+
+
+def check_stat(where, panel):
+    """A stat says what is bad, and that nothing is known where nothing is."""
+    defaults = panel["fieldConfig"]["defaults"]
+    first, *others = [step["color"] for step in defaults["thresholds"]["steps"]]
+    words = [value for one in defaults["mappings"] for value in one["options"]]
+    is_red_above = "red" in others
+    names = names_in(panel)
+    controller = any('job="railgauge-controller"' in target["expr"] and target["expr"].startswith("max(up{") for target in panel["targets"])
+    if (names & ZERO_IS_BAD or controller) and (first != "red" or "0" not in words):
+        fault(where, "is not red at 0, or has no word for it")
+    if first != "red" and not is_red_above and panel["title"] not in NEUTRAL_STATS:
+        fault(where, "is never red")
+    if "-1" not in words or not all(re.search(r" or vector\((-1|0)\)$", target["expr"]) for target in panel["targets"]):
+        fault(where, "does not say that nothing is known")
+
+
+def unit_of(panel, target):
+    for override in panel["fieldConfig"]["overrides"]:
+        if override["matcher"] == {"id": "byFrameRefID", "options": target["refId"]}:
+            return next(item["value"] for item in override["properties"] if item["id"] == "unit")
+    return panel["fieldConfig"]["defaults"]["unit"]
+
+
+def check_rates(where, panel):
+    """Rates are in the units of the CLI's tables."""
+    for target in panel["targets"]:
+        unit, names = unit_of(panel, target), {name for name, _ in selectors(target["expr"])}
+        if unit == "percentunit":
+            continue
+        in_bits = unit == "bps" and target["expr"].endswith(" * 8")
+        in_bytes = unit == "Bps" and not target["expr"].endswith(" * 8")
+        of_gpus = 'kernel=~"(bar|cuda|nccl)' in target["expr"]
+        if (names & NIC_RATES or (names & PAIR_RATES and not of_gpus)) and not in_bits:
+            fault(where, "a NIC's rate is not in bits a second")
+        if (names & GPU_RATES or (names & PAIR_RATES and of_gpus)) and not in_bytes:
+            fault(where, "a GPU's rate is not in bytes a second")
+
+
 def check_panel(where, panel, known):
     for key in ("title", "description"):
         if not panel.get(key, "").strip():
@@ -72,6 +150,9 @@ def check_panel(where, panel, known):
         fault(where, "is wider than the page")
     for target in panel["targets"]:
         check_expression(where, target["expr"], known)
+    if panel["type"] == "stat":
+        check_stat(where, panel)
+    check_rates(where, panel)
 
 
 def check_choice(where, query, known):
@@ -84,7 +165,22 @@ def check_choice(where, query, known):
             fault(where, f"{name} has no label {found[2]}")
 
 
-def check_board(path, board, known):
+def check_shown(where, board):
+    tables = set().union(*(names_in(panel) for panel in board["panels"] if panel["type"] == "table"))
+    for name in sorted(NODE_TABLES.get(board["uid"], set()) - tables):
+        fault(where, f"has no table of nodes by {name}")
+    everywhere = set().union(*(names_in(panel) for panel in board["panels"]))
+    for name in sorted(SHOWN.get(board["uid"], set()) - everywhere):
+        fault(where, f"does not show {name}")
+    marks = board["annotations"]["list"]
+    if [one["name"] for one in marks] != MARKS:
+        fault(where, f"its marks are not {' '.join(MARKS)}")
+    for one in marks:
+        if one["useValueForTime"] != (one["name"] == "Runs"):
+            fault(f"{where}: {one['name']}", "the time of its marks is not where it should be")
+
+
+def check_board(path, board, known, uids):
     where = path.name
     if board.get("uid") != path.stem:
         fault(where, "its uid is not the file's name")
@@ -104,8 +200,41 @@ def check_board(path, board, known):
         fault(where, f"two panels are called {title}")
     for panel in board["panels"]:
         check_panel(f"{where}: {panel['title']}", panel, known)
+        check_links(f"{where}: {panel['title']}", panel, path.stem, uids)
+    check_shown(where, board)
     for annotation in board["annotations"]["list"]:
         check_expression(f"{where}: {annotation['name']}", annotation["expr"], known)
+
+
+def check_severities(metrics, boards):
+    """One vocabulary: that of the catalog's label."""
+    words = {tuple(label["values"].split(", ")) for one in metrics for label in one["labels"] if label["name"] == "severity"}
+    if len(words) != 1:
+        return fault("catalog", f"{len(words)} vocabularies of severity")
+    words = set(*words)
+    for alert in alerts.ALERTS:
+        if alert["severity"] not in words - {"info"}:
+            fault(alert["name"], f"severity {alert['severity']} is neither of {' '.join(sorted(words - {'info'}))}")
+    texts = [(alert["name"], alert["expr"]) for alert in alerts.ALERTS]
+    texts += [(f"{board['uid']}: {panel['title']}", target["expr"]) for board in boards for panel in board["panels"] for target in panel["targets"]]
+    for where, text in texts:
+        for found in re.findall(r'\bseverity[!=]~?"([^"]*)"', text):
+            for word in set(found.split("|")) - words - EARLIER_SEVERITIES:
+                fault(where, f"{word} is no word of severity")
+
+
+def check_names(alert, rule):
+    """Alerts that count nodes, ports or suites name the worst of them; each has its runbook at the site's address."""
+    name = alert["name"]
+    counts = "{{ $value }}" in alert["summary"] or re.match(r"\(*(count|sum) by ", alert["expr"])
+    if counts and "names" not in alert and name not in WITHOUT_NAMES:
+        fault(name, "counts and has no names")
+    if "names" in alert and not re.match(r"topk by \(cluster[^)]*\) \(5, ", alert["names"]["query"]):
+        fault(name, "its names are not the worst five of a cluster")
+    if "names" in alert and not alert.get("named"):
+        fault(name, "its test has no names")
+    if "{{ with $externalLabels.runbook_base }}{{ . }}{{ else }}" not in rule:
+        fault(name, "its runbook_url has no setting")
 
 
 def check_alerts(known):
@@ -114,9 +243,13 @@ def check_alerts(known):
         if not why:
             fault(name, "says not what it is for")
     page = (HERE.parent / "deploy/docs/reference/alerts.md").read_text()
+    rules = dict(re.findall(r"- alert: (\w+)\n((?: {8}.*\n)+)", (HERE / "prometheus/alerts.yml").read_text()))
     for alert in alerts.ALERTS:
         name = alert["name"]
         check_expression(name, alert["expr"], known)
+        if "names" in alert:
+            check_expression(name, alert["names"]["query"], known)
+        check_names(alert, rules.get(name, ""))
         if f"\n## {name}\n" not in page:
             fault(name, "is not in deploy/docs/reference/alerts.md")
         for key in ("summary", "description", "means", "do", "wait", "fires", "silent"):
@@ -125,8 +258,6 @@ def check_alerts(known):
         reads_ours = any(known.get(found) is None or found.startswith("railgauge_") for found, _ in selectors(alert["expr"]))
         if reads_ours and "keep" not in alert and name not in WITHOUT_KEEP:
             fault(name, "a restart of what it looks at would end it: has no keep")
-        if alert["severity"] not in ("page", "ticket"):
-            fault(name, f"severity {alert['severity']} is neither page nor ticket")
         for series, labels, _ in alert["fires"][0] + alert["silent"][0]:
             if known.get(series) is not None and not set(labels) <= known[series] | TARGET_LABELS:
                 fault(name, f"its test gives {series} labels that it has not")
@@ -141,15 +272,19 @@ def verbs_of(program):
     return set(re.findall(r"^  ([a-z]+(?: [a-z][a-z-]*)?)(?= |$)", listed, re.MULTILINE))
 
 
+@functools.cache
+def flags_of(program, words):
+    return subprocess.run([program, *words.split(), "--help"], check=True, capture_output=True, text=True).stdout
+
+
 def check_commands(where, text, program, verbs):
     """Reports commands in `text` with an unknown verb or flag: people on call follow them at night."""
     for words, flags in NAMED_COMMAND.findall(text):
         if words not in verbs:
             fault(where, f"names railgauge {words}, which there is not")
             continue
-        known = subprocess.run([program, *words.split(), "--help"], check=True, capture_output=True, text=True).stdout if flags else ""
         for flag in flags.split():
-            if flag not in known:
+            if flag not in flags_of(program, words):
                 fault(where, f"railgauge {words} has no flag {flag}")
 
 
@@ -196,17 +331,19 @@ def main():
         sys.exit("lint.py: wrong words; lint.py RAILGAUGE [PROMTOOL]")
     metrics = catalog(sys.argv[1])
     known = known_series(metrics)
-    boards = sorted((HERE / "grafana").glob("*.json"))
-    if len(boards) != 5:
-        fault("grafana", f"{len(boards)} dashboards, 5 were expected")
-    for path in boards:
-        check_board(path, json.loads(path.read_text()), known)
+    paths = sorted((HERE / "grafana").glob("*.json"))
+    if len(paths) != 5:
+        fault("grafana", f"{len(paths)} dashboards, 5 were expected")
+    made = {path.stem: json.loads(path.read_text()) for path in paths}
+    for path in paths:
+        check_board(path, made[path.stem], known, set(made))
     check_alerts(known)
+    check_severities(metrics, made.values())
     check_all_commands(sys.argv[1])
     check_page()
     if len(sys.argv) == 3:
         promtool(sys.argv[2], metrics)
-    print("\n".join(faults) if faults else f"{len(boards)} dashboards, {len(alerts.ALERTS)} alerts: nothing to say")
+    print("\n".join(faults) if faults else f"{len(paths)} dashboards, {len(alerts.ALERTS)} alerts: nothing to say")
     sys.exit(1 if faults else 0)
 
 

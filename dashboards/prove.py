@@ -3,7 +3,8 @@
 
   dashboards/prove.py URL       exit code 1 when a query is an error, or lacks data that it must have
     --markdown FILE             also writes the tables as a page
-    --no-line-rate              the ports are software devices, which have no line rate
+    --without WORDS             what this place has not, by commas: line_rate (ports are software devices), tls,
+                                deliveries, backups, collectives (no pairs by NCCL), repeats (nothing was measured twice)
     --seen FILE                 notes the panels' queries that had data; those of earlier calls stay in it
     --complete                  with --seen: a query that never had data is a fault
 """
@@ -24,6 +25,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "source"))
 import alerts  # noqa: E402
 import boards  # noqa: E402
+from panels import UNKNOWN  # noqa: E402
 
 # The values that Grafana substitutes for variables when everything is chosen.
 VARIABLES = {"$__rate_interval": "1m", "$cluster": ".*", "$node": ".*", "$device": ".*", "$rail": ".*", "$kernel": ".*", "$part": "railgauge", "$before": "5s"}
@@ -31,6 +33,7 @@ HIDDEN = {"__name__", "job", "instance", "cluster"}
 MOST_ROWS = 12
 GRAPH_SECONDS, GRAPH_STEPS = 60, 12
 TIMEOUT_SECONDS = 20
+MAY_LACK = {"line_rate", "tls", "deliveries", "backups", "collectives", "repeats"}
 
 
 def filled(expression):
@@ -71,13 +74,30 @@ def shown(value, unit):
         return "no value"
     if unit == "percentunit":
         return f"{value * 100:.1f} %"
-    if unit in ("Bps", "bytes"):
-        return scaled(value, ((1e9, "G"), (1e6, "M"), (1e3, "k")), "B/s" if unit == "Bps" else "B")
+    if unit in ("Bps", "bps", "bytes"):
+        return scaled(value, ((1e9, "G"), (1e6, "M"), (1e3, "k")), {"Bps": "B/s", "bps": "b/s", "bytes": "B"}[unit])
     if unit == "s":
         return f"{value:.4g} s" if value >= 1 or value == 0 else scaled(value * 1e9, ((1e6, "m"), (1e3, "u"), (1, "n")), "s")
     if unit == "dateTimeAsIso":
         return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(value / 1000))
     return f"{value:.6g}"
+
+
+def unit_of(panel, ref):
+    """Returns the unit of a query: the panel's, or its own where an override says so."""
+    for override in panel["fieldConfig"]["overrides"]:
+        if override["matcher"] == {"id": "byFrameRefID", "options": ref}:
+            return next(item["value"] for item in override["properties"] if item["id"] == "unit")
+    return panel["fieldConfig"]["defaults"]["unit"]
+
+
+def worded(panel, value, unit):
+    """Returns the value as the panel shows it: its mapping's word, else the value with its unit."""
+    for one in panel["fieldConfig"]["defaults"].get("mappings", []):
+        found = one["options"].get(f"{float(value):g}")
+        if found and found.get("text"):
+            return found["text"]
+    return shown(value, unit)
 
 
 def legend_of(labels, legend):
@@ -97,7 +117,7 @@ def columns_of(panel, answers):
     """Returns headings and rows: a table has a column for each label, other panels have legend and value."""
     unit = panel["fieldConfig"]["defaults"]["unit"]
     if panel["type"] != "table":
-        rows = [[legend_of(one["metric"], legend), shown(one["value"][1], unit)] for legend, series in answers for one in series]
+        rows = [[legend_of(one["metric"], target["legendFormat"]), worded(panel, one["value"][1], unit_of(panel, target["refId"]))] for target, series in answers for one in series]
         return ["series", "value"], rows
     series = [one for _, found in answers for one in found]
     labels = sorted({key for one in series for key in one["metric"] if key not in HIDDEN})
@@ -124,15 +144,21 @@ deploy/docs/reference/dashboards.md` starts a controller, three agents and Prome
 and writes this page. Figures are synthetic: the agents' NICs and GPUs are fakes.
 
 Debian has no Grafana, so no Grafana has read the boards here. Prometheus itself proves their
-queries, and `dashboards/lint.py` the shape of each file that Grafana documents. One finding was
-made up, a port was taken down and a node was busy, so that every panel has something to show.
+queries, `dashboards/schema_test.sh` compares each file with the types that Grafana publishes, and
+`dashboards/lint.py` with the rules of the boards. One finding was made up, a port was taken down, a
+node was busy and no receiver took a report, so that every panel has something to show.
 """
 
 
+def has_data(answer):
+    """A stat's query that gives UNKNOWN found nothing."""
+    return any(one["metric"] or float(one["value"][1]) != UNKNOWN for one in answer)
+
+
 class Proof:
-    def __init__(self, url, has_line_rate=True, seen=()):
+    def __init__(self, url, lacking=(), seen=()):
         self.url, self.queries, self.faults = url, 0, []
-        self.has_line_rate = has_line_rate
+        self.lacking = lacking
         self.asked, self.seen = [], set(seen)
 
     def series(self, where, expression, must, as_graph=False):
@@ -141,9 +167,7 @@ class Proof:
         if isinstance(answer, str):
             self.faults.append(f"{where}: {answer}: {filled(expression)}")
             return []
-        if must == "line_rate":
-            must = self.has_line_rate
-        if must and not answer:
+        if must and must not in self.lacking and not has_data(answer):
             self.faults.append(f"{where}: no data: {filled(expression)}")
         return answer
 
@@ -152,10 +176,11 @@ class Proof:
         for target in panel["targets"]:
             where = f"{uid}: {panel['title']}"
             answer = self.series(where, target["expr"], target["_must"], target["range"])
-            self.asked.append(f"{where}: {target['expr']}")
-            if answer:
-                self.seen.add(self.asked[-1])
-            answers.append((target["legendFormat"], answer))
+            if target["_must"] not in self.lacking:
+                self.asked.append(f"{where}: {target['expr']}")
+            if has_data(answer):
+                self.seen.add(f"{where}: {target['expr']}")
+            answers.append((target, answer))
         return answers
 
     def board(self, board):
@@ -174,17 +199,22 @@ def main():
     words = argparse.ArgumentParser()
     words.add_argument("url")
     words.add_argument("--markdown", type=pathlib.Path)
-    words.add_argument("--no-line-rate", action="store_true")
+    words.add_argument("--without", default="")
     words.add_argument("--seen", type=pathlib.Path)
     words.add_argument("--complete", action="store_true")
     words = words.parse_args()
     seen = json.loads(words.seen.read_text()) if words.seen and words.seen.exists() else []
-    proof = Proof(words.url.rstrip("/"), not words.no_line_rate, seen)
+    lacking = set(words.without.split(",")) - {""}
+    if not lacking <= MAY_LACK:
+        sys.exit(f"prove.py: --without {words.without}: allowed: {' '.join(sorted(MAY_LACK))}")
+    proof = Proof(words.url.rstrip("/"), lacking, seen)
     page = "".join(proof.board(board) for board in boards.BOARDS)
     for name, expression, _ in alerts.RECORDS:
         proof.series(name, expression, False)
     for alert in alerts.ALERTS:
         proof.series(alert["name"], alert["expr"], False)
+        if "names" in alert:
+            proof.series(f"{alert['name']}: names", alert["names"]["query"], False)
     if words.markdown:
         words.markdown.write_text(HEAD + page)
     if words.seen:

@@ -34,7 +34,7 @@ title_of() {
     stalls) echo "a sender that stalls after an upgrade, on seven guests" ;;
     packages) echo "packages in a clean root: install, a measured pair, upgrade, remove, purge" ;;
     images) echo "container images on a base from debootstrap, started by buildah" ;;
-    kubernetes) echo "chart and kustomization against published API schemas, from npm" ;;
+    kubernetes) echo "chart, kustomization and boards against published schemas, from npm" ;;
     compare) echo "compared with perftest, whole table" ;;
     path) echo "instructions of a post, compared with perftest" ;;
   esac
@@ -243,7 +243,7 @@ run_part() {
     stalls) step stalls "$(title_of stalls)" tests ci 1 0 -R '^e2e_stalls$' ;;
     packages) step packages "$(title_of packages)" env RAILGAUGE_BUILD_DIR=build/ci deploy/packages/clean_root.sh ;;
     images) step images "$(title_of images)" env RAILGAUGE_BUILD_DIR=build/ci deploy/container/images_test.sh ;;
-    kubernetes) step kubernetes "$(title_of kubernetes)" sh -c "deploy/kubernetes/tools.sh && deploy/kubernetes/kubernetes_test.sh" ;;
+    kubernetes) step kubernetes "$(title_of kubernetes)" sh -c "deploy/kubernetes/tools.sh && dashboards/schema_tools.sh && deploy/kubernetes/kubernetes_test.sh && dashboards/schema_test.sh" ;;
     compare) step compare "$(title_of compare)" compare ;;
     path) step path "$(title_of path)" post_path ;;
   esac

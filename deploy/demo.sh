@@ -201,7 +201,7 @@ curl -fsS "$(metrics_address n1)" | grep -E '^railgauge_link' | head -6 || true
 # A pass, or inconclusive with what would settle it; then regressed.
 upgrade_and_judge() {
   local new=${kernels[1]}
-  local gate=(upgrades gate --nodes n1 --expect "linux_kernel=${new#linux-image-}" --wait 20min --on-inconclusive fail)
+  local gate=(upgrades gate --nodes n1 --expect "linux_kernel=${new#linux-image-}" --wait-nodes 20min --time-limit 40min --on-inconclusive fail)
   show '0|1' upgrades prepare --nodes n1 --suite upgrade_guests || return
   echo; step "n1 reboots into $new" n1_boots "$new"
   show '0|3' "${gate[@]}" || return

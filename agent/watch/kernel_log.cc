@@ -14,6 +14,7 @@
 
 #include "agent/inventory/facts/files.h"
 #include "agent/watch/rules.h"
+#include "kernels/core/base/severity.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
@@ -73,7 +74,7 @@ std::optional<Remark> remark_of(std::string_view line) {
   if (!xid) return std::nullopt;
   const std::string words = shown(line.substr(xid->place));
   if (xid->of_switch)
-    return Remark{"sxid", xid->fatal ? "fail" : "warn", xid->pci_address,
+    return Remark{"sxid", xid->fatal ? severity::kCritical : severity::kWarning, xid->pci_address,
                   fmt::format("{}: NVSwitch fault {}: {}", xid->pci_address, xid->code, words)};
   return Remark{"xid", xid_severity(xid->code), xid->pci_address,
                 fmt::format("{}: GPU fault XID {}: {}", xid->pci_address, xid->code, words)};

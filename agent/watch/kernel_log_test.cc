@@ -25,7 +25,7 @@ TEST(XidLine, NamesTheGpuAndTheFault) {
   EXPECT_EQ(xid->code, 79U);
   EXPECT_FALSE(xid->of_switch);
   const auto remark = remark_of(kFallen);
-  EXPECT_EQ(remark->severity, "fail");
+  EXPECT_EQ(remark->severity, "critical");
   EXPECT_EQ(remark->kind, "xid");
   EXPECT_THAT(remark->text, HasSubstr("XID 79"));
 }
@@ -38,9 +38,9 @@ TEST(XidLine, AProgramsFaultIsForInformation) {
 TEST(XidLine, AFaultOfASwitchSaysItselfWhetherItIsFatal) {
   const char* line = "nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32";
   EXPECT_EQ(remark_of(line)->kind, "sxid");
-  EXPECT_EQ(remark_of(line)->severity, "warn");
+  EXPECT_EQ(remark_of(line)->severity, "warning");
   EXPECT_EQ(remark_of("nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 32")->severity,
-            "fail");
+            "critical");
 }
 
 TEST(XidLine, OtherLinesAreNone) {

@@ -17,15 +17,15 @@ struct WatchRule {
   double window_seconds;
   double most;           // largest growth within the window that is not reported
   bool rate;             // after a pause longer than the window, its mean growth per window counts
-  const char* severity;  // "warn", "fail"; "": the counter is shown and never reported
+  const char* severity;  // of severity.h; "": the counter is shown and never reported
   const char* meaning;   // why it matters, in a few words
 };
 
 // Returns all rules. The rules of one counter are adjacent, the strictest first.
 std::span<const WatchRule> watch_rules();
 
-// Returns the severity of an XID: "fail" for faulty hardware, "info" for an error of the program,
-// "warn" for all others. Pure.
+// Returns the severity of an XID: kCritical for faulty hardware, kInfo for an error of the program,
+// kWarning for all others. Pure.
 const char* xid_severity(unsigned xid);
 
 }  // namespace railgauge::agent

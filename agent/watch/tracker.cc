@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/severity.h"
+
 namespace railgauge::agent {
 namespace {
 constexpr std::size_t kMostSeries = 16'384;
@@ -89,7 +91,7 @@ void Tracker::judge(const Reading& reading, Series& series, double grown, double
   const bool stuck =
       !rules.empty() && rules[0]->bits < 32 && reading.value == largest(rules[0]->bits);
   if (stuck && !series.stuck)
-    out.push_back({"counter", "warn", reading.device,
+    out.push_back({"counter", severity::kWarning, reading.device,
                    fmt::format("{} {}: is at {}, the most it can count; nothing more is seen of "
                                "it until it is cleared (perfquery -R)",
                                reading.device, reading.counter, reading.value)});
@@ -127,13 +129,14 @@ void Tracker::watch_devices(const std::vector<Reading>& readings, std::vector<Re
   for (const std::string& name : here) {
     Device& device = devices_[name];
     if (device.told)
-      out.push_back({"device_returned", "info", name, fmt::format("{}: it is back", name)});
+      out.push_back(
+          {"device_returned", severity::kInfo, name, fmt::format("{}: it is back", name)});
     device = {};
   }
   for (auto& [name, device] : devices_) {
     if (here.contains(name) || device.told || ++device.missing < kLooksMissing) continue;
     device.told = true;
-    out.push_back({"device_vanished", "fail", name,
+    out.push_back({"device_vanished", severity::kCritical, name,
                    fmt::format("{}: gone for {} looks: unplugged, driver unloaded, or it fell off "
                                "its bus; the kernel's log says which",
                                name, kLooksMissing)});

@@ -18,7 +18,7 @@ namespace railgauge::agent {
 
 struct Remark {
   std::string kind;      // "counter", "device_vanished", "device_returned", "xid", "sxid", "watch"
-  std::string severity;  // "info", "warn", "fail"
+  std::string severity;  // of severity.h
   std::string subject;   // device
   std::string text;      // one line
   bool operator==(const Remark&) const = default;

@@ -35,7 +35,7 @@ TEST_F(TrackerTest, AnyLossOfALinkFails) {
   look(0, "link_downed", 17);
   const auto remarks = look(5, "link_downed", 18);
   ASSERT_THAT(remarks, SizeIs(1));
-  EXPECT_EQ(remarks[0].severity, "fail");
+  EXPECT_EQ(remarks[0].severity, "critical");
   EXPECT_EQ(remarks[0].subject, kPort);
   EXPECT_THAT(remarks[0].text, HasSubstr("link_downed: 1 within 1 h, any is too much"));
   EXPECT_THAT(look(10, "link_downed", 18), IsEmpty()) << "told once";
@@ -48,10 +48,10 @@ TEST_F(TrackerTest, SymbolErrorsWarnByRateAndFailByHour) {
   EXPECT_THAT(look(5, "symbol_error", 100), IsEmpty()) << "at the limit of 100 in 10 s";
   const auto warned = look(8, "symbol_error", 110);
   ASSERT_THAT(warned, SizeIs(1));
-  EXPECT_EQ(warned[0].severity, "warn");
+  EXPECT_EQ(warned[0].severity, "warning");
   const auto failed = look(600, "symbol_error", 121);
   ASSERT_THAT(failed, SizeIs(1));
-  EXPECT_EQ(failed[0].severity, "fail") << "121 within the hour";
+  EXPECT_EQ(failed[0].severity, "critical") << "121 within the hour";
 }
 
 TEST_F(TrackerTest, OldGrowthLeavesTheWindow) {
@@ -74,11 +74,11 @@ TEST_F(TrackerTest, AFlapIsTwoChangesAndAFewOfThemWarn) {
   EXPECT_THAT(look(5, "carrier_changes", 4), IsEmpty());
   const auto warned = look(10, "carrier_changes", 6);
   ASSERT_THAT(warned, SizeIs(1));
-  EXPECT_EQ(warned[0].severity, "warn");
+  EXPECT_EQ(warned[0].severity, "warning");
   EXPECT_THAT(look(4000, "carrier_changes", 8), IsEmpty());
   const auto failed = look(9000, "carrier_changes", 12);
   ASSERT_THAT(failed, SizeIs(1));
-  EXPECT_EQ(failed[0].severity, "fail") << "ten changes a day";
+  EXPECT_EQ(failed[0].severity, "critical") << "ten changes a day";
 }
 
 TEST_F(TrackerTest, AResetCountsFromZeroAndIsNoCatastrophe) {
@@ -166,14 +166,14 @@ TEST(TrackerProperty, TotalsOnlyGrowAndRemarksAreBounded) {
 }
 
 TEST(XidSeverity, HardwareFailsProgramsInformTheRestWarns) {
-  EXPECT_STREQ(xid_severity(79), "fail");
-  EXPECT_STREQ(xid_severity(48), "fail");
-  EXPECT_STREQ(xid_severity(65), "fail");
-  EXPECT_STREQ(xid_severity(140), "fail");
+  EXPECT_STREQ(xid_severity(79), "critical");
+  EXPECT_STREQ(xid_severity(48), "critical");
+  EXPECT_STREQ(xid_severity(65), "critical");
+  EXPECT_STREQ(xid_severity(140), "critical");
   EXPECT_STREQ(xid_severity(13), "info");
   EXPECT_STREQ(xid_severity(31), "info");
-  EXPECT_STREQ(xid_severity(0), "warn");
-  EXPECT_STREQ(xid_severity(9999), "warn");
+  EXPECT_STREQ(xid_severity(0), "warning");
+  EXPECT_STREQ(xid_severity(9999), "warning");
 }
 
 }  // namespace

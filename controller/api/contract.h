@@ -52,6 +52,11 @@ inline bool contracts_match(const ContractVersion& theirs, Contract ours = kCont
   return theirs.major() == ours.major && apart <= 1;
 }
 
+// The fact of a Hello that names the port of the agent's metrics, or kNoMetrics. Agents before 0.2
+// do not say it.
+inline constexpr const char* kMetricsPortFact = "metrics_port";
+inline constexpr const char* kNoMetrics = "none";
+
 // Checks an agent's version for the controller. kFailedPrecondition: the versions do not work
 // together; the message names both versions and the side to upgrade.
 inline Status check_contract(const ContractVersion& agents, Contract ours = kContract) {

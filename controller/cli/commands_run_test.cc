@@ -53,8 +53,8 @@ TEST_F(Commands, RunWaitsUntilItsFiguresAreJudged) {
 }
 
 TEST_F(Commands, RunTellsThePlanAndItsProgressOnStandardError) {
-  EXPECT_EQ(run({"run", "quick", "n[1-2]", "--verbose"}), 0);
-  EXPECT_THAT(err_, StartsWith("railgauge: suite quick: 2 tasks in 2 rounds on 2 nodes (n1 n2), "
+  EXPECT_EQ(run({"run", "quick", "--nodes", "n[1-2]", "--verbose"}), 0);
+  EXPECT_THAT(err_, StartsWith("railgauge: suite quick: 2 tasks in 2 rounds on 2 nodes (n[1-2]), "
                                "about 1.5 GB, about 13 s\n"));
   EXPECT_THAT(err_, HasSubstr("1/2 n1 to n2: verbs.write_lat passed\n"));
   EXPECT_EQ(control_.last_request().node_set(), "n[1-2]");

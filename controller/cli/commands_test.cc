@@ -56,7 +56,6 @@ std::vector<GoldenCase> golden_cases() {
           {"history_series", {"history", "4711"}},
           {"runs_compare", {"runs", "compare", "r-a", "r-b"}},
           {"runs_matrix", {"runs", "matrix", kSampleRun}},
-          {"matrix", {"matrix", kSampleRun, "--rail", "0"}},
           {"runs_suspects", {"runs", "suspects", kSampleRun}, kExitFailed},
           {"sql", {"sql", "SELECT 1"}},
           {"db_stats", {"db", "stats", "--project", "1000"}},
@@ -68,7 +67,7 @@ std::vector<GoldenCase> golden_cases() {
           {"audit_refused", {"audit", "--refused", "--who", "bob", "--since", "2026-11-20"}},
           {"schedules", {"schedules"}},
           {"schedules_show", {"schedules", "show", "nightly"}},
-          {"schedules_pause", {"schedules", "pause", "nightly"}},
+          {"schedules_set", {"schedules", "set", "nightly", "paused"}},
           {"preflight", {"preflight"}, kExitFailed},
           {"preflight_summary", {"preflight", "--summary"}, kExitFailed},
           {"preflight_explain", {"preflight", "--explain", "acs"}, kExitFailed},
@@ -129,19 +128,6 @@ std::size_t widest_line(const std::string& text) {
                         return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
                       })));
   return widest;
-}
-
-TEST_F(Commands, OneCommandMayHaveTwoSpellings) {
-  for (const auto& [one, other] :
-       {std::pair<std::vector<std::string>, std::vector<std::string>>{{"metrics", "--describe"},
-                                                                      {"metrics", "describe"}},
-        {{"runs", "compare", "r-a", "r-b"}, {"compare", "r-a", "r-b"}}}) {
-    EXPECT_EQ(run(one), kExitPassed) << err_;
-    const std::string printed = out_;
-    EXPECT_EQ(run(other), kExitPassed) << err_;
-    EXPECT_EQ(out_, printed);
-    EXPECT_GT(printed.size(), 100U);
-  }
 }
 
 TEST_F(Commands, WhatRanTooLongInTheControllerIsToldInItsWords) {
@@ -317,6 +303,41 @@ TEST_F(Commands, ResultsSayWhenTheLimitCutThem) {
   EXPECT_THAT(err_, HasSubstr("only the first 5 points"));
 }
 
+TEST_F(Commands, QuietLeavesResultsAndErrorsAlone) {
+  EXPECT_EQ(run({"run", "quick", "--quiet"}), kExitPassed);
+  EXPECT_EQ(err_, "");
+  EXPECT_THAT(out_, HasSubstr("passed: 2 of 2 tasks ended"));
+  EXPECT_EQ(run({"nodes", "show", "n9", "--quiet"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("n9"));
+  run({"results", "--limit", "5", "--quiet"});
+  EXPECT_THAT(err_, HasSubstr("only the first 5 points")) << "it limits the result";
+  archive_.results.clear_points();
+  run({"results", "--quiet"});
+  EXPECT_EQ(err_, "");
+}
+
+TEST_F(Commands, AFigureThatNobodyMeasuresGetsTheNearestName) {
+  archive_.results.clear_points();
+  EXPECT_EQ(run({"results", "--metric", "latncy_ns"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("--metric: \"latncy_ns\": no kernel of an attached node has that "
+                              "name, and no such point is stored; did you mean \"latency_ns\"?"));
+  EXPECT_EQ(run({"results", "--kernel", "verbs.wite_lat"}, Format::kJson), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("did you mean \"verbs.write_lat\"?"));
+  EXPECT_EQ(run({"results", "--metric", "latency_ns"}), kExitPassed) << "known, and not measured";
+  archive_.series.clear_series();
+  EXPECT_EQ(run({"history", "--metric", "latncy_ns"}), kExitUsage);
+}
+
+TEST_F(Commands, AKindOfEventThatThereIsNotGetsTheNearestOne) {
+  archive_.events.clear_events();
+  archive_.events.add_kinds("watch_xid");
+  archive_.events.add_kinds("stack_changed");
+  EXPECT_EQ(run({"events", "--kind", "stck"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("--kind: no event has \"stck\", there are watch_xid, "
+                              "stack_changed; did you mean \"stack\"?"));
+  EXPECT_EQ(run({"events", "--kind", "xid"}), kExitPassed);
+}
+
 TEST_F(Commands, AnUnknownNodeIsWrongUse) {
   EXPECT_EQ(run({"nodes", "show", "n9"}, Format::kJson), kExitUsage);
   EXPECT_THAT(out_, HasSubstr("\"code\": \"not_found\""));
@@ -334,10 +355,10 @@ TEST_F(Commands, ASoundSuiteWhoseKernelsNobodyToldIsInconclusive) {
 
 TEST_F(Commands, AScheduleIsAddedAsItWasGiven) {
   EXPECT_EQ(
-      run({"schedules",  "add",        "nightly",       "fabric",     "gpu[1-4]",   "--cron",
-           "30 1 * * *", "--zone",     "Europe/Berlin", "--jitter",   "15min",      "--catch-up",
-           "6h",         "--window",   "sat,sun",       "--blackout", "2026-12-24", "--concurrency",
-           "queue",      "--exclusive"}),
+      run({"schedules",     "add",        "nightly",    "fabric",        "--nodes",    "gpu[1-4]",
+           "--cron",        "30 1 * * *", "--zone",     "Europe/Berlin", "--jitter",   "15min",
+           "--catch-up",    "6h",         "--window",   "sat,sun",       "--blackout", "2026-12-24",
+           "--concurrency", "queue",      "--exclusive"}),
       kExitPassed)
       << err_;
   const auto spec = control_.last_schedule();
@@ -359,13 +380,15 @@ TEST_F(Commands, AScheduleIsAddedAsItWasGiven) {
 }
 
 TEST_F(Commands, SchedulesAreResumedStartedAndRemovedByName) {
-  EXPECT_EQ(run({"schedule", "resume", "nightly"}), kExitPassed) << err_;
+  EXPECT_EQ(run({"schedule", "set", "nightly", "active"}), kExitPassed) << err_;
   EXPECT_EQ(control_.last_change(), "resume nightly");
   EXPECT_EQ(run({"schedules", "run-now", "nightly"}), kExitPassed) << err_;
   EXPECT_EQ(control_.last_change(), "run-now nightly");
   EXPECT_EQ(out_, std::string(kSampleRun) + "\n");
-  EXPECT_EQ(run({"schedules", "remove", "nightly"}), kExitPassed) << err_;
+  EXPECT_EQ(run({"schedules", "set", "nightly", "removed"}), kExitPassed) << err_;
   EXPECT_EQ(out_, "schedule nightly removed\n");
+  EXPECT_EQ(run({"schedules", "set", "nightly", "pause"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("is none of active, paused, removed; did you mean \"paused\"?"));
 }
 
 }  // namespace

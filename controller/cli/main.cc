@@ -23,6 +23,7 @@
 #include "controller/cli/input/session.h"
 #include "controller/cli/input/settings.h"
 #include "controller/cli/input/stubs.h"
+#include "controller/cli/live/on_screen.h"
 #include "controller/cli/live/watch.h"
 #include "controller/cli/render/output.h"
 #include "controller/cli/render/table.h"
@@ -146,7 +147,7 @@ Result<int> run_verb(const Arguments& arguments, const Settings& settings, const
     return watch_verb(session, arguments, RG_TRY(watch_options(arguments)));
   if (arguments.has("interval"))
     return fail(Code::kInvalidArgument, "--interval goes with --watch");
-  const Result<int> code = arguments.verb->run(session, arguments);
+  const Result<int> code = run_on_screen(session, arguments);
   if (code) return code;
   return tl::unexpected(with_closest_name(session, arguments, code.error()));
 }
@@ -178,6 +179,7 @@ int run_program(std::span<const std::string> words, const Environment& environme
   }
   const auto settings = resolve_settings(*arguments, environment);
   if (!settings) return fail_with(settings.error());
+  output.is_quiet = arguments->has("quiet");
   for (const std::string& line : unknown_variables(variable_names())) print_notice(output, line);
   output.format = settings->format;
   output.units = settings->units;
@@ -185,6 +187,8 @@ int run_program(std::span<const std::string> words, const Environment& environme
   // --watch cuts instead, so that more rows fit.
   const bool folds = terminal.out_is_terminal && terminal.out_screen && !arguments->has("watch");
   fold_tables_at(folds ? terminal.out_screen().columns : 0);
+  output.is_full = arguments->has("full");
+  show_whole_tables(output.is_full);
   const bool is_dumb = environment("TERM").value_or("") == "dumb";
   output.live_columns = is_dumb ? 0 : terminal.err_columns;
   if (can_draw(environment, terminal)) output.screen = terminal.out_screen;

@@ -2,8 +2,12 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <limits>
+#include <regex>
+#include <sstream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,6 +22,7 @@
 #include "controller/cli/report/run_report.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/units.h"
 #include "kernels/core/text/variables.h"
 
 namespace railgauge::cli {
@@ -58,7 +63,10 @@ TEST(Arguments, ListIsWhatThePluralDoesAlone) {
 
 TEST(Arguments, RunAloneIsTheVerbAndRunShowIsTheNoun) {
   EXPECT_EQ(named({"run", "quick"}), "run/");
-  EXPECT_EQ(named({"run", "quick", "n[1-3]"}), "run/");
+  EXPECT_EQ(named({"run", "quick", "--nodes", "n[1-3]"}), "run/");
+  EXPECT_EQ(named({"nodes", "n[1-3]"}), "nodes/");
+  EXPECT_EQ(named({"nodes", "shwo", "n1"}),
+            "error: nodes: \"n1\" is one operand too many; did you mean \"show\"?");
   EXPECT_EQ(named({"run", "show", "r1"}), "runs/show");
   EXPECT_EQ(named({"runs", "cancel", "r1"}), "runs/cancel");
 }
@@ -79,7 +87,7 @@ TEST(Arguments, FlagsStandAnywhereAndTakeBothForms) {
   EXPECT_TRUE(parsed->has("detach"));
   EXPECT_EQ(parsed->operand(0), "quick");
   EXPECT_EQ(parse({"nodes", "-o", "csv"})->value("format"), "csv");
-  EXPECT_EQ(parse({"run", "quick", "--", "--odd"})->operand(1), "--odd");
+  EXPECT_EQ(parse({"runs", "compare", "a", "--", "--odd"})->operand(1), "--odd");
 }
 
 TEST(Arguments, WrongUseSaysWhatIsWrong) {
@@ -96,12 +104,149 @@ TEST(Arguments, WrongUseSaysWhatIsWrong) {
             "error: unknown flag -format; did you mean \"--format\"?");
 }
 
+TEST(Arguments, OldSpellingsAnswerWithThePresentOneAndDoNotRun) {
+  const std::vector<std::pair<Words, std::string>> told{
+      {{"matrix", "r1"}, "railgauge matrix is railgauge runs matrix now"},
+      {{"suspects"}, "railgauge suspects is railgauge runs suspects now"},
+      {{"compare", "a", "b"}, "railgauge compare is railgauge runs compare now"},
+      {{"metrics", "describe"}, "railgauge metrics describe is railgauge metrics --describe now"},
+      {{"baselines", "show"}, "railgauge baselines show is railgauge baselines now"},
+      {{"schedule", "pause", "nightly"},
+       "railgauge schedules pause is railgauge schedules set SCHEDULE paused now"},
+      {{"schedules", "resume", "nightly"},
+       "railgauge schedules resume is railgauge schedules set SCHEDULE active now"},
+      {{"schedules", "remove", "nightly"},
+       "railgauge schedules remove is railgauge schedules set SCHEDULE removed now"},
+      {{"preflight", "--strict"},
+       "railgauge preflight --strict is railgauge preflight --require all now"},
+      {{"upgrades", "gate", "--continue", "u1"},
+       "railgauge upgrades gate --continue is railgauge upgrades extend UPGRADE now"},
+      {{"upgrades", "gate", "--wait", "1h"},
+       "railgauge upgrades gate --wait is railgauge upgrades gate --wait-nodes DURATION, with "
+       "--time-limit for all of it now"},
+      {{"nodes", "--nodes", "n1"}, "railgauge nodes --nodes is railgauge nodes NODESET now"},
+      {{"nodes", "pause", "--nodes", "n1"},
+       "railgauge nodes pause --nodes is railgauge nodes pause NODESET now"},
+      {{"nodes", "resume", "--nodes", "n1"},
+       "railgauge nodes resume --nodes is railgauge nodes resume NODESET now"},
+      {{"run", "quick", "n1"},
+       "railgauge run SUITE NODESET is railgauge run SUITE --nodes NODESET now"},
+      {{"suites", "plan", "quick", "n1"},
+       "railgauge suites plan SUITE NODESET is railgauge suites plan SUITE --nodes NODESET now"},
+      {{"schedules", "add", "a", "quick", "n1"},
+       "railgauge schedules add NAME SUITE NODESET is railgauge schedules add NAME SUITE --nodes "
+       "NODESET now"},
+      {{"upgrades", "prepare", "n1"},
+       "railgauge upgrades prepare NODESET is railgauge upgrades prepare --nodes NODESET now"},
+      {{"upgrades", "gate", "n1"},
+       "railgauge upgrades gate NODESET is railgauge upgrades gate --nodes NODESET now"}};
+  for (const auto& [words, text] : told) EXPECT_EQ(named(words), "error: " + text);
+  EXPECT_EQ(named({"upgrades", "prepare", "--wait", "1h"}), "upgrades/prepare");
+  EXPECT_EQ(named({"results", "--nodes", "n1"}), "results/");
+  EXPECT_EQ(grammar().old.size(), told.size()) << "each old spelling has its line here";
+}
+
+TEST(Arguments, AWordOutsideOfItsChoiceGetsTheNearestOne) {
+  EXPECT_EQ(named({"findings", "--state", "opne"}),
+            "error: --state: \"opne\" is none of new, confirmed, acknowledged, accepted, fixed, "
+            "false, reopened");
+  EXPECT_THAT(named({"findings", "--state", "confirmd"}),
+              HasSubstr("; did you mean \"confirmed\"?"));
+  EXPECT_THAT(named({"schedules", "add", "n", "s", "--concurrency", "skp"}),
+              HasSubstr("--concurrency: \"skp\" is none of skip, queue, replace; did you mean"));
+  EXPECT_EQ(named({"findings", "--state", "fixed"}), "findings/");
+}
+
 // The help with each run of blanks and line ends as one blank.
 std::string unfolded(const std::string& text) {
   std::istringstream words(text);
   std::string line;
   for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
   return line;
+}
+
+// Words as a shell makes them of a line; quotes hold blanks.
+Words words_of_line(const std::string& line) {
+  Words words(1);
+  bool is_quoted = false;
+  for (const char c : line) {
+    if (c == '"')
+      is_quoted = !is_quoted;
+    else if (c == ' ' && !is_quoted)
+      words.emplace_back();
+    else
+      words.back() += c;
+  }
+  return words;
+}
+
+// The value of a flag that has a duration or a time is one.
+void expect_sound_values(const Arguments& arguments, const std::string& where) {
+  for (const Flag& flag : arguments.verb->flags) {
+    if (!arguments.has(flag.name)) continue;
+    const std::string value = arguments.value(flag.name);
+    if (flag.value == "DURATION") EXPECT_TRUE(parse_duration_ns(value)) << where << ": " << value;
+    if (flag.value == "TIME") EXPECT_TRUE(parse_time(value, 0)) << where << ": " << value;
+  }
+}
+
+TEST(Help, EveryVerbHasAGroupAndAnExampleThatIsItsOwnUse) {
+  for (const Verb& verb : grammar().verbs) {
+    EXPECT_FALSE(verb.group.empty()) << full_name(verb);
+    const auto parsed = parse(words_of_line(std::string(verb.example)));
+    ASSERT_TRUE(parsed) << verb.example << ": " << parsed.error().message;
+    EXPECT_EQ(full_name(*parsed->verb), full_name(verb)) << verb.example;
+    expect_sound_values(*parsed, std::string(verb.example));
+  }
+}
+
+TEST(Help, IsAtMost80ColumnsWideWhateverIsAskedFor) {
+  const Grammar all = grammar();
+  std::vector<Words> asked{{"help"}};
+  for (const Verb& verb : all.verbs) {
+    asked.push_back({"help", std::string(verb.noun)});
+    if (!verb.name.empty())
+      asked.push_back({"help", std::string(verb.noun), std::string(verb.name)});
+  }
+  for (const Words& words : asked) {
+    std::istringstream lines(help_text(all, *parse(words)));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+  }
+}
+
+TEST(Help, GroupsVerbsByTheTaskOfTheirUsers) {
+  const Grammar all = grammar();
+  const std::string text = help_text(all, *parse({"help"}));
+  const std::size_t day = text.find("\nThe site, day by day:\n");
+  const std::size_t expert = text.find("\nThe database, and figures for other programs:\n");
+  EXPECT_LT(day, text.find("\n  findings "));
+  EXPECT_LT(text.find("\n  findings "), expert);
+  EXPECT_LT(expert, text.find("\n  sql SELECT"));
+  EXPECT_THAT(help_text(all, *parse({"help", "runs", "show"})),
+              HasSubstr("\n  Example: railgauge runs show 2026"));
+}
+
+// Those who are on call type them at night.
+TEST(Help, CommandsThatAlertsAndPanelsNameAreSound) {
+  const std::regex command(
+      "railgauge ([a-z][a-z-]*(?: [a-z][a-z-]*)?)((?: --[a-z-]+(?: "
+      "[A-Za-z0-9_][A-Za-z0-9_:,.-]*[A-Za-z0-9])?)+)");
+  int count = 0;
+  for (const char* name : {"alerts", "boards", "panels"}) {
+    std::ifstream file(fmt::format("dashboards/source/{}.py", name));
+    ASSERT_TRUE(file) << name;
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    for (std::sregex_iterator at(text.begin(), text.end(), command), end; at != end; ++at) {
+      std::string line = (*at)[1].str() + (*at)[2].str();
+      while (line.ends_with(',') || line.ends_with('.')) line.pop_back();
+      const auto parsed = parse(words_of_line(line));
+      if (!parsed && parsed.error().message.find("missing operand") != std::string::npos) continue;
+      ASSERT_TRUE(parsed) << line << ": " << parsed.error().message;
+      expect_sound_values(*parsed, line);
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 5);
 }
 
 TEST(Help, EveryVerbAndEveryFlagIsInIt) {
@@ -173,7 +318,7 @@ TEST(Settings, AWrongSettingNamesWhereItStands) {
   EXPECT_THAT(resolve({"--config", file.path()}).error().message,
               HasSubstr(":2: unknown key \"controler\"; did you mean \"controller\"?"));
   EXPECT_EQ(resolve({}, {{"RAILGAUGE_FORMAT", "xml"}}).error().message,
-            "RAILGAUGE_FORMAT: \"xml\" is none of table, json, csv, ndjson, md, html");
+            "RAILGAUGE_FORMAT: \"xml\" is none of table, text, json, csv, ndjson, md, html");
   EXPECT_THAT(resolve({"--config", "/nonexistent/x"}).error().message,
               HasSubstr("/nonexistent/x: open: No such file or directory"));
   EXPECT_THAT(resolve({"--timeout", "soon"}).error().message, HasSubstr("--timeout: "));
@@ -201,7 +346,8 @@ TEST(Settings, TheSameInvocationCanBePasted) {
 TEST(Settings, VariablesOfAllProgramsAreKnown) {
   std::vector<std::string> own{"RAILGAUGE_CONFIG"};
   for (const Flag& flag : common_flags())
-    if (flag.name != "help" && flag.name != "version" && flag.name != "config")
+    if (flag.name != "help" && flag.name != "version" && flag.name != "config" &&
+        flag.name != "full" && flag.name != "quiet")
       own.push_back(setting_variable(flag.name));
   EXPECT_THAT(unknown_variables(own), IsEmpty());
   for (const char* page : {"agent-settings", "controller-settings"}) {
@@ -219,7 +365,7 @@ TEST(Inputs, ANodesFileIsOneSet) {
   const TemporaryFile file("gpu[001-004]\n# not these\n!gpu002  # broken\r\n\n");
   const auto arguments = parse({"run", "quick", "--nodes-file", file.path()});
   EXPECT_EQ(*node_set_of(*arguments, 1), "gpu[001-004],!gpu002");
-  const auto both = parse({"run", "quick", "n1", "--nodes-file", file.path()});
+  const auto both = parse({"run", "quick", "--nodes", "n1", "--nodes-file", file.path()});
   EXPECT_EQ(node_set_of(*both, 1).error().code, Code::kInvalidArgument);
 }
 

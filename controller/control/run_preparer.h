@@ -93,7 +93,7 @@ class RunPreparer {
   // Claims bytes before they are taken; kResourceExhausted.
   using ClaimMemory = std::function<Result<std::shared_ptr<void>>(double bytes)>;
   // Bytes of the controller for a task of a run: its plan, its state and its row. Measured with
-  // 194,560 tasks on 256 nodes: 2.3 kB a task while the run goes on, and 3.3 kB when it is cancelled.
+  // 194,560 tasks on 256 nodes: 2.3 kB a task of a run under way, and 3.3 kB when it is cancelled.
   static constexpr double kBytesOfTask = 3'500;
   // A task in the answer that shows a plan.
   static constexpr double kBytesOfShownTask = 1'000;

@@ -130,6 +130,7 @@ void MetricsFeed::restore(double now) {
 void MetricsFeed::update(double now) {
   const std::lock_guard lock(updating_);
   update_quick(now);
+  read_stored_targets(now);
   update_pairs();
 }
 
@@ -241,6 +242,25 @@ void MetricsFeed::update_known_nodes(double now) {
   auto names = std::make_shared<const std::vector<std::string>>(std::move(*seen));
   const std::lock_guard lock(mutex_);
   known_nodes_ = std::move(names);
+}
+
+std::shared_ptr<const std::map<std::string, ScrapeTarget>> MetricsFeed::stored_targets() const {
+  const std::lock_guard lock(mutex_);
+  return stored_targets_;
+}
+
+// Once: nodes that attach later are the fleet's. Facts take a second for thousands of nodes, so the
+// start does not wait for them.
+void MetricsFeed::read_stored_targets(double now) {
+  if (stored_targets()) return;
+  const auto rows = value_or_warn(store_.read(store::read_metrics_places, now - kKnownNodeSeconds));
+  if (!rows) return;
+  auto targets = std::make_shared<std::map<std::string, ScrapeTarget>>();
+  for (const store::MetricsPlaceRow& row : *rows)
+    (*targets)[row.node] = {
+        .node = row.node, .peer = row.address, .metrics_port = row.metrics_port};
+  const std::lock_guard lock(mutex_);
+  stored_targets_ = std::move(targets);
 }
 
 // A run without pairs leaves the last one's.

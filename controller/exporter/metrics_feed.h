@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "controller/exporter/scrape_targets.h"
 #include "controller/fleet/leaf_map.h"
 #include "controller/metric/controller_metrics.h"
 #include "controller/store/store.h"
@@ -52,6 +53,9 @@ class MetricsFeed {
   void update(double now);
   // Names of nodes that attached within a week before the last update(), from any thread.
   [[nodiscard]] std::shared_ptr<const std::vector<std::string>> known_nodes() const;
+  // Where the agents of nodes are that attached within a week before the first update(), by name;
+  // nullptr before it. From any thread.
+  [[nodiscard]] std::shared_ptr<const std::map<std::string, ScrapeTarget>> stored_targets() const;
 
  private:
   // Each of these reads one topic; `now` is unix seconds. Called with updating_ held.
@@ -62,6 +66,7 @@ class MetricsFeed {
   void update_schedules(double now);
   std::optional<double> pause_of(const store::ScheduleRow& row, double now);
   void update_known_nodes(double now);
+  void read_stored_targets(double now);
   void update_pairs();
 
   Metrics& metrics_;
@@ -81,9 +86,10 @@ class MetricsFeed {
   std::map<std::string, Pause> pauses_{};
   double repeats_stand_until_ = 0;  // unix seconds
   std::mutex updating_;             // one update at a time
-  mutable std::mutex mutex_;        // of known_nodes_
+  mutable std::mutex mutex_;        // of known_nodes_ and stored_targets_
   std::shared_ptr<const std::vector<std::string>> known_nodes_ =
       std::make_shared<const std::vector<std::string>>();
+  std::shared_ptr<const std::map<std::string, ScrapeTarget>> stored_targets_{};
 };
 
 }  // namespace railgauge

@@ -292,5 +292,25 @@ TEST_F(Feed, ANodeIsForgottenAWeekAfterItsLastAttach) {
   EXPECT_THAT(*feed.known_nodes(), IsEmpty());
 }
 
+// A node that was installed anew is where its newest agent is.
+TEST_F(Feed, TellsWhereTheMetricsOfStoredNodesAre) {
+  ASSERT_TRUE(store_->put_node({.node_id = "id-1", .name = "n1", .address = "ipv4:192.0.2.1:7"}));
+  ASSERT_TRUE(store_->put_node({.node_id = "id-2",
+                                .name = "n1",
+                                .address = "ipv4:192.0.2.2:7",
+                                .facts = {{"ofed", "24.10"}},
+                                .described = {{"metrics_port", "9471"}}}));
+  ASSERT_TRUE(store_->flush());
+  const double seen = store_->list_nodes()->back().last_seen_at;
+  Metrics metrics;
+  MetricsFeed feed(metrics, *store_, bench_.path("feed.db"));
+  EXPECT_EQ(feed.stored_targets(), nullptr);
+  feed.update(seen + 60);
+  ASSERT_NE(feed.stored_targets(), nullptr);
+  ASSERT_THAT(*feed.stored_targets(), SizeIs(1));
+  EXPECT_EQ(feed.stored_targets()->at("n1").peer, "ipv4:192.0.2.2:7");
+  EXPECT_EQ(feed.stored_targets()->at("n1").metrics_port, "9471");
+}
+
 }  // namespace
 }  // namespace railgauge

@@ -206,7 +206,7 @@ FindingCauses causes_of(const FindingFacts& facts) {
   out.next.push_back(fmt::format("railgauge preflight {}", node));
   if (!facts.run_id.empty())
     out.next.push_back(
-        fmt::format("railgauge suspects {}: what the run's pairs say", facts.run_id));
+        fmt::format("railgauge runs suspects {}: what the run's pairs say", facts.run_id));
   return out;
 }
 

@@ -57,9 +57,10 @@ TEST(FindingCauses, NameTheChangeBetweenTheLastGoodAndTheFirstBadFigure) {
 TEST(FindingCauses, PointAwayFromSoftwareWhereTheStackStayedAndSayWhatMovedInstead) {
   FindingFacts facts = a_step();
   facts.nodes[0].epochs = {stack(night(2), "6.1.0-55"), stack(night(0), "6.1.0-54")};
-  facts.events = {{.at = night(9) + 60, .kind = "watch_counter", .text = "fail: n1 link_downed 3"},
-                  {.at = night(4), .kind = "watch_counter", .text = "warn: long before"},
-                  {.at = night(11), .kind = "watch_xid", .text = "fail: afterwards"}};
+  facts.events = {
+      {.at = night(9) + 60, .kind = "watch_counter", .text = "critical: n1 link_downed 3"},
+      {.at = night(4), .kind = "watch_counter", .text = "warning: long before"},
+      {.at = night(11), .kind = "watch_xid", .text = "critical: afterwards"}};
   const FindingCauses found = causes_of(facts);
   EXPECT_THAT(found.causes, ElementsAre(HasSubstr("link_downed 3")));
   EXPECT_THAT(found.excluded, ElementsAre(AllOf(HasSubstr("software: no part of the stack of n1"),

@@ -16,6 +16,7 @@
 #include "controller/history/run_suspects.h"
 #include "controller/localise/localise_cells.h"
 #include "controller/nodes/pause_times.h"
+#include "kernels/core/base/severity.h"
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/lines.h"
 
@@ -161,7 +162,7 @@ class PartJudge {
   [[nodiscard]] store::FindingRow row_of(const PartCase& one) const {
     return {.finding_id = id_of_part(one),
             .kind = std::string(kPartKind),
-            .severity = "warning",
+            .severity = severity::kWarning,
             .run_id = run_.run_id,
             .node_id = places_->id(one.node),
             .suspect = one.suspect,

@@ -16,6 +16,7 @@
 #include "controller/fleet/event_loop.h"
 #include "controller/upgrades/series_measure.h"
 #include "kernels/core/base/lookup.h"
+#include "kernels/core/base/severity.h"
 #include "kernels/core/stats/quantile.h"
 
 namespace railgauge {
@@ -107,7 +108,7 @@ store::FindingRow finding_of(const RunEvent& event, const std::string& run_id,
                              const std::map<std::string, std::string>& node_ids, double now) {
   store::FindingRow row{.finding_id = id_of(event),
                         .kind = std::string(word(event.kind)),
-                        .severity = "warning",
+                        .severity = severity::kWarning,
                         .run_id = run_id,
                         .suspect = event.where,
                         .opened_at = now,

@@ -119,65 +119,6 @@ TEST(Fleet, ASilentAgentIsClosedAndThenLost) {
   EXPECT_THAT(agent.status().error_message(), HasSubstr("silent"));
 }
 
-TEST(Fleet, ANodeThatStaysAttachedIsSeenInTheStoreToo) {
-  ServerBench bench;
-  bench.fleet_options_.seen_seconds = 0.1;
-  bench.start();
-  ScriptedAgent agent(bench.agent("n1"));
-  ASSERT_TRUE(welcome(agent));
-  const auto seen_at = [&] {
-    auto connection =
-        store::Connection::open(bench.config_.database, store::Connection::Mode::kReadOnly, 5);
-    auto rows = connection->query("SELECT last_seen_at FROM node WHERE name='n1'");
-    return rows && rows->next().value_or(false) ? rows->real(0) : 0;
-  };
-  const auto later_than = [&](double seconds) {
-    constexpr int kLooks = 100;
-    for (int look = 0; look < kLooks && seen_at() <= seconds; ++look)
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    return seen_at();
-  };
-  const double first = later_than(0);
-  ASSERT_GT(first, 0);
-  EXPECT_GT(later_than(first), first);
-}
-
-// As if both nodes had attached long ago; nobody else stores when they were seen.
-TEST(Fleet, WhenALostNodeWasSeenLastIsKnownAfterARestart) {
-  ServerBench bench;
-  bench.fleet_options_.roster.grace_seconds = 3;
-  bench.start();
-  const auto edit = [&](const char* sql) {
-    auto connection =
-        store::Connection::open(bench.config_.database, store::Connection::Mode::kCreate, 5);
-    ASSERT_TRUE(connection && connection->script(sql));
-  };
-  const auto is_long_ago = [&](const std::string& name) {
-    auto connection =
-        store::Connection::open(bench.config_.database, store::Connection::Mode::kReadOnly, 5);
-    auto rows = connection->query("SELECT last_seen_at FROM node WHERE name='" + name + "'");
-    return rows && rows->next().value_or(false) && rows->real(0) == 1e9;
-  };
-  ScriptedAgent attached(bench.agent("n2"));
-  ASSERT_TRUE(welcome(attached));
-  {
-    ScriptedAgent lost(bench.agent("n1"));
-    ASSERT_TRUE(welcome(lost));
-  }
-  // Its row may be on its way.
-  for (int look = 0; look < 50 && !is_long_ago("n1"); ++look) {
-    edit("UPDATE node SET last_seen_at = 1e9 WHERE name='n1'");
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  ASSERT_TRUE(is_long_ago("n1"));
-  for (int look = 0; look < 100 && is_long_ago("n1"); ++look)
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  EXPECT_FALSE(is_long_ago("n1")) << "stored at its loss";
-  edit("UPDATE node SET last_seen_at = 1e9 WHERE name='n2'");
-  bench.stop();
-  EXPECT_FALSE(is_long_ago("n2")) << "stored at the controller's end";
-}
-
 TEST(Fleet, RecordsAreAcknowledgedOnceTheyAreCommittedAndRepeatsAreStoredOnce) {
   ServerBench bench;
   bench.start();
@@ -284,7 +225,7 @@ TEST(Fleet, OfANodeSixtyEventsAMinuteAreStoredAndOfAnotherOneItsOwn) {
     for (int i = 0; i < kTold; ++i) {
       api::NodeEvent& event = *message.mutable_heartbeat()->add_events();
       event.set_kind(i == 0 ? "made up by somebody" : "counter");
-      event.set_severity("warn");
+      event.set_severity(i == 1 ? "fail" : "warning");
       event.set_text(fmt::format("{} link_downed {}", name, i));
     }
     agent.send(message);
@@ -309,6 +250,9 @@ TEST(Fleet, OfANodeSixtyEventsAMinuteAreStoredAndOfAnotherOneItsOwn) {
   EXPECT_TRUE(std::ranges::any_of(*events, [](const store::EventRow& event) {
     return event.kind == "watch_other";
   })) << "an agent's words are not trusted to be few";
+  EXPECT_TRUE(std::ranges::any_of(*events, [](const store::EventRow& event) {
+    return event.text == "critical: n1 link_downed 1";
+  })) << "an earlier agent's severity is stored as the word in use";
 }
 
 // --- who is who ----------------------------------------------------------------------------------
@@ -599,7 +543,7 @@ TEST(Fleet, ARepeatWithAnotherBodyDecidesNothingAboutTheRunUnderWay) {
     ASSERT_TRUE(agent->wait_until([](const ScriptedAgent& a) {
       return a.count(api::ControllerMessage::kGo) == 1 && a.acknowledged() == 1;
     }));
-  const auto deliver = [](ScriptedAgent& agent, std::vector<Record> records) {
+  const auto deliver = [](ScriptedAgent& agent, const std::vector<Record>& records) {
     std::uint64_t last = agent.acknowledged();
     for (const Record& record : records) agent.deliver(record);
     last += records.size();

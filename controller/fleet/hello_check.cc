@@ -123,7 +123,7 @@ Status check_devices(const api::Hello& hello) {
   return check(hello.gpus(), [](const api::Gpu& gpu) { return gpu.name(); });
 }
 
-// A name of a kernel, parameter or metric: it stands in messages and tables without quotes.
+// A name of a kernel, parameter or metric: messages and tables show it without quotes.
 bool is_word(std::string_view text) {
   constexpr std::size_t kMostBytes = 128;
   const auto fits = [](unsigned char c) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "controller/clock/wall_clock.h"
 #include "controller/fleet/fleet.h"
 #include "controller/fleet/hello_check.h"
+#include "kernels/core/base/severity.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::fleet {
@@ -23,8 +25,8 @@ constexpr std::uint32_t kEventsAMinute = 60;  // of a node: a bad port must not 
 constexpr std::uint32_t kEventsADay = 2'000;  // likewise
 
 // Kinds and severities that the store may have: an agent's words are not trusted to be few.
-std::string known_word(const std::string& word, std::span<const std::string_view> words) {
-  return std::ranges::find(words, word) == words.end() ? "other" : word;
+std::string known_word(std::string_view word, std::span<const std::string_view> words) {
+  return std::ranges::find(words, word) == words.end() ? "other" : std::string(word);
 }
 
 std::set<std::string> sources_of(const api::BusyState& state) {
@@ -80,12 +82,12 @@ std::string Fleet::held_text(const std::string& name) const {
 void Fleet::on_events(NodeState& node, const api::Heartbeat& heartbeat) {
   constexpr std::array<std::string_view, 7> kKinds{
       "counter", "xid", "sxid", "device_vanished", "device_returned", "watch", "row_remap"};
-  constexpr std::array<std::string_view, 3> kSeverities{"info", "warn", "fail"};
-  for (const api::NodeEvent& told : heartbeat.events()) {
-    node_event(
-        node, "watch_" + known_word(told.kind(), kKinds),
-        fmt::format("{}: {}", known_word(told.severity(), kSeverities), short_line(told.text())));
-  }
+  constexpr std::array<std::string_view, 3> kSeverities{severity::kInfo, severity::kWarning,
+                                                        severity::kCritical};
+  for (const api::NodeEvent& told : heartbeat.events())
+    node_event(node, "watch_" + known_word(told.kind(), kKinds),
+               fmt::format("{}: {}", known_word(severity::present(told.severity()), kSeverities),
+                           short_line(told.text())));
 }
 
 // An event that the agent causes, within the node's numbers of a minute and a day. Beyond them,

@@ -76,12 +76,12 @@ TEST_F(UpgradeGate, AFindingNamesTheCommandThatConfirmsItAndThatCommandDoes) {
   const std::size_t at = said_.find("\nu") + 1;
   const std::string upgrade = said_.substr(at, said_.find("-performance") - at);
   ASSERT_EQ(cli("findings show " + upgrade + "-performance"), 0) << said_;
-  const std::string command = "upgrades gate --continue " + upgrade;
+  const std::string command = "upgrades extend " + upgrade;
   EXPECT_THAT(said_, HasSubstr("railgauge " + command + ": one more run"));
   EXPECT_EQ(cli(command), 1) << said_;
   ASSERT_EQ(cli("findings show " + upgrade + "-performance"), 0) << said_;
-  EXPECT_THAT(said_, AllOf(HasSubstr("confirmed"), testing::Not(HasSubstr("--continue"))));
-  EXPECT_EQ(cli("upgrades gate --continue nothing-of-that-name"), 2) << said_;
+  EXPECT_THAT(said_, AllOf(HasSubstr("confirmed"), testing::Not(HasSubstr("upgrades extend"))));
+  EXPECT_EQ(cli("upgrades extend nothing-of-that-name"), 2) << said_;
 }
 
 TEST_F(UpgradeGate, RailgaugesOwnVersionIsNoUpgradeAndMakesNoSetMixed) {
@@ -171,7 +171,7 @@ TEST_F(UpgradeGate, AReinstalledNodeHasNoBeforeSideAndThatIsSaid) {
 }
 
 TEST_F(UpgradeGate, EarlierRunsAreABeforeSideAndThatIsSaid) {
-  ASSERT_EQ(cli("run upgrade n1,n2,n3,n4"), 0) << said_;
+  ASSERT_EQ(cli("run upgrade --nodes n1,n2,n3,n4"), 0) << said_;
   boot("n1", "6.5.0", 2'000);
   boot("n2", "6.5.0", 2'000);
   EXPECT_EQ(cli("upgrades gate --nodes n1,n2"), 1) << said_;
@@ -187,7 +187,7 @@ TEST_F(UpgradeGate, EarlierRunsAreABeforeSideAndThatIsSaid) {
 }
 
 TEST_F(UpgradeGate, APassOfTheNextUpgradeDoesNotEndWhatTheOneBeforeCost) {
-  ASSERT_EQ(cli("run upgrade n1,n2,n3,n4"), 0) << said_;
+  ASSERT_EQ(cli("run upgrade --nodes n1,n2,n3,n4"), 0) << said_;
   for (const char* name : {"n1", "n2"}) boot(name, "6.5.0", 2'000);
   ASSERT_EQ(cli("upgrades gate --nodes n1,n2"), 1) << said_;
   for (const char* name : {"n1", "n2"}) boot(name, "6.6.0", 2'000);
@@ -198,7 +198,7 @@ TEST_F(UpgradeGate, APassOfTheNextUpgradeDoesNotEndWhatTheOneBeforeCost) {
 
 // The upgrade cost a third; one rollback gives all of it back, another does not.
 TEST_F(UpgradeGate, ARollbackPassesOnlyWhereTheSameStackGivesWhatItGaveBefore) {
-  ASSERT_EQ(cli("run upgrade n1,n2,n3,n4"), 0) << said_;
+  ASSERT_EQ(cli("run upgrade --nodes n1,n2,n3,n4"), 0) << said_;
   for (const char* name : {"n1", "n2"}) boot(name, "6.5.0", 2'000);
   ASSERT_EQ(cli("upgrades gate --nodes n1,n2"), 1) << said_;
   EXPECT_THAT(said_, testing::Not(HasSubstr("against what the same stack gave before")));
@@ -242,7 +242,8 @@ TEST_F(UpgradeGate, NightsThatMeasuredMorePairsAndMetricsAreABeforeSide) {
   bench_.write("night.yaml",
                "version: 1\nmetadata: {name: night}\nstages:\n  - kernel: fake.lat\n    "
                "placement: {pairs: all}\n  - kernel: fake.group\n    placement: {group: all}\n");
-  for (int night = 0; night < 2; ++night) ASSERT_EQ(cli("run night n1,n2,n3,n4"), 0) << said_;
+  for (int night = 0; night < 2; ++night)
+    ASSERT_EQ(cli("run night --nodes n1,n2,n3,n4"), 0) << said_;
   boot("n1", "6.5.0");
   boot("n2", "6.5.0");
   EXPECT_EQ(cli("upgrades gate --nodes n1,n2"), 0) << said_;
@@ -253,7 +254,7 @@ TEST_F(UpgradeGate, NightsThatMeasuredMorePairsAndMetricsAreABeforeSide) {
 // Three that were upgraded earlier are as many as are asked for, and say nothing of a common cause.
 TEST_F(UpgradeGate, ControlsOfAnUpgradeWithEarlierRunsAreThoseThatDidNotChange) {
   for (const char* name : {"n5", "n6", "n7"}) boot(name, "6.1.0");
-  ASSERT_EQ(cli("run upgrade n1,n2,n3,n4,n5,n6,n7"), 0) << said_;
+  ASSERT_EQ(cli("run upgrade --nodes n1,n2,n3,n4,n5,n6,n7"), 0) << said_;
   for (const char* name : {"n1", "n2", "n3", "n4"}) boot(name, "6.5.0", 2'000);
   for (const char* name : {"n5", "n6", "n7"}) boot(name, "6.1.0", 2'000);
   EXPECT_NE(cli("upgrades gate --nodes n1 --on-inconclusive fail"), 1)

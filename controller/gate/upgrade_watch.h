@@ -94,7 +94,7 @@ class UpgradeWatch {
   Control& control_;
   store::Store& store_;
   GateService gate_;
-  OwnAct record_ = [](std::string, std::string, const Status&) {};
+  OwnAct record_ = [](const std::string&, const std::string&, const Status&) {};
   // Held during a look; guards the members below.
   std::mutex mutex_;
   std::map<std::string, double> proposed_;  // keys of cohorts, with the time

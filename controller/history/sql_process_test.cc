@@ -61,9 +61,9 @@ TEST_F(SqlProcessTest, EveryBombEndsWithinItsBoundInOneLine) {
            endless + "count(*) FROM n", endless + "i, randomblob(1000) FROM n ORDER BY 2",
            endless + "group_concat(i, hex(zeroblob(1000000))) FROM n",
            endless + "count(DISTINCT randomblob(1000)) FROM n",
-           "WITH RECURSIVE n (i) AS (SELECT randomblob(100000) UNION SELECT randomblob(100000) "
-           "FROM n) "
-           "SELECT count(*) FROM n",
+           "WITH RECURSIVE n (i) AS (SELECT randomblob(99999) UNION SELECT randomblob(99999) FROM "
+           "n) "
+           "SELECT count(*) FROM n",  // NOLINT(bugprone-suspicious-missing-comma): one statement
            "WITH a (x) AS (SELECT value FROM json_each(hex(zeroblob(1)))) SELECT 1 FROM a",
            "SELECT zeroblob(1000000000)", "SELECT hex(randomblob(1000000000))",
            "SELECT printf('%.1000000000d', 1)", "SELECT printf('%*d', 2000000000, 1)",

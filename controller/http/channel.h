@@ -18,7 +18,7 @@ using Ssl = Handle<ReleasedBy<SSL*, SSL_free>>;
 class Channel final : public httplib::Stream {
  public:
   // Request line, headers and a body that nobody wants, in all.
-  static constexpr std::size_t kMaxRequestBytes = 16 * 1024;
+  static constexpr std::size_t kMaxRequestBytes = 16'384;
 
   // Does not own `fd`, which is non-blocking.
   explicit Channel(int fd) : fd_(fd) {}

@@ -185,13 +185,9 @@ class Protocol final : public httplib::Server {
       refuse(response, 405, "only GET\n");
       end_after(response);
     } else if (request.path == "/metrics") {
-      if (!connections_.take_page(serving.connection)) {
-        response.set_header("Retry-After", "5");
-        return refuse(response, 503, "too many pages are being read\n");
-      }
-      response.status = 200;
-      response.set_content(pages_.metrics(), "text/plain; version=0.0.4; charset=utf-8");
-      connections_.page_made(serving.connection);
+      answer_page(pages_.metrics, "text/plain; version=0.0.4; charset=utf-8", response);
+    } else if (request.path == "/sd" && pages_.targets) {
+      answer_page(pages_.targets, "application/json", response);
     } else if (request.path == "/healthz") {
       const std::string trouble = !pages_.healthy() ? "stopping"
                                   : pages_.trouble  ? pages_.trouble()
@@ -200,8 +196,26 @@ class Protocol final : public httplib::Server {
       const std::string remarks = pages_.remarks ? pages_.remarks() : "";
       response.set_content((trouble.empty() ? "ok" : trouble) + "\n" + remarks, "text/plain");
     } else {
-      refuse(response, 404, "only /metrics and /healthz\n");
+      refuse(response, 404,
+             pages_.targets ? "only /metrics, /sd and /healthz\n" : "only /metrics and /healthz\n");
     }
+  }
+
+  // An empty page is one that is not known yet.
+  void answer_page(const std::function<std::string()>& page, const char* type,
+                   httplib::Response& response) {
+    if (!connections_.take_page(serving.connection)) {
+      response.set_header("Retry-After", "5");
+      return refuse(response, 503, "too many pages are being read\n");
+    }
+    std::string text = page();
+    connections_.page_made(serving.connection);
+    if (text.empty()) {
+      response.set_header("Retry-After", "5");
+      return refuse(response, 503, "not known yet\n");
+    }
+    response.status = 200;
+    response.set_content(std::move(text), type);
   }
 
   void answer_other(const httplib::Request& from, httplib::Response& response) {

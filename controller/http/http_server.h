@@ -1,5 +1,5 @@
-// The HTTP ports of controller and agent: /metrics and /healthz from memory, or the pages of one
-// function. Plain, or with TLS and basic authentication as exporters of Prometheus have them.
+// The HTTP ports of controller and agent: /metrics, /sd and /healthz from memory, or the pages of
+// one function. Plain, or with TLS and basic authentication as exporters of Prometheus have them.
 #pragma once
 
 #include <functional>
@@ -63,6 +63,9 @@ class Server {
     std::function<std::string()> trouble{};
     // Lines for people below "ok" of /healthz: what works in part only. May be empty.
     std::function<std::string()> remarks{};
+    // The targets that Prometheus reads from /sd, as JSON; "" while they are not known, so that it
+    // keeps those that it has. Empty: there is no such page.
+    std::function<std::string()> targets{};
     // Called for each password that is not taken, before the answer. May be empty.
     std::function<void(const Refusal&)> refused{};
     // Answers every path but /healthz, any method; /metrics is then one of these paths. It may wait

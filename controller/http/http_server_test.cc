@@ -93,8 +93,30 @@ TEST(HttpServer, ServesMetricsAndHealthAndNothingElse) {
   healthy = false;
   EXPECT_EQ(client.Get("/healthz")->status, 503);
   EXPECT_EQ(client.Get("/other")->status, 404);
+  EXPECT_EQ(client.Get("/sd")->status, 404) << "an agent has no targets";
   EXPECT_EQ(client.Head("/metrics")->status, 200);
   EXPECT_EQ(client.Post("/metrics", "x", "text/plain")->status, 405);
+}
+
+TEST(HttpServer, ServesTargetsOnceTheyAreKnown) {
+  std::atomic<bool> known = false;
+  const auto server =
+      Server::start("127.0.0.1", 0,
+                    {.metrics = [] { return std::string("a_metric 1\n"); },
+                     .healthy = [] { return true; },
+                     .targets = [&] { return std::string(known ? "[\n]\n" : ""); }});
+  ASSERT_TRUE(server) << server.error().message;
+  httplib::Client client("127.0.0.1", (*server)->port());
+  EXPECT_EQ(client.Get("/sd")->status, 503) << "Prometheus keeps the targets that it has";
+  known = true;
+  const auto list = client.Get("/sd");
+  ASSERT_TRUE(list);
+  EXPECT_EQ(list->status, 200);
+  EXPECT_EQ(list->get_header_value("Content-Type"), "application/json");
+  EXPECT_EQ(list->body, "[\n]\n");
+  EXPECT_EQ(client.Head("/sd")->status, 200);
+  EXPECT_EQ(client.Get("/sd/x")->status, 404);
+  EXPECT_EQ(client.Post("/sd", "x", "text/plain")->status, 405);
 }
 
 // A tenth of the bytes, for whom asks so: Prometheus does.

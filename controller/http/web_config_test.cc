@@ -143,7 +143,7 @@ TEST_F(WebConfigTest, WithoutThePasswordNothingIsSaid) {
   const auto server = serve();
   ASSERT_NE(server, nullptr);
   httplib::Client client("127.0.0.1", server->port());
-  for (const char* path : {"/metrics", "/healthz", "/other"}) {
+  for (const char* path : {"/metrics", "/sd", "/healthz", "/other"}) {
     const auto refused = client.Get(path);
     ASSERT_TRUE(refused);
     EXPECT_EQ(refused->status, 401) << path;

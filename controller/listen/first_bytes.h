@@ -16,7 +16,7 @@ enum class FirstBytes {
 };
 
 // Bytes that are looked at. A ClientHello of a session with a client certificate has some 3 KiB.
-inline constexpr std::size_t kMostFirstBytes = 16 * 1'024;
+inline constexpr std::size_t kMostFirstBytes = 16'384;
 
 // Looks for a whole ClientHello, in one TLS record or spread over several (RFC 8446, 5.1). Reads
 // the lengths only: gRPC's TLS library judges the content.

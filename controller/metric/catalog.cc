@@ -296,7 +296,7 @@ constexpr std::array kLabels{
                 "refused, left"},
     LabelValues{"schedule", "the controller's schedules"},
     LabelValues{"settings", "16 hexadecimal digits; on this _info series alone"},
-    LabelValues{"severity", "info, warn, fail; of findings: warning, critical"},
+    LabelValues{"severity", "info, warning, critical"},
     LabelValues{"size", "small, medium, large"},
     LabelValues{"source", "marker, slurm, kubernetes, gpu, load, hook, guard"},
     LabelValues{"stat", "p50, p99; of the fabric also p01"},

@@ -162,10 +162,8 @@ struct PlanOutline::Inside {
   Status add_stage(const Suite& suite, std::uint32_t index, std::span<const KernelInfo> kernels,
                    const Site& site, const PlanOptions& options) {
     const Stage& stage = suite.stages[index];
-    stages.push_back(
-        std::make_unique<StagePlan>(
-        RG_TRY(prepare_stage(stage, index, context, kernels, site,
-                             options.times ? *options.times : LearnedTimes()))));
+    stages.push_back(std::make_unique<StagePlan>(RG_TRY(prepare_stage(
+        stage, index, context, kernels, site, options.times ? *options.times : LearnedTimes()))));
     rounds.push_back(
         RG_TRY(StageRounds::make(*stages.back(), context, seed_of(suite, stage.block), options)));
     head.stages.push_back({.name = stage.name,

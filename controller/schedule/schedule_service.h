@@ -73,7 +73,7 @@ class ScheduleService {
   run::Director& director_;
   Control& control_;
   store::Store& store_;
-  OwnAct record_ = [](std::string, std::string, const Status&) {};
+  OwnAct record_ = [](const std::string&, const std::string&, const Status&) {};
   // A start for a missed due time that failed and is tried again.
   struct LateStart {
     double due_at = 0;

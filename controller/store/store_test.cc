@@ -84,15 +84,18 @@ TEST_F(StoreTest, APointsOwnFactsStandOnThePoint) {
 
 TEST_F(StoreTest, StoringTwiceIsANoOp) {
   plan_run(*store_, "r1", 1);
-  const std::vector<Record> batch{started_record({}), point_record({}, 1),
-                                  note_record({}, 2, "fell back"), final_record({}, 3, "passed")};
+  Record note = note_record({}, 2, "fell back");
+  note.mutable_note()->set_severity("warn");  // as an earlier runner writes it
+  const std::vector<Record> batch{started_record({}), point_record({}, 1), note,
+                                  final_record({}, 3, "passed")};
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(append(*store_, "id-1", batch));
   reopen();
   ASSERT_TRUE(append(*store_, "id-1", batch));
   EXPECT_EQ(all().size(), 1u);
   const auto detail = store_->run_detail("r1");
   ASSERT_TRUE(detail) << detail.error().message;
-  EXPECT_EQ(detail->tasks.at(0).ranks.at(0).notes.size(), 1u);
+  ASSERT_EQ(detail->tasks.at(0).ranks.at(0).notes.size(), 1u);
+  EXPECT_EQ(detail->tasks.at(0).ranks.at(0).notes.at(0).severity(), "warning");
   EXPECT_EQ(store_->stats()->orphan_records, 0);
 }
 

@@ -14,6 +14,7 @@ namespace railgauge::trust {
 struct CertificateId {
   std::string issuer{};  // RFC 2253, in lower case; "": no certificate
   std::string serial{};  // hexadecimal digits, upper case
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang's own 0
   auto operator<=>(const CertificateId&) const = default;
 };
 

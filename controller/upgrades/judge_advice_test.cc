@@ -95,13 +95,14 @@ TEST_F(AfterAnUpgrade, AnInconclusiveVerdictNamesTheCommandThatGoesOnWithIt) {
   analysis::MetricVerdict& open = verdict_.metrics.emplace_back();
   open.verdict = analysis::Verdict::kInconclusive;
   open.need.runs = 3;
-  EXPECT_THAT(told().next(), Contains(HasSubstr("railgauge upgrades gate --continue u1")));
+  EXPECT_THAT(told().next(), Contains(HasSubstr("railgauge upgrades extend u1")));
   EXPECT_THAT(told().next(), Not(Contains(HasSubstr("--min-coverage"))));
   sides_.min_coverage = 0.95;
-  EXPECT_THAT(told().next(), Contains(HasSubstr("--continue u1 --min-coverage 0.95")));
+  EXPECT_THAT(told().next(), Contains(HasSubstr("upgrades extend u1 --min-coverage 0.95")));
   open.need = {};
   open.need.nodes = 3;
-  EXPECT_THAT(told().next(), Not(Contains(HasSubstr("--continue")))) << "runs would not settle it";
+  EXPECT_THAT(told().next(), Not(Contains(HasSubstr("upgrades extend"))))
+      << "runs would not settle it";
 }
 
 // Only one of the two lost its device, and both are upgraded alike.

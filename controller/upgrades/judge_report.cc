@@ -171,7 +171,7 @@ void add_excluded(const UpgradeData& sides, const analysis::UpgradeVerdict& verd
 }
 
 std::string continue_command(const std::string& upgrade_id, double min_coverage) {
-  return fmt::format("railgauge upgrades gate --continue {}{}", upgrade_id,
+  return fmt::format("railgauge upgrades extend {}{}", upgrade_id,
                      min_coverage < 1 ? fmt::format(" --min-coverage {:g}", min_coverage) : "");
 }
 

@@ -16,6 +16,7 @@
 #include "controller/upgrades/upgrade_reading.h"
 #include "controller/upgrades/upgrade_stack.h"
 #include "controller/verdict/equivalence.h"
+#include "kernels/core/base/severity.h"
 #include "kernels/core/stats/quantile.h"
 #include "kernels/core/text/rfc3339.h"
 
@@ -103,7 +104,7 @@ double loss_of(const api::JudgedMetric& metric) {
 store::FindingRow finding_of(const UpgradeData& sides, const api::Upgrade& report, double now) {
   store::FindingRow finding{.finding_id = fmt::format("{}-{}", report.upgrade_id(), report.kind()),
                             .kind = report.kind() == "performance" ? "regression" : report.kind(),
-                            .severity = "critical",
+                            .severity = severity::kCritical,
                             .suspect = suspect_of(report),
                             .summary = report.reason(),
                             .opened_at = now,

@@ -37,7 +37,7 @@ struct Shift {
 // that is not finite is a missing run. kFailedPrecondition: a side is empty. kInvalidArgument: a
 // figure is not positive. Source of the median's: Hodges and Lehmann, Ann. Math. Statist. 34
 // (1963). Thread safe.
-Result<Shift> shift_of(std::span<const double> before, std::span<const double> after,
-                       Better better, Centre centre = Centre::kMedian);
+Result<Shift> shift_of(std::span<const double> before, std::span<const double> after, Better better,
+                       Centre centre = Centre::kMedian);
 
 }  // namespace railgauge::analysis

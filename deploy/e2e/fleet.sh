@@ -47,7 +47,7 @@ everything_is_marked_synthetic() {
 }
 
 healthy_fabric_accuses_nobody() {
-  cli suspects -o json >"$work/suspects.json" || true
+  cli runs suspects -o json >"$work/suspects.json" || true
   jq -e '[.suspects[] | select(.confirmed)] == []' "$work/suspects.json"
 }
 
@@ -56,7 +56,7 @@ is_named() {
   local text=$1; shift
   play 32 "$@"
   cli run "$work/pairs.yaml" --all >"$work/run.txt"
-  cli suspects >"$work/suspects.txt" || true
+  cli runs suspects >"$work/suspects.txt" || true
   grep -E '^[0-9]+\. confirmed' "$work/suspects.txt" >"$work/confirmed.txt"
   cat "$work/confirmed.txt"
   [ "$(wc -l <"$work/confirmed.txt")" = 1 ]

@@ -239,7 +239,7 @@ preflight_needs_no_controller() {
   local code=0; local_cli -o json >"$of_host" || code=$?
   jq -e '(.nodes | length == 1) and .nodes[0].error == "" and ([.checks[].id] | unique | length == 37)' "$of_host"
   [ "$code" = "$(exit_code_in "$of_host" "")" ]
-  code=0; local_cli --strict -o json >"$of_host" || code=$?
+  code=0; local_cli --require all -o json >"$of_host" || code=$?
   [ "$code" = "$(exit_code_in "$of_host" all)" ]
   code=0; local_cli --require hugepages,versions -o json >"$of_host" || code=$?
   [ "$code" = "$(exit_code_in "$of_host" hugepages,versions)" ]

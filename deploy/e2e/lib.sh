@@ -68,15 +68,15 @@ start_controller() {
   wait_for "the controller answers" 10 cli version
 }
 
-# start_agent NODE [STATE_DIR [PROCESS]]: starts an agent on fake libraries; PROCESS (agent-NODE) names its log and pid
-# file. The fake wire writes into another runner's memory, which Landlock forbids.
+# start_agent NODE [STATE_DIR [PROCESS]]: starts an agent on fake libraries, which dials $agent_dials where that is set;
+# PROCESS (agent-NODE) names its log and pid file. The fake wire writes into another runner's memory, which Landlock forbids.
 start_agent() {
   local node=$1 state=${2:-$work/state-$1} process=${3:-agent-$1}
   [ -d "$work/sys-$node/class" ] || make_sysfs "$work/sys-$node"
   local lib; lib=$(dirname "$bin")/lib
   RAILGAUGE_LIBIBVERBS=$lib/libibverbs-fake.so RAILGAUGE_LIBCUDA=$lib/libcuda-fake.so RAILGAUGE_LIBNVML=$lib/libnvidia-ml-fake.so \
     RAILGAUGE_LIBGDRAPI=$lib/libgdrapi-fake.so RAILGAUGE_LIBVULKAN=$lib/libvulkan-fake.so RAILGAUGE_FAKE_CUDA=gpus=2 \
-    "$bin/railgauge-agent" --controller "unix:$socket" --name "$node" --state-dir "$state" \
+    "$bin/railgauge-agent" --controller "${agent_dials:-unix:$socket}" --name "$node" --state-dir "$state" \
     --sysfs-root "$work/sys-$node" --proc-root "$work/proc-$node" --runner-landlock false \
     --metrics-listen 127.0.0.1:0 >>"$work/$process.log" 2>&1 &
   echo $! >"$work/$process.pid"

@@ -94,9 +94,9 @@ paused_node_is_left_out_with_the_reason() {
 }
 
 run_of_a_paused_node_by_name_says_so() {
-  cli run pairs sim0011,sim0012,sim0013 >"$work/run.txt" 2>"$work/err"
+  cli run pairs --nodes sim0011,sim0012,sim0013 >"$work/run.txt" 2>"$work/err"
   grep 'in maintenance, left out: sim0012' "$work/err"
-  expect_exit 4 cli run pairs sim0012 2>"$work/err"
+  expect_exit 4 cli run pairs --nodes sim0012 2>"$work/err"
   grep 'no node can be used: node sim0012 is paused until .*: DIMM swap; railgauge nodes resume' "$work/err"
 }
 

@@ -33,8 +33,8 @@ all_pairs_of_four_are_three_rounds() {
 matrix_has_both_directions_of_all_pairs() {
   cli run "$work/pairs.yaml" -o json >"$work/healthy.json"
   healthy=$(jq -r .run.run_id "$work/healthy.json")
-  cli matrix "$healthy"
-  cli matrix "$healthy" -o json >"$work/matrix.json"
+  cli runs matrix "$healthy"
+  cli runs matrix "$healthy" -o json >"$work/matrix.json"
   jq -e '([.pairs[].from] | unique == ["n1", "n2", "n3", "n4"]) and ([.pairs[] | select(.value > 0)] | length == 12)
     and (.synthetic | not)' "$work/matrix.json"
   wait_for "the matrix is stored" 20 matrix_is_stored
@@ -46,8 +46,8 @@ matrix_is_stored() { [ "$(sqlite3 "$work/railgauge.db" 'SELECT count(*) FROM pai
 # by more.
 healthy_fabric_accuses_nobody() {
   local healthy; healthy=$(cat "$work/healthy")
-  cli suspects "$healthy" || [ $? = 3 ]
-  cli suspects "$healthy" -o json >"$work/suspects.json" || true
+  cli runs suspects "$healthy" || [ $? = 3 ]
+  cli runs suspects "$healthy" -o json >"$work/suspects.json" || true
   jq -e '[.suspects[] | select(.confirmed)] == []' "$work/suspects.json"
 }
 
@@ -59,8 +59,8 @@ fault_is_named() {
   fabric fault n2 clear
   [ "$code" = 0 ]
   run=$(jq -r .run.run_id "$work/faulty.json")
-  cli suspects "$run" -o json >"$work/suspects.json" || code=$?
-  cli suspects "$run" || true
+  cli runs suspects "$run" -o json >"$work/suspects.json" || code=$?
+  cli runs suspects "$run" || true
   [ "$code" = 1 ]
   jq -e '[.suspects[] | select(.confirmed)] | length == 1 and (.[0] | .node == "n2" and .kind == "port" and .direction == "sends")' \
     "$work/suspects.json"
@@ -121,8 +121,8 @@ suite_fabric_runs() {
   [ "$(outcomes_of "$work/fabric_run.json" '[0, 1, 3, 4]')" = passed ]
   [ "$(outcomes_of "$work/fabric_run.json" '[2]')" = waived ]
   jq -e '[.tasks[] | select(.task_id | startswith("t")) | .stage] | group_by(.) | map(length) == [4, 12, 12, 6, 12]' "$work/fabric_run.json"
-  cli matrix "$run" -o json | jq -e '[.pairs[] | select(.value > 0)] | length == 12'
-  cli suspects "$run" || [ $? = 1 ] || [ $? = 3 ]
+  cli runs matrix "$run" -o json | jq -e '[.pairs[] | select(.value > 0)] | length == 12'
+  cli runs suspects "$run" || [ $? = 1 ] || [ $? = 3 ]
 }
 
 # One of three rounds: two pairs both ways, the same two for latency. NCCL waives without a GPU.

@@ -10,17 +10,18 @@ export PYTHONDONTWRITEBYTECODE=1
 # port_of PROCESS: prints the metrics port of the controller or an agent, from its log.
 port_of() { sed -n 's/.*metrics on .*port \([0-9]*\)$/\1/p' "$work/$1.log" | tail -n 1; }
 
-# start_prometheus NODE=HOST:PORT...: starts one that scrapes the controller and these agents, and sets $url to its
-# address.
+# start_prometheus [NODE=HOST:PORT...]: starts one that scrapes the controller and its agents, or these where the
+# controller's addresses lead elsewhere, and sets $url to its address.
 start_prometheus() {
-  local home=$work/prometheus agent
+  local home=$work/prometheus agent agents='s|/sd$|&\n        refresh_interval: 1s|'
   mkdir -p "$home/railgauge"
   for agent in "$@"; do
-    printf '{"targets": ["%s"], "labels": {"cluster": "test", "node": "%s"}}\n' "${agent#*=}" "${agent%%=*}"
+    printf '{"targets": ["%s"], "labels": {"node": "%s"}}\n' "${agent#*=}" "${agent%%=*}"
   done | jq -s . >"$home/railgauge/agents.json"
   # The shipped files with other addresses and a faster pace.
-  sed -e "s/controller:7470/127.0.0.1:$(port_of controller)/" -e 's/: 30s/: 1s/' -e 's/cluster: example/cluster: test/' \
-    "$top/deploy/monitoring/prometheus.yml" >"$home/prometheus.yml"
+  [ $# = 0 ] || agents='s|http_sd_configs:|file_sd_configs:|; s|- url: .*/sd|- files: [railgauge/agents.json]|'
+  sed -e "$agents" -e "s/controller:7470/127.0.0.1:$(port_of controller)/" -e 's/: 30s/: 1s/' \
+    -e 's/cluster: example/cluster: test/' -e 's/replacement: example/replacement: test/' "$top/deploy/monitoring/prometheus.yml" >"$home/prometheus.yml"
   sed 's/interval: 30s/interval: 1s/' "$top/dashboards/prometheus/records.yml" >"$home/railgauge/records.yml"
   sed 's/interval: 30s/interval: 1s/' "$top/dashboards/prometheus/alerts.yml" >"$home/railgauge/alerts.yml"
   prometheus --config.file="$home/prometheus.yml" --storage.tsdb.path="$home/data" --web.listen-address=127.0.0.1:0 \

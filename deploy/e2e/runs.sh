@@ -89,7 +89,7 @@ run_that_meets_the_night_says_for_whom_it_waits() {
 gate_borrows_nodes_and_the_night_measures_them_afterwards() {
   local night gate; night=$(cat "$work/first.id")
   is_state "$night" running
-  cli upgrades prepare sim0003 --controls sim0004 --suite short
+  cli upgrades prepare --nodes sim0003 --controls sim0004 --suite short
   gate=$(cli runs -o json | jq -r '[.runs[] | select(.trigger == "upgrade")][0].run_id')
   is_state "$gate" ended
   cli runs wait "$night" >"$work/wait.txt"

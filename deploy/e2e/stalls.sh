@@ -67,7 +67,7 @@ prepare_measures_the_before_side() {
 # gate CODES...: runs the gate, which must end with one of the codes; its report is in gate.json.
 gate() {
   local code=0
-  cli upgrades gate --nodes n1 --wait 40min --on-inconclusive fail -o json >"$work/gate.json" || code=$?
+  cli upgrades gate --nodes n1 --wait-nodes 40min --time-limit 80min --on-inconclusive fail -o json >"$work/gate.json" || code=$?
   cli upgrades show || true
   case " $* " in *" $code "*) ;; *) echo "exit code $code, wanted one of: $*"; return 1 ;; esac
 }

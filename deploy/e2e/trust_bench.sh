@@ -29,15 +29,16 @@ bar() {
 saw() { echo "$*" | tee -a "$work/seen"; }
 waive() { saw "$*"; exit 77; }
 
-# stop_all: ends every process of the case. A stopped process ends as well.
+# stop_all: ends every process of the case. A stopped process ends as well. Programs that run beside the cases stay.
 stop_all() {
-  local pidfile
+  local pidfile pid
   for pidfile in "$work"/*.pid; do
     [ -e "$pidfile" ] || continue
-    kill -KILL "$(cat "$pidfile")" 2>/dev/null || true
+    pid=$(cat "$pidfile")
+    kill -KILL "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
     rm -f "$pidfile"
   done
-  wait 2>/dev/null || true
 }
 
 now_ms() { date +%s%3N; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the shipped Alertmanager example with Debian's Alertmanager: it is valid, pages and tickets go to their own
+# Tests the shipped Alertmanager example with Debian's Alertmanager: it is valid, critical alerts and warnings go to their own
 # receivers, and a controller that is down mutes the alerts that follow from it and no other. Exit 77 without
 # Alertmanager.
 set -euo pipefail
@@ -19,8 +19,8 @@ fail() { echo "alertmanager_test: $*"; sed 's/^/    /' "$work/log" 2>/dev/null |
 
 amtool check-config "$here/alertmanager.yml" >"$work/checked" || { cat "$work/checked"; fail "amtool refuses alertmanager.yml"; }
 receiver() { amtool config routes test --config.file="$here/alertmanager.yml" "$@"; }
-[ "$(receiver severity=page alertname=RailgaugeLinksDown)" = pager ] || fail "a page goes elsewhere"
-[ "$(receiver severity=ticket alertname=RailgaugeNodesStale)" = tickets ] || fail "a ticket goes elsewhere"
+[ "$(receiver severity=critical alertname=RailgaugeLinksDown)" = pager ] || fail "a critical alert goes elsewhere"
+[ "$(receiver severity=warning alertname=RailgaugeNodesStale)" = tickets ] || fail "a warning goes elsewhere"
 
 prometheus-alertmanager --config.file="$here/alertmanager.yml" --storage.path="$work/data" --cluster.listen-address= \
   --web.listen-address=127.0.0.1:0 >"$work/log" 2>&1 &
@@ -48,19 +48,19 @@ inhibited() { curl -fsS "$url/api/v2/alerts" | jq -r '[.[] | select(.status.inhi
 is_inhibited() { [ "$(inhibited)" = "$1" ]; }
 known() { [ "$(curl -fsS "$url/api/v2/alerts" | jq length)" = "$1" ]; }
 
-{ alert RailgaugeNodesStale ticket; alert RailgaugeLinksDown page; alert RailgaugeLinksFlapping ticket; alert RailgaugePreflightFailing ticket; } | post
+{ alert RailgaugeNodesStale warning; alert RailgaugeLinksDown critical; alert RailgaugeLinksFlapping warning; alert RailgaugePreflightFailing warning; } | post
 wait_for "four alerts are known" known 4
 wait_for "a port that is down flaps no more" is_inhibited RailgaugeLinksFlapping
-alert RailgaugeControllerDown page other | post
+alert RailgaugeControllerDown critical other | post
 wait_for "five alerts are known" known 5
 is_inhibited RailgaugeLinksFlapping || fail "another cluster's controller keeps this one quiet"
-alert RailgaugeControllerDown page | post
+alert RailgaugeControllerDown critical | post
 wait_for "without the controller stale nodes are no news" is_inhibited "RailgaugeLinksFlapping RailgaugeNodesStale"
-{ alert RailgaugeRegressionConfirmed page; alert RailgaugeRegressionUnconfirmed ticket; } | post
-wait_for "a page needs no ticket beside it" is_inhibited "RailgaugeLinksFlapping RailgaugeNodesStale RailgaugeRegressionUnconfirmed"
-alert RailgaugeNodesStale ticket third | post
+{ alert RailgaugeRegressionConfirmed critical; alert RailgaugeRegressionUnconfirmed warning; } | post
+wait_for "a critical alert needs no warning beside it" is_inhibited "RailgaugeLinksFlapping RailgaugeNodesStale RailgaugeRegressionUnconfirmed"
+alert RailgaugeNodesStale warning third | post
 wait_for "nine alerts are known" known 9
 is_inhibited "RailgaugeLinksFlapping RailgaugeNodesStale RailgaugeRegressionUnconfirmed" || fail "a cluster whose controller answers is kept quiet"
-alert RailgaugeControllerDown page "" | post
+alert RailgaugeControllerDown critical "" | post
 wait_for "a controller that nobody knows keeps all quiet" is_inhibited "RailgaugeLinksFlapping RailgaugeNodesStale RailgaugeNodesStale RailgaugeRegressionUnconfirmed"
 echo "routes and inhibitions are as they should be"

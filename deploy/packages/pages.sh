@@ -7,6 +7,20 @@ set -euo pipefail
 bin=$1 prefix=$2
 shift 2
 
+# Text for roff: its own escapes, and dashes that can be copied.
+# shellcheck disable=SC1003
+escaped() { sed -E 's/\\/\\e/g; s/-/\\-/g; s/^([.'"'"'])/\\\&\1/'; }
+
+# nouns: a section for each noun of railgauge with the flags of its verbs, as its own table has them.
+nouns() {
+  local noun
+  "$bin/railgauge" help | awk '/^Help:/ { exit } /^  [a-z]/ && !seen[$1]++ { print $1 }' | while read -r noun; do
+    printf '.SH "RAILGAUGE %s"\n.nf\n' "${noun^^}"
+    "$bin/railgauge" help "$noun" | sed '/^railgauge help lists the flags/d' | escaped
+    printf '.fi\n'
+  done
+}
+
 # manual PROGRAM SUMMARY: a page whose text is the program's help, line by line.
 manual() {
   local version help
@@ -14,9 +28,10 @@ manual() {
   # The host's name and the build folder are defaults that depend on this machine.
   help=$("$bin/$1" --help | sed -E "s|^Usage: .*/$1|Usage: $1|; s|(--name TEXT)=[^ ]*|\\1|; s|(--runner TEXT)=[^ ]*|\\1|")
   printf '.TH %s 1 "" "%s" "Railgauge"\n.SH NAME\n%s \\- %s\n.SH DESCRIPTION\n.nf\n' "${1^^}" "${version:-railgauge}" "$1" "$2"
-  # shellcheck disable=SC1003
-  sed -E 's/\\/\\e/g; s/-/\\-/g; s/^([.'"'"'])/\\\&\1/' <<<"$help"
-  printf '.fi\n.SH EXIT STATUS\n'
+  escaped <<<"$help"
+  printf '.fi\n'
+  if [ "$1" = railgauge ]; then nouns; fi
+  printf '.SH EXIT STATUS\n'
   printf '0 passed; 1 failed or regressed; 2 wrong use; 3 inconclusive; 4 invalid, crashed, timed out or unreachable; 5 waived.\n'
   printf '.SH FILES\n/etc/railgauge, /var/lib/railgauge, /var/lib/railgauge\\-agent\n'
 }

@@ -10,6 +10,7 @@
 
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/base/severity.h"
 #include "kernels/launch/job.h"
 
 namespace railgauge {
@@ -118,7 +119,7 @@ MpiOutcome follow_mpi_task(MpiJob& job) {
         // A step carries the requests for all nodes.
         if (ask.rank() != job.group.rank()) continue;
         const std::string refused = daemons.start(ask);
-        if (!refused.empty()) job.records.note("warn", refused);
+        if (!refused.empty()) job.records.note(severity::kWarning, refused);
       }
       for (const LaunchSignal& signal : step.signals()) daemons.stop(signal.number());
       if (step.has_end()) told = MpiOutcome{step.end().outcome(), step.end().reason()};

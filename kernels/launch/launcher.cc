@@ -19,6 +19,7 @@
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/lookup.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/base/severity.h"
 #include "kernels/core/group/framing.h"
 #include "kernels/core/mpi_tunables.h"
 #include "kernels/core/text/text.h"
@@ -141,7 +142,7 @@ class Launch {
       if (warning.empty()) continue;
       Record note;
       *note.mutable_key() = record.key();
-      note.mutable_note()->set_severity("warn");
+      note.mutable_note()->set_severity(severity::kWarning);
       note.mutable_note()->set_text(warning);
       static_cast<void>(sink_.write(note));
       record.mutable_key()->set_sequence(record.key().sequence() + 1);

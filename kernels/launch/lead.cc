@@ -15,6 +15,7 @@
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/lookup.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/base/severity.h"
 #include "kernels/core/mpi_tunables.h"
 #include "kernels/core/text/text.h"
 #include "kernels/launch/ending.h"
@@ -92,19 +93,20 @@ class Leader {
   // A request for this node is served here, every other one goes to its node by the relay. Refusals
   // become warnings of the record.
   LaunchService::Hooks hooks() {
-    return {.ask =
-                [this](LaunchAsk ask) {
-                  if (ask.rank() == 0)
-                    static_cast<void>(own_.start(ask));
-                  else
-                    relay_.post(std::move(ask));
-                },
-            .signal =
-                [this](LaunchSignal signal) {
-                  own_.stop(signal.number());
-                  relay_.post(std::move(signal));
-                },
-            .refused = [this](const std::string& why) { job_.records.note("warn", why); }};
+    return {
+        .ask =
+            [this](LaunchAsk ask) {
+              if (ask.rank() == 0)
+                static_cast<void>(own_.start(ask));
+              else
+                relay_.post(std::move(ask));
+            },
+        .signal =
+            [this](LaunchSignal signal) {
+              own_.stop(signal.number());
+              relay_.post(std::move(signal));
+            },
+        .refused = [this](const std::string& why) { job_.records.note(severity::kWarning, why); }};
   }
 
   // All ranks of one node together, as launchers number them.
@@ -297,7 +299,7 @@ class Leader {
     release(true);
     report_started();
     if (const std::string warning = finalize_warning(end_.words); !warning.empty())
-      job_.records.note("warn", warning);
+      job_.records.note(severity::kWarning, warning);
     const bool by_deadline = why_ && why_->code == Code::kDeadlineExceeded;
     if (!end_.words.empty())  // for the agent, which keeps the end of a runner's stderr
       fmt::print(stderr, "{}\n", end_.words);
@@ -306,7 +308,7 @@ class Leader {
     const Final final = final_of(end_);
     if (job_.group.size() > 1)
       if (const std::string silent = silence_warning(final, end_); !silent.empty())
-        job_.records.note("warn", silent);
+        job_.records.note(severity::kWarning, silent);
     return {final.outcome(), final.reason()};
   }
 

@@ -9,6 +9,7 @@
 #include "agent/fleet/model/modelled_records.h"
 #include "agent/fleet/node/modelled_node.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/base/severity.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::fleet {
@@ -324,7 +325,7 @@ void ModelledAgent::note_events(Nanoseconds now) {
     const bool down = fault.harm.takes >= 1;
     api::NodeEvent& event = events_.emplace_back();
     event.set_kind("counter");
-    event.set_severity("fail");
+    event.set_severity(severity::kCritical);
     event.set_subject(nic_name(static_cast<std::uint32_t>(fault.nic)) + ":1");
     event.set_text(fmt::format("{}: {} grew: {}", kSynthetic, down ? "link_downed" : "symbol_error",
                                down ? "the link went down" : "a bad cable, transceiver or port"));

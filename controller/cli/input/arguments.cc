@@ -4,6 +4,7 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/lines.h"
@@ -57,6 +58,36 @@ std::vector<std::string> flag_names(const Grammar& grammar, const Verb* verb) {
   return names;
 }
 
+// "railgauge matrix is railgauge runs matrix now".
+Error spelled_anew(const OldSpelling& old) {
+  std::string flag = old.flag.empty() ? "" : fmt::format(" --{}", old.flag);
+  if (!old.operand.empty()) flag = fmt::format(" {}", old.operand);
+  return {Code::kInvalidArgument,
+          fmt::format("railgauge {}{} is railgauge {} now", old.verb, flag, old.now)};
+}
+
+// An old spelling of a flag, of `verb` or of any for "". Null when there is none.
+const OldSpelling* find_old_flag(const Grammar& grammar, std::string_view flag,
+                                 std::string_view verb = "") {
+  const auto found = std::ranges::find_if(grammar.old, [&](const OldSpelling& old) {
+    return !flag.empty() && old.flag == flag && (verb.empty() || old.verb == verb);
+  });
+  return found == grammar.old.end() ? nullptr : &*found;
+}
+
+// An old verb in the words that begin with it, also with its noun in the singular.
+const OldSpelling* find_old_verb(const Grammar& grammar, const std::vector<std::string>& words) {
+  for (const OldSpelling& old : grammar.old) {
+    if (!old.flag.empty() || !old.operand.empty()) continue;
+    const auto parts = words_of(old.verb);
+    bool is_it = words.size() >= parts.size();
+    for (std::size_t i = 0; is_it && i < parts.size(); ++i)
+      is_it = words[i] == parts[i] || (i == 0 && words[i] + "s" == parts[i]);
+    if (is_it) return &old;
+  }
+  return nullptr;
+}
+
 // Splits words into flags and the rest; "--" ends the flags.
 Status split_flags(const Grammar& grammar, std::span<const std::string> words, Arguments& parsed,
                    std::vector<std::string>& rest) {
@@ -79,6 +110,8 @@ Status split_flags(const Grammar& grammar, std::span<const std::string> words, A
     const Flag* flag =
         word.starts_with("--") == (name.size() > 1) ? find_anywhere(grammar, name) : nullptr;
     if (flag == nullptr) {
+      if (const OldSpelling* old = find_old_flag(grammar, name))
+        return tl::unexpected(spelled_anew(*old));
       // A single letter is near every short flag: no name is proposed for it.
       const std::string hint =
           name.size() > 1 ? did_you_mean(fmt::format("--{}", name), flag_names(grammar, nullptr))
@@ -137,6 +170,9 @@ std::string canonical_noun(const Grammar& grammar, const std::string& word,
 Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
                                 std::vector<std::string>& rest) {
   // "run show" is decided by the word behind the noun.
+  // Before anything is looked up: "schedules pause" begins with a noun that there is.
+  if (const OldSpelling* old = find_old_verb(grammar, rest))
+    return tl::unexpected(spelled_anew(*old));
   const std::string_view following = rest.size() > 1 ? std::string_view(rest[1]) : "";
   const std::string noun = canonical_noun(grammar, rest[0], following);
   if (noun.empty()) {
@@ -164,7 +200,7 @@ Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
   const Verb* alone = find_verb(grammar, noun, "");
   // "schedules list": what the plural noun does alone, said aloud.
   if (!rest.empty() && rest[0] == "list" && noun.ends_with('s') && alone != nullptr &&
-      alone->operands.empty()) {
+      (alone->operands.empty() || alone->operands == "[NODESET]")) {
     rest.erase(rest.begin());
     return alone;
   }
@@ -180,26 +216,54 @@ Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
   return alone;
 }
 
+// Errors: kInvalidArgument for a word that its kind does not have, with the nearest one.
+// Values of other kinds are checked by the verb or the controller.
+Status check_choice(const Grammar& grammar, const Flag& flag, std::string_view value) {
+  const auto found = std::ranges::find_if(grammar.choices, [&](const Choice& choice) {
+    return choice.is_closed && choice.kind == flag.value;
+  });
+  if (found == grammar.choices.end()) return {};
+  const auto words = words_of(found->words);
+  if (std::ranges::find(words, value) != words.end()) return {};
+  const std::vector<std::string> known(words.begin(), words.end());
+  return fail(Code::kInvalidArgument,
+              fmt::format("--{}: {} is none of {}{}", flag.name, in_quotes(value),
+                          fmt::join(known, ", "), did_you_mean(value, known)));
+}
+
 // Checks flags and number of operands. Flags were read before the verb was known, so that they may
 // be anywhere on the line.
 Status check_against_verb(const Grammar& grammar, const Arguments& parsed) {
   const Verb& verb = *parsed.verb;
   for (const auto& [name, value] : parsed.flags) {
-    if (find_flag(grammar.common, name) == nullptr && find_flag(verb.flags, name) == nullptr)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("{} has no flag --{}{}", full_name(verb), name,
-                              did_you_mean("--" + name, flag_names(grammar, &verb))));
+    const Flag* flag = find_flag(verb.flags, name);
+    if (flag != nullptr) RG_TRY_OK(check_choice(grammar, *flag, value));
+    if (flag != nullptr || find_flag(grammar.common, name) != nullptr) continue;
+    if (const OldSpelling* old = find_old_flag(grammar, name, full_name(verb)))
+      return tl::unexpected(spelled_anew(*old));
+    return fail(Code::kInvalidArgument,
+                fmt::format("{} has no flag --{}{}", full_name(verb), name,
+                            did_you_mean("--" + name, flag_names(grammar, &verb))));
   }
   const OperandCount count = count_operands(verb.operands);
   if (parsed.operands.size() < count.least)
     return fail(Code::kInvalidArgument,
                 fmt::format("{}: missing operand: {}", full_name(verb),
                             words_of(verb.operands)[parsed.operands.size()]));
-  if (parsed.operands.size() > count.most)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{}: {} is one operand too many", full_name(verb),
-                            in_quotes(parsed.operands[count.most])));
-  return {};
+  if (parsed.operands.size() <= count.most) return {};
+  for (const OldSpelling& old : grammar.old)
+    if (!old.operand.empty() && old.verb == full_name(verb) &&
+        parsed.operands.size() == count.most + 1)
+      return tl::unexpected(spelled_anew(old));
+  // A verb of the noun with a slip of the hand was taken for an operand.
+  std::vector<std::string> names;
+  for (const Verb& each : grammar.verbs)
+    if (each.noun == verb.noun && !each.name.empty() && verb.name.empty())
+      names.emplace_back(each.name);
+  return fail(Code::kInvalidArgument,
+              fmt::format("{}: {} is one operand too many{}", full_name(verb),
+                          in_quotes(parsed.operands[count.most]),
+                          did_you_mean(parsed.operands.front(), names)));
 }
 
 }  // namespace
@@ -287,11 +351,11 @@ std::string flag_lines(std::span<const Flag> flags) {
   return text;
 }
 
-// A verb's line, its summary and its own flags.
+// A verb's line, its summary, its own flags and an example.
 std::string verb_help(const Verb& verb) {
   std::string text = fmt::format("railgauge {}\n  {}\n", call(verb), verb.summary);
   if (!verb.flags.empty()) text += "\n" + flag_lines(verb.flags);
-  return text;
+  return text + fmt::format("\n  Example: railgauge {}\n", verb.example);
 }
 
 // All verbs of a noun, with an empty line between them.
@@ -366,8 +430,15 @@ std::string help_text(const Grammar& grammar, const Arguments& arguments) {
   std::string text =
       "railgauge measures a cluster's fabric from inside its nodes.\n\n"
       "Usage: railgauge NOUN [VERB] [OPERANDS] [FLAGS]\n\n";
-  for (const Verb& verb : grammar.verbs) text += line(call(verb), verb.summary);
-  text += line("help [NOUN [VERB]]", "this text, or a verb's flags (also --help anywhere)");
+  // Verbs of one group follow each other in the table.
+  std::string_view group;
+  for (const Verb& verb : grammar.verbs) {
+    if (verb.group != group) text += fmt::format("{}{}:\n", group.empty() ? "" : "\n", verb.group);
+    group = verb.group;
+    text += line(call(verb), verb.summary);
+  }
+  text += "\nHelp:\n" + line("help [NOUN [VERB]]",
+                             "this text, or a verb's flags and an example (also --help anywhere)");
   text += "\nFlags that every verb takes:\n" + flag_lines(grammar.common);
   text += kSources;
   text += exit_code_line();
@@ -387,8 +458,8 @@ std::string command_page(const Grammar& grammar) {
     page += fmt::format("\n## {}\n", noun);
     for (const Verb& verb : grammar.verbs)
       if (verb.noun == noun)
-        page += fmt::format("\n`railgauge {}`:\n{}\n{}", call(verb), verb.summary,
-                            flag_table(verb.flags));
+        page += fmt::format("\n`railgauge {}`:\n{}\n\nExample: `railgauge {}`\n{}", call(verb),
+                            verb.summary, verb.example, flag_table(verb.flags));
   }
   page +=
       fmt::format("\n## Flags that every verb takes\n{}{}", flag_table(grammar.common), kSources);

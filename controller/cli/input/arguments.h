@@ -28,18 +28,39 @@ struct Verb {
   std::string_view name;      // "show"; "" is what the noun does alone
   std::string_view operands;  // "RUN", "SUITE [NODESET]": brackets mark what may be left out
   std::string_view summary;
+  std::string_view example;  // a whole line of use, without the program's name
   std::span<const Flag> flags;
   Result<int> (*run)(Session&, const Arguments&);  // the exit code
   bool is_local = false;                           // asks no controller, needs no TLS files
+  bool is_whole = false;                           // never cut to the lines of a terminal
+  std::string_view group{};                        // the heading above it in the help
+};
+
+// A spelling that the program had once. It does not run: the error shows the present one.
+struct OldSpelling {
+  std::string_view verb;  // "schedules pause"
+  std::string_view flag;  // "strict", of that verb; "" for the verb itself
+  std::string_view now;   // "schedules set SCHEDULE paused"
+  // An operand that the verb took behind its present ones; the verb itself is right.
+  std::string_view operand{};
 };
 
 // Returns "runs show"; the noun alone when the verb has no name.
 std::string full_name(const Verb& verb);
 
+// The words that a kind of value or operand may have, as "KIND" in help and operands.
+struct Choice {
+  std::string_view kind;   // "STATE"
+  std::string_view words;  // "new confirmed": with blanks between them
+  bool is_closed = false;  // no other word is taken
+};
+
 // The whole language of the program. The spans outlive every use.
 struct Grammar {
   std::span<const Verb> verbs;
   std::span<const Flag> common;  // flags that every verb takes
+  std::span<const OldSpelling> old{};
+  std::span<const Choice> choices{};
 };
 
 // One parsed command line.

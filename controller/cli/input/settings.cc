@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -21,10 +22,12 @@ constexpr std::array kFlags{
     Flag{"tls-ca", 0, "FILE", "certificate of the authority that signed the controller's"},
     Flag{"insecure", 0, "", "HOST:PORT without certificates"},
     Flag{"format", 'o', "FORMAT",
-         "table, json, csv or ndjson; of a report also md or html [table]"},
+         "table (or text), json, csv, ndjson; of a report also md, html [table]"},
     Flag{"units", 0, "UNITS", "bits or bytes, for NIC bandwidth in tables [both]"},
     Flag{"timeout", 0, "DURATION", "longest wait for one answer of the controller [15s]"},
     Flag{"config", 0, "FILE", "settings file [/etc/railgauge/railgauge.conf]"},
+    Flag{"full", 0, "", "every line on a terminal too, which gets 60 [a pipe and a file get all]"},
+    Flag{"quiet", 0, "", "results and errors alone: no progress, no notes"},
     Flag{"help", 'h', "", "help for the verb before it, or for all"},
     Flag{"version", 0, "", "the version of this program, then end"},
 };
@@ -43,17 +46,20 @@ Result<bool> parse_switch(const Setting& given) {
 // Sets one setting from its text. Errors: kInvalidArgument with the flag, variable or line that
 // gave it.
 Status apply(std::string_view name, const Setting& given, Settings& settings) {
-  const auto choose = [&](auto parse, std::string_view allowed, auto& target) -> Status {
+  const auto choose = [&](auto parse, const std::vector<std::string>& allowed,
+                          auto& target) -> Status {
     const auto parsed = parse(given.value);
     if (!parsed)
-      return fail(Code::kInvalidArgument, fmt::format("{}: {} is none of {}", given.source,
-                                                      in_quotes(given.value), allowed));
+      return fail(Code::kInvalidArgument,
+                  fmt::format("{}: {} is none of {}{}", given.source, in_quotes(given.value),
+                              fmt::join(allowed, ", "), did_you_mean(given.value, allowed)));
     target = *parsed;
     return {};
   };
   if (name == "format")
-    return choose(parse_format, "table, json, csv, ndjson, md, html", settings.format);
-  if (name == "units") return choose(parse_units, "bits, bytes, both", settings.units);
+    return choose(parse_format, {"table", "text", "json", "csv", "ndjson", "md", "html"},
+                  settings.format);
+  if (name == "units") return choose(parse_units, {"bits", "bytes", "both"}, settings.units);
   if (name == "insecure") {
     settings.insecure = RG_TRY(parse_switch(given));
     return {};

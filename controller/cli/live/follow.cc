@@ -67,7 +67,7 @@ class Progress {
   // The redrawing thread exists where something is drawn.
   Progress(const Output& output, Detail detail)
       : output_(output),
-        draws_(output.live_columns > 0 && detail == Detail::kSummary),
+        draws_(output.live_columns > 0 && detail == Detail::kSummary && !output.is_quiet),
         detail_(detail) {
     if (draws_) ticker_ = std::jthread([this](const std::stop_token& stop) { tick(stop); });
   }
@@ -75,15 +75,15 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Draws the summary on a terminal. Elsewhere it is printed when a stage begins, and from time to
-  // time. With all details every event is a line.
+  // Draws the summary on a terminal, nothing where the output is quiet. Elsewhere it is printed
+  // when a stage begins, and from time to time. With all details every event is a line.
   void show(const RunEvent& event) {
     const std::scoped_lock lock(mutex_);
     view_.take(event);
     end_.reset();
     if (event.progress().has_seconds_left()) end_ = after(event.progress().seconds_left());
     if (draws_ && seconds_until(next_line_) <= 0) draw();
-    if (draws_) return;
+    if (draws_ || output_.is_quiet) return;
     if (detail_ == Detail::kAll) {
       const std::string& text = event.text().empty() ? event.run().state() : event.text();
       output_.err << fmt::format("{}/{} {}\n", event.run().tasks_ended(), event.run().tasks_total(),

@@ -13,6 +13,8 @@
 namespace railgauge::cli {
 namespace {
 
+constexpr std::size_t kMostNameBytes = 26;
+
 // How one class of figures is drawn.
 struct Look {
   char letter;
@@ -54,6 +56,14 @@ std::string escaped(const std::string& text) {
   for (const char c : printable(text))
     out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
   return out;
+}
+
+// A row's name beside its letters on a terminal.
+std::string shortened(std::string name) {
+  if (name.size() <= kMostNameBytes) return name;
+  name.resize(kMostNameBytes - 1);
+  while (!name.empty() && (static_cast<unsigned char>(name.back()) & 0x80) != 0) name.pop_back();
+  return name + ">";
 }
 
 // The first node of the block.
@@ -118,7 +128,8 @@ HeatGrid grid_of(const api::PairMatrix& matrix) {
 
 // The diagonal is drawn as '\' where every letter is one pair.
 std::string heat_text(const HeatGrid& grid, bool colour) {
-  const std::size_t block = block_for(grid.nodes.size(), kMostLetters);
+  const std::size_t most = tables_are_cut() ? kMostLettersOfScreen : kMostLetters;
+  const std::size_t block = block_for(grid.nodes.size(), most);
   const std::size_t side = (grid.nodes.size() + block - 1) / block;
   std::string text;
   for (std::size_t row = 0; row < side; ++row) {
@@ -128,14 +139,14 @@ std::string heat_text(const HeatGrid& grid, bool colour) {
       const char letter = row == column && block == 1 ? '\\' : look.letter;
       text += toned(std::string(1, letter), look.tone, colour && look.tone != Tone::kPlain);
     }
-    text += fmt::format("  {}", printable(row_name(grid, row, block)));
+    std::string name = printable(row_name(grid, row, block));
     const std::string& leaf = grid.leaves[row * block];
-    if (!leaf.empty()) text += fmt::format(" ({})", printable(leaf));
-    text += '\n';
+    if (!leaf.empty()) name += fmt::format(" ({})", printable(leaf));
+    text += "  " + (tables_are_cut() ? shortened(std::move(name)) : name) + '\n';
   }
-  text += "rows send, columns receive in the same order";
-  if (block > 1) text += fmt::format("; a letter is the worst of {0} x {0} pairs", block);
-  text += '\n';
+  std::string legend = "rows send, columns receive in the same order";
+  if (block > 1) legend += fmt::format("; a letter is the worst of {0} x {0} pairs", block);
+  text += wrapped_line(legend);
   for (const Look& look : kLooks)
     text += fmt::format("  {:<5}  {}\n", look.letter == ' ' ? "blank" : std::string(1, look.letter),
                         look.words);

@@ -24,7 +24,9 @@ struct HeatGrid {
 HeatGrid grid_of(const api::PairMatrix& matrix);
 
 // A row a sender, a letter a receiver; beyond kMostLetters nodes a letter is the worst of several.
+// On a terminal that cuts tables it is so beyond kMostLettersOfScreen.
 inline constexpr std::size_t kMostLetters = 128;
+inline constexpr std::size_t kMostLettersOfScreen = 47;
 std::string heat_text(const HeatGrid& grid, bool colour);
 
 // The same as an SVG file of its own, with `title` above.

@@ -72,7 +72,7 @@ TEST(HeatMap, DrawsAFileThatNamesCannotBreak) {
 TEST_F(Commands, MatrixWritesAnSvgFileBesideItsOutput) {
   const std::string path =
       testing::TempDir() + "/railgauge_matrix_" + std::to_string(getpid()) + ".svg";
-  EXPECT_EQ(run({"matrix", "r1", "--svg", path}), 0) << err_;
+  EXPECT_EQ(run({"runs", "matrix", "r1", "--svg", path}), 0) << err_;
   std::ifstream file(path);
   std::stringstream svg;
   svg << file.rdbuf();
@@ -80,18 +80,18 @@ TEST_F(Commands, MatrixWritesAnSvgFileBesideItsOutput) {
   EXPECT_THAT(svg.str(), HasSubstr("SYNTHETIC"));
   EXPECT_THAT(err_, HasSubstr("there is also rail 0 gpu"));
   std::remove(path.c_str());
-  EXPECT_NE(run({"matrix", "r1", "--svg", "/nowhere/at/all.svg"}), 0);
+  EXPECT_NE(run({"runs", "matrix", "r1", "--svg", "/nowhere/at/all.svg"}), 0);
   EXPECT_THAT(err_, HasSubstr("--svg /nowhere/at/all.svg: write"));
 }
 
 TEST_F(Commands, SuspectsEndWithTheAnswer) {
-  EXPECT_EQ(run({"suspects"}), 1) << "one is confirmed";
+  EXPECT_EQ(run({"runs", "suspects"}), 1) << "one is confirmed";
   archive_.suspects.mutable_suspects()->DeleteSubrange(0, 1);
-  EXPECT_EQ(run({"suspects"}), 3) << "one is to be measured again";
+  EXPECT_EQ(run({"runs", "suspects"}), 3) << "one is to be measured again";
   archive_.suspects.clear_suspects();
-  EXPECT_EQ(run({"suspects"}), 3) << "a node was never measured";
+  EXPECT_EQ(run({"runs", "suspects"}), 3) << "a node was never measured";
   archive_.suspects.clear_unmeasured_nodes();
-  EXPECT_EQ(run({"suspects"}), 0);
+  EXPECT_EQ(run({"runs", "suspects"}), 0);
   EXPECT_THAT(out_, HasSubstr("no suspect"));
 }
 

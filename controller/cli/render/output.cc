@@ -56,6 +56,23 @@ void print_message(const Output& output, const google::protobuf::Message& docume
   output.out << to_json(document, one_line ? JsonLayout::kCompact : JsonLayout::kIndented) << '\n';
 }
 
+namespace {
+
+// Equal rows are one row; a column has their number where there are any.
+std::string list_text(std::string_view headings, const Rows& table, bool colour) {
+  const auto counted = counted_rows(table);
+  // No column without need.
+  if (counted.size() == table.size()) return render_short_table(headings, table, colour);
+  Rows rows;
+  for (const auto& [row, count] : counted) {
+    rows.push_back(row);
+    rows.back().emplace_back(count > 1 ? std::to_string(count) : "");
+  }
+  return render_short_table(std::string(headings) + "|COUNT>", rows, colour);
+}
+
+}  // namespace
+
 int print_list(const Output& output, const google::protobuf::Message& document,
                std::string_view rows, std::string_view headings, const Rows& table,
                std::string_view none) {
@@ -63,8 +80,7 @@ int print_list(const Output& output, const google::protobuf::Message& document,
   if (table.empty())
     print_notice(output, none);
   else
-    output.out << render_short_table(headings, table, output.colour,
-                                     {.remedy = "a pipe (| less) or -o csv has all"});
+    output.out << list_text(headings, table, output.colour);
   return kExitPassed;
 }
 
@@ -81,8 +97,12 @@ std::string line_of(const std::string& text, Tone tone, bool colour) {
   return toned(printable(text), tone, colour) + "\n";
 }
 
-// Flushed at once: a wait of minutes may follow.
 void print_notice(const Output& output, std::string_view text) {
+  if (!output.is_quiet) print_fault(output, text);
+}
+
+// Flushed at once: a wait of minutes may follow.
+void print_fault(const Output& output, std::string_view text) {
   output.err << "railgauge: " << printable(text) << '\n' << std::flush;
 }
 
@@ -95,7 +115,7 @@ int report_error(const Output& output, const Error& error) {
     report.mutable_error()->set_message(error.message);
     print_message(output, report);
   }
-  print_notice(output, error.message);
+  print_fault(output, error.message);
   return exit_code_of_call(error);
 }
 

@@ -35,6 +35,8 @@ struct Output {
   bool colour = false;               // of tables on `out`
   int live_columns = 0;              // of the terminal that `err` is; 0: it is none
   std::function<Screen()> screen{};  // of the terminal that `out` is; empty: none to draw on
+  bool is_full = false;              // --full: every row in place of summaries and cut lists
+  bool is_quiet = false;             // --quiet: results and errors alone
 };
 
 // Prints `document` in a machine format: json prints all of it, csv and ndjson the messages of its
@@ -90,8 +92,10 @@ int print_page(const Output& output, const google::protobuf::Message& document,
 std::string line_of(const std::string& text, Tone tone = Tone::kPlain, bool colour = false);
 
 // Prints "railgauge: TEXT" to stderr, with control characters replaced, and flushes: it is read
-// before a wait begins.
+// before a wait begins. Prints nothing where the output is quiet.
 void print_notice(const Output& output, std::string_view text);
+// The same for what fails or limits the result: also where the output is quiet.
+void print_fault(const Output& output, std::string_view text);
 
 // Prints the error as one line on `err` and, with json or ndjson, as a document on `out`. Returns
 // the exit code.

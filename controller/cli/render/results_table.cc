@@ -79,11 +79,7 @@ std::string metric_text(const std::string& metric) {
   return with_blanks(metric);
 }
 
-// How a unit is shown: the value times `factor`, labelled.
-struct Scale {
-  std::string label;
-  double factor = 1;
-};
+using Scale = ShownUnit;
 
 // The columns of one value: NIC bandwidth in Gb/s and GB/s, GPU bandwidth in GB/s, times in
 // microseconds.
@@ -167,20 +163,29 @@ Differing differing_by_kernel(const Points& points) {
   return differing;
 }
 
-// The first line of a table. Points with the same title are one table, so all that must not be
-// mixed is in it.
-std::string title_of(const ResultPoint& point, const Differing& differing) {
-  const std::string meaning = meaning_text(point.point().meaning());
-  std::string told;
+// ", loopback, direction h2d": what differs between points of one kernel.
+std::string told_of(const ResultPoint& point, const Differing& differing) {
+  std::string told = is_loopback(point) ? ", loopback" : "";
   if (const auto names = differing.find(point.kernel()); names != differing.end())
     for (const std::string& name : names->second)
       if (const auto value = point.parameters().find(name); value != point.parameters().end())
         told += fmt::format(", {} {}", with_blanks(name), value->second);
-  const char* where = is_loopback(point) ? ", loopback" : "";
-  return fmt::format("memory {}, path {}: {} revision {}{}{}, {}{}, run {}", memory_of(point),
-                     known(fact(point, "path")), point.kernel(), point.revision(), where, told,
-                     metric_text(point.point().metric()),
-                     meaning.empty() ? "" : fmt::format(" ({})", meaning), point.run_id());
+  return told;
+}
+
+// "latency (half RTT)".
+std::string measured_text(const ResultPoint& point) {
+  const std::string meaning = meaning_text(point.point().meaning());
+  return metric_text(point.point().metric()) +
+         (meaning.empty() ? "" : fmt::format(" ({})", meaning));
+}
+
+// The first line of a table. Points with the same title are one table, so all that must not be
+// mixed is in it.
+std::string title_of(const ResultPoint& point, const Differing& differing) {
+  return fmt::format("memory {}, path {}: {} revision {}{}, {}, run {}", memory_of(point),
+                     known(fact(point, "path")), point.kernel(), point.revision(),
+                     told_of(point, differing), measured_text(point), point.run_id());
 }
 
 // One point as a row; `pairs` splits the endpoints into two columns.
@@ -241,17 +246,31 @@ std::string one_table(const std::string& title, const std::vector<const ResultPo
   return toned(heading, Tone::kHeading, colour) + "\n" + render_table(headings, rows, colour);
 }
 
-// Warnings that hold for some of the points above.
-std::string footnotes(const Points& points) {
-  std::string text;
-  if (std::ranges::any_of(points, is_synthetic))
-    text += "SYNTHETIC: a fake device had a part in these figures; they measure no hardware\n";
-  if (std::ranges::any_of(points, is_soft_roce))
-    text += "soft-RoCE: these figures compare programs, they are no hardware figures\n";
-  return text;
+}  // namespace
+
+ShownUnit shown_unit(const ResultPoint& point, Units units) { return scales_of(point, units)[0]; }
+
+std::vector<PointKind> kinds_of_points(const Points& points) {
+  const Differing differing = differing_by_kernel(points);
+  std::vector<PointKind> kinds;
+  kinds.reserve(static_cast<std::size_t>(points.size()));
+  for (const ResultPoint& point : points)
+    kinds.push_back({.kernel = point.kernel() + told_of(point, differing),
+                     .what = fmt::format("{}, memory {}, path {}{}", measured_text(point),
+                                         memory_of(point), known(fact(point, "path")),
+                                         is_synthetic(point) ? ", SYNTHETIC" : "")});
+  return kinds;
 }
 
-}  // namespace
+std::string remarks_on(const Points& points) {
+  std::string text;
+  if (std::ranges::any_of(points, is_synthetic))
+    text += wrapped_line(
+        "SYNTHETIC: a fake device had a part in these figures; they measure no hardware");
+  if (std::ranges::any_of(points, is_soft_roce))
+    text += wrapped_line("soft-RoCE: these figures compare programs, they are no hardware figures");
+  return text;
+}
 
 // Parameters that say how long is measured, not what: two points may differ in them and still be
 // compared.
@@ -287,7 +306,7 @@ std::string results_tables(const Points& points, Units units, bool colour) {
   std::string text;
   for (const auto& members : grouped(points, title))
     text += (text.empty() ? "" : "\n") + one_table(title(*members[0]), members, units, colour);
-  const std::string notes = footnotes(points);
+  const std::string notes = remarks_on(points);
   if (!notes.empty()) text += "\n" + notes;
   return text;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,7 @@ namespace {
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kIndent = 4;  // of a row's further lines
 int folded_at = 0;                  // columns; 0: tables are as wide as they are
+bool is_whole = false;              // no table is cut
 
 // Characters of UTF-8. Wide characters count as one.
 std::size_t width_of(const std::string& text) {
@@ -51,6 +53,8 @@ std::vector<std::vector<std::size_t>> lines_of(const std::vector<std::size_t>& w
 // Set once by main, before any other thread exists.
 void fold_tables_at(int columns) { folded_at = columns; }
 bool tables_are_folded() { return folded_at > 0; }
+void show_whole_tables(bool whole) { is_whole = whole; }
+bool tables_are_cut() { return folded_at > 0 && !is_whole; }
 
 // Colours end with the text, so that a cut line cannot colour the next one.
 std::string toned(const std::string& text, Tone tone, bool colour) {
@@ -173,12 +177,39 @@ std::string heading_text(const std::vector<Column>& columns, const Layout& layou
 
 std::string screenful(std::string text, const ShortTable& limit) {
   const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n'));
-  if (folded_at == 0 || lines <= limit.lines) return text;
+  if (!tables_are_cut() || lines <= limit.lines) return text;
   std::size_t end = 0;
   for (std::size_t i = 0; i + 1 < limit.lines; ++i) end = text.find('\n', end) + 1;
   text.resize(end);
   return text + fmt::format("and {} more lines{}{}\n", lines - limit.lines + 1,
                             limit.remedy.empty() ? "" : "; ", limit.remedy);
+}
+
+// The end is never cut, however long it is.
+std::string page_with_end(std::string text, const std::string& end) {
+  const auto lines = static_cast<std::size_t>(std::ranges::count(end, '\n'));
+  const std::size_t most = kScreenLines - std::min(lines, kScreenLines - 2);
+  return screenful(std::move(text), {.lines = most}) + end;
+}
+
+std::string fitted_page(const std::string& page) {
+  if (folded_at == 0) return page;
+  std::string text;
+  for (std::size_t begin = 0; begin < page.size();) {
+    const std::size_t end = std::min(page.find('\n', begin), page.size());
+    const std::string line = page.substr(begin, end - begin);
+    // A line with colours is a table's or a heading's, which were fitted when they were made.
+    const bool is_wide = width_of(line) > static_cast<std::size_t>(folded_at) &&
+                         line.find('\x1b') == std::string::npos;
+    const std::size_t first = line.find_first_not_of(' ');
+    if (is_wide && first < static_cast<std::size_t>(folded_at) / 2)
+      text += std::string(first, ' ') + wrapped_line(line.substr(first), first + kIndent);
+    else
+      text += line + "\n";
+    begin = end + 1;
+  }
+  if (!page.ends_with('\n') && !text.empty()) text.pop_back();
+  return screenful(std::move(text), {.lines = kScreenLines});
 }
 
 std::string wrapped_line(const std::string& text, std::size_t indent) {
@@ -207,7 +238,7 @@ std::string render_short_table(std::string_view headings, const Rows& rows, bool
     return static_cast<std::size_t>(std::ranges::count(part, '\n'));
   };
   std::size_t lines = lines_in(text);
-  const std::size_t most = folded_at == 0 ? SIZE_MAX : limit.lines;
+  const std::size_t most = tables_are_cut() ? limit.lines : SIZE_MAX;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string row = layout.text_of(rows[i], colour);
     const std::size_t after = i + 1 < rows.size() ? 1 : 0;  // the line that counts the rest
@@ -234,20 +265,74 @@ std::string render_table(std::string_view headings, const Rows& rows, bool colou
   return render_table(columns_of(headings), rows, colour);
 }
 
+// Colours do not distinguish rows.
+std::vector<std::pair<Row, std::size_t>> counted_rows(const Rows& rows) {
+  std::vector<std::pair<Row, std::size_t>> counted;
+  std::map<std::vector<std::string>, std::size_t> places;
+  for (const Row& row : rows) {
+    std::vector<std::string> words;
+    for (const Cell& cell : row) words.push_back(cell.text);
+    const auto [place, is_new] = places.try_emplace(std::move(words), counted.size());
+    if (is_new) counted.emplace_back(row, 0);
+    ++counted[place->second].second;
+  }
+  return counted;
+}
+
+namespace {
+
+// An empty line and the title.
+std::string section_head(const std::string& title, bool colour) {
+  return title.empty() ? "\n" : "\n" + toned(printable(title), Tone::kHeading, colour) + "\n";
+}
+
+}  // namespace
+
 std::string render_section(std::string_view headings, const Rows& rows, bool colour,
                            const std::string& title) {
   if (rows.empty()) return "";
-  return (title.empty() ? "\n" : "\n" + toned(printable(title), Tone::kHeading, colour) + "\n") +
-         render_table(headings, rows, colour);
+  return section_head(title, colour) + render_table(headings, rows, colour);
 }
 
-// A table of two columns without its heading.
+std::string render_short_section(std::string_view headings, const Rows& rows, bool colour,
+                                 const ShortTable& limit, const std::string& title) {
+  if (rows.empty()) return "";
+  return section_head(title, colour) + render_short_table(headings, rows, colour, limit);
+}
+
+namespace {
+
+constexpr std::size_t kMostNameColumns = 24;
+
+// Names in a column, values beside it on as many lines as they need.
+std::string hanging_list(const Rows& rows, std::size_t names, bool colour) {
+  const std::size_t indent = names + kGap;
+  const std::size_t room = static_cast<std::size_t>(std::max(folded_at, 60)) - 1 - indent;
+  std::string text;
+  for (const Row& row : rows) {
+    const std::string name = printable(row[0].text);
+    std::string before =
+        toned(name, row[0].tone, colour) + std::string(indent - width_of(name), ' ');
+    for (const std::string& line : wrapped(printable(row[1].text), room)) {
+      text += before + toned(line, row[1].tone, colour) + "\n";
+      before = std::string(indent, ' ');
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+// A table of two columns without its heading. On a terminal long values stay beside their names.
 std::string render_list(const Rows& rows, bool colour) {
   Rows kept;
   for (const auto& row : rows) {
     RG_CHECK(row.size() == 2);
     if (!row[1].text.empty()) kept.push_back(row);
   }
+  std::size_t names = 0;
+  for (const Row& row : kept) names = std::max(names, width_of(printable(row[0].text)));
+  if (folded_at > 0 && names <= kMostNameColumns) return hanging_list(kept, names, colour);
   const std::string table = render_table("|", kept, colour);
   return table.substr(table.find('\n') + 1);  // without the line of headings
 }

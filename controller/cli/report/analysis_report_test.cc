@@ -21,7 +21,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Result<SeriesFile> read(const std::string& text) {
+Result<SeriesFile> series_of_text(const std::string& text) {
   std::istringstream in(text);
   return read_series(in, "f.csv");
 }
@@ -38,7 +38,8 @@ std::string sample() {
 }
 
 TEST(AnalysisReport, TheStepAndTheSpikeAreToldWithPlaceAndEffect) {
-  const AnalysedSeries series = analyse_series("f.csv", *read(sample()), analysis::Better::kLower);
+  const AnalysedSeries series =
+      analyse_series("f.csv", *series_of_text(sample()), analysis::Better::kLower);
   ASSERT_EQ(series.changes_size(), 1);
   EXPECT_EQ(series.changes(0).index(), 40U);
   EXPECT_EQ(series.changes(0).class_(), "step");
@@ -59,7 +60,8 @@ TEST(AnalysisReport, ADriftIsOneRowWithItsExtentAndASwingANote) {
   std::string text = "value\n";
   for (std::size_t i = 0; i < 84; ++i)
     text += fmt::format("{}\n", 100 + 0.5 * static_cast<double>(i) + (i % 7 >= 5 ? -8 : 0));
-  const AnalysedSeries series = analyse_series("f.csv", *read(text), analysis::Better::kHigher);
+  const AnalysedSeries series =
+      analyse_series("f.csv", *series_of_text(text), analysis::Better::kHigher);
   ASSERT_EQ(series.changes_size(), 1);
   EXPECT_EQ(series.changes(0).class_(), "drift");
   EXPECT_EQ(series.changes(0).index_first(), 0U);
@@ -76,7 +78,7 @@ TEST(AnalysisReport, AStepFarBelowTheLevelIsFound) {
   std::string text = "value\n";
   for (const double value : analysis::step_series(40, 30, 8, 2))
     text += fmt::format("{:.4f}\n", 1e6 + value);
-  const AnalysedSeries series = analyse_series("f.csv", *read(text), std::nullopt);
+  const AnalysedSeries series = analyse_series("f.csv", *series_of_text(text), std::nullopt);
   ASSERT_EQ(series.changes_size(), 1);
   EXPECT_EQ(series.changes(0).index(), 40U);
 }
@@ -84,7 +86,7 @@ TEST(AnalysisReport, AStepFarBelowTheLevelIsFound) {
 TEST(AnalysisReport, JsonKeysAreThoseOfTheContract) {
   AnalysisReport report;
   report.set_schema_version(1);
-  *report.add_series() = analyse_series("f.csv", *read(sample()), std::nullopt);
+  *report.add_series() = analyse_series("f.csv", *series_of_text(sample()), std::nullopt);
   const std::string json = to_json(report);
   EXPECT_THAT(json, testing::StartsWith("{\n  \"schema_version\": 1,\n  \"series\": ["));
   for (const char* key : {"\"file\": ", "\"changes\": [", "\"index\": 40", "\"class\": \"step\"",
@@ -96,7 +98,7 @@ TEST(AnalysisReport, IndicesAreRowsOfTheFileWhenItsClockGoesBackward) {
   const auto values = analysis::step_series(40, 30, 8, 2);
   std::string text = "time,value\n";
   for (std::size_t i = values.size(); i-- > 0;) text += fmt::format("{},{:.4f}\n", i, values[i]);
-  const AnalysedSeries series = analyse_series("f", *read(text), std::nullopt);
+  const AnalysedSeries series = analyse_series("f", *series_of_text(text), std::nullopt);
   ASSERT_EQ(series.changes_size(), 1);
   EXPECT_EQ(series.changes(0).index(), 29U);  // run 40 of 70 is in row 29
 }
@@ -121,8 +123,8 @@ TEST(AnalysisReport, AClockThatGoesToAndFroTellsTheSameChanges) {
       row_of[static_cast<std::uint32_t>(i)] = static_cast<std::uint32_t>(row_of.size());
       mixed += fmt::format("{},{:.6f}\n", 3 * i, values[i]);
     }
-    const AnalysedSeries one = analyse_series("f", *read(sorted), std::nullopt);
-    const AnalysedSeries other = analyse_series("f", *read(mixed), std::nullopt);
+    const AnalysedSeries one = analyse_series("f", *series_of_text(sorted), std::nullopt);
+    const AnalysedSeries other = analyse_series("f", *series_of_text(mixed), std::nullopt);
     ASSERT_GE(one.changes_size(), 1) << seed;
     ASSERT_EQ(one.changes_size(), other.changes_size()) << seed;
     for (int i = 0; i < one.changes_size(); ++i) {
@@ -142,13 +144,13 @@ TEST(AnalysisReport, RowsThatAreTwiceInTheFileAlarmNobody) {
       for (int times = 0; times < 2; ++times) text += fmt::format("{},{:.6f}\n", at, value);
       ++at;
     }
-    alarms += analyse_series("f", *read(text), std::nullopt).changes_size() > 0 ? 1 : 0;
+    alarms += analyse_series("f", *series_of_text(text), std::nullopt).changes_size() > 0 ? 1 : 0;
   }
   EXPECT_LE(alarms, 10);
 }
 
 TEST(AnalysisReport, FewPointsAreSaidToBeFew) {
-  const AnalysedSeries series = analyse_series("f", *read("1\n2\n"), std::nullopt);
+  const AnalysedSeries series = analyse_series("f", *series_of_text("1\n2\n"), std::nullopt);
   EXPECT_EQ(series.changes_size(), 0);
   ASSERT_EQ(series.notes_size(), 1);
   EXPECT_THAT(series.notes(0), HasSubstr("2 points: 12 are needed"));

@@ -3,20 +3,30 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <tuple>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "controller/cli/render/table.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/fold.h"
 
 namespace railgauge::cli {
 namespace {
 
 using namespace railgauge::api;
 
-constexpr int kPlacesShown = 8;
+constexpr std::size_t kPlacesShown = 8;
 constexpr std::size_t kSightShown = 6;
+// On a terminal, so that the page of an upgrade or a finding fits it.
+constexpr std::size_t kLinesOfMetrics = 9;
+constexpr std::size_t kLinesOfPlaces = 9;
+constexpr std::size_t kLinesOfCauses = 5;
+constexpr std::size_t kLinesOfSight = 5;
+constexpr int kHeadedShown = 3;
 constexpr std::size_t kMostPlaceBytes = 60;
 
 // Every word but pass and inconclusive is bad.
@@ -38,6 +48,11 @@ std::string interval_text(const JudgedMetric& metric) {
   return fmt::format("{:+.2f} to {:+.2f}", metric.low_percent(), metric.high_percent());
 }
 
+// A set of nodes: "gpu[401-416]".
+std::string folded(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  return fold_names(std::vector<std::string>(names.begin(), names.end()));
+}
+
 // The list on top of the page. Empty values are left out by render_list.
 std::string head(const Upgrade& upgrade, bool colour) {
   const std::string word = upgrade.has_verdict() ? upgrade.verdict() : upgrade.state();
@@ -47,8 +62,8 @@ std::string head(const Upgrade& upgrade, bool colour) {
         {word + (upgrade.has_kind() ? ": " + upgrade.kind() : ""),
          upgrade.has_verdict() ? tone_of_verdict(word) : Tone::kPlain}},
        {"why", upgrade.reason()},
-       {"nodes", upgrade.nodes()},
-       {"controls", upgrade.controls()},
+       {"nodes", folded(upgrade.nodes())},
+       {"controls", folded(upgrade.controls())},
        {"since", upgrade.since()},
        {"before", fmt::format("{}{}", fmt::join(upgrade.before_runs(), " "),
                               upgrade.before_is_history() ? " (earlier runs)" : "")},
@@ -71,7 +86,8 @@ std::string metric_table(const Upgrade& upgrade, bool colour) {
                 fmt::format("{}+{}", metric.changed_nodes(), metric.control_nodes()),
                 metric.reason()});
   });
-  return render_section("METRIC|VERDICT|WORSE BY>|90 % INTERVAL>|BOUND>|NODES>|WHY", rows, colour);
+  return render_short_section("METRIC|VERDICT|WORSE BY>|90 % INTERVAL>|BOUND>|NODES>|WHY", rows,
+                              colour, {.lines = kLinesOfMetrics});
 }
 
 // The smallest losses that single places could show, at most kSightShown rows: the metrics come in
@@ -84,7 +100,8 @@ std::string sight_table(const Upgrade& upgrade, bool colour) {
                           ? fmt::format("{:.1f} %", sight.smallest_loss_percent())
                           : "nothing",
                       sight.count(), sight.metric(), brief(sight.places())});
-  std::string text = render_section("SMALLEST LOSS SEEN>|AT PLACES>|METRIC|PLACES", rows, colour);
+  std::string text = render_short_section("SMALLEST LOSS SEEN>|AT PLACES>|METRIC|PLACES", rows,
+                                          colour, {.lines = kLinesOfSight});
   const std::size_t all = static_cast<std::size_t>(upgrade.sight_size());
   if (all > rows.size())
     text += fmt::format("and {} more; railgauge certificate {} has them\n", all - rows.size(),
@@ -92,19 +109,40 @@ std::string sight_table(const Upgrade& upgrade, bool colour) {
   return text;
 }
 
+// Lost functions of one kind and words are a row.
+Rows lost_rows(const Upgrade& upgrade) {
+  std::map<std::tuple<std::string, std::string, std::string>, std::vector<const LostFunction*>>
+      alike;
+  for (const LostFunction& lost : upgrade.lost())
+    alike[{lost.kind(), lost.name(), lost.what()}].push_back(&lost);
+  Rows rows;
+  for (const auto& [key, places] : alike) {
+    std::vector<std::string> nodes;
+    std::vector<std::string> endpoints;
+    for (const LostFunction* lost : places) {
+      nodes.push_back(lost->node());
+      endpoints.push_back(lost->endpoint());
+    }
+    const auto& [kind, name, what] = key;
+    rows.push_back({fold_names(nodes), fold_briefly(endpoints),
+                    places.size() > 1 ? std::to_string(places.size()) : "", Cell(kind, Tone::kBad),
+                    name, what});
+  }
+  return rows;
+}
+
 // Lost functions first, then the slowest places, at most kPlacesShown rows.
 std::string place_table(const Upgrade& upgrade, bool colour) {
-  Rows rows;
-  for (const LostFunction& lost : upgrade.lost())
-    rows.push_back(
-        {lost.node(), lost.endpoint(), Cell(lost.kind(), Tone::kBad), lost.name(), lost.what()});
+  Rows rows = lost_rows(upgrade);
   for (const JudgedMetric& metric : upgrade.metrics())
     for (const JudgedPlace& place : metric.places())
       if (rows.size() < kPlacesShown)
-        rows.push_back({place.node(), place.endpoint(), Cell("slower", Tone::kBad), metric.name(),
+        rows.push_back({place.node(), place.endpoint(), "", Cell("slower", Tone::kBad),
+                        metric.name(),
                         fmt::format("{} ({:+.2f} to {:+.2f})", percent(place.worse_percent()),
                                     place.low_percent(), place.high_percent())});
-  return render_section("NODE|ENDPOINT|WHAT|OF|HOW MUCH", rows, colour);
+  return render_short_section("NODE|ENDPOINT|COUNT>|WHAT|OF|HOW MUCH", rows, colour,
+                              {.lines = kLinesOfPlaces});
 }
 
 // For each suspected change, how often places with and without it are slower.
@@ -116,7 +154,8 @@ std::string cause_table(const Upgrade& upgrade, bool colour) {
                 fmt::format("{:.2g}", cause.p()),
                 cause.explains() ? Cell("explains it", Tone::kBad) : Cell("does not")});
   });
-  return render_section("SUSPECT|WORSE WITH IT>|WITHOUT>|CHANCE>|VERDICT", rows, colour);
+  return render_short_section("SUSPECT|WORSE WITH IT>|WITHOUT>|CHANCE>|VERDICT", rows, colour,
+                              {.lines = kLinesOfCauses});
 }
 
 // A rollback against the figures that its own stack gave.
@@ -149,11 +188,12 @@ int exit_code_of_verdict(const Upgrade& upgrade) {
 
 // Sections without content leave no heading.
 std::string upgrade_text(const Upgrade& upgrade, bool colour) {
-  return head(upgrade, colour) + metric_table(upgrade, colour) + sight_table(upgrade, colour) +
-         place_table(upgrade, colour) + cause_table(upgrade, colour) +
-         headed_lines("against what the same stack gave before", self_lines(upgrade)) +
-         headed_lines("not the cause", upgrade.excluded()) + headed_lines("note", upgrade.notes()) +
-         headed_lines("next", upgrade.next());
+  return page_with_end(
+      head(upgrade, colour) + metric_table(upgrade, colour) + place_table(upgrade, colour) +
+          cause_table(upgrade, colour) + sight_table(upgrade, colour) +
+          headed_lines("against what the same stack gave before", self_lines(upgrade)) +
+          headed_lines("not the cause", upgrade.excluded()) + headed_lines("note", upgrade.notes()),
+      headed_lines("next", upgrade.next()));
 }
 
 namespace {
@@ -162,6 +202,7 @@ using Levels = google::protobuf::RepeatedField<double>;
 constexpr std::array<const char*, 8> kBars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
 constexpr double kHighest = kBars.size() - 1;
+constexpr std::size_t kFurtherIndent = 4;
 constexpr double kLeastScale = 0.02;  // noise of a thousandth shall not look like a mountain
 }  // namespace
 
@@ -191,10 +232,14 @@ std::string sparkline(const Levels& before, const Levels& after) {
 
 std::string headed_lines(const std::string& heading,
                          const google::protobuf::RepeatedPtrField<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines)
-    text += fmt::format("{}{}\n", text.empty() ? heading + "\n  " : "  ", line);
-  return text.empty() ? "" : "\n" + text;
+  if (lines.empty()) return "";
+  std::string text = "\n" + heading + "\n";
+  const int most = tables_are_cut() ? kHeadedShown : lines.size();
+  for (int i = 0; i < std::min(most, lines.size()); ++i)
+    text += "  " + wrapped_line(lines[i], kFurtherIndent);
+  if (lines.size() > most)
+    text += fmt::format("  and {} more; --full shows them\n", lines.size() - most);
+  return text;
 }
 
 }  // namespace railgauge::cli

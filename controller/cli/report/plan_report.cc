@@ -6,14 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/fold.h"
+
 namespace railgauge::cli {
-namespace {
-
 using namespace railgauge::api;
-
-constexpr int kNamesShown = 8;
-
-}  // namespace
 
 // Tenths below 10 s, then whole units, two at most.
 std::string seconds_text(double seconds) {
@@ -47,18 +43,16 @@ std::string counted(std::size_t count, const std::string& noun) {
 }
 
 std::string plan_line(const RunPlan& plan) {
-  std::string names;
-  for (int i = 0; i < plan.nodes_size() && i < kNamesShown; ++i)
-    names += (i > 0 ? " " : "") + plan.nodes(i);
-  if (plan.nodes_size() > kNamesShown) names += " ...";
+  const std::vector<std::string> names(plan.nodes().begin(), plan.nodes().end());
   // Kernels that choose their own ports have no rate to estimate from.
-  const std::string amount =
-      plan.expected_bytes() > 0 ? fmt::format("about {}, ", amount_text(plan.expected_bytes())) : "";
+  const std::string amount = plan.expected_bytes() > 0
+                                 ? fmt::format("about {}, ", amount_text(plan.expected_bytes()))
+                                 : "";
   return fmt::format("suite {}: {} in {} on {} ({}), {}about {}", plan.suite(),
                      counted(static_cast<std::size_t>(plan.tasks_total()), "task"),
                      counted(plan.rounds(), "round"),
-                     counted(static_cast<std::size_t>(plan.nodes_size()), "node"), names,
-                     amount, seconds_text(plan.expected_seconds()));
+                     counted(static_cast<std::size_t>(plan.nodes_size()), "node"),
+                     fold_briefly(names), amount, seconds_text(plan.expected_seconds()));
 }
 
 namespace {

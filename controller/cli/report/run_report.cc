@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "controller/cli/input/series_file.h"
+#include "controller/cli/render/points_summary.h"
 #include "controller/cli/render/results_table.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/report/nccl_settings.h"
@@ -14,6 +15,7 @@
 #include "controller/cli/report/plan_report.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/fold.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::cli {
 namespace {
@@ -26,6 +28,11 @@ constexpr double kJudgementSeconds = 300;
 constexpr double kFirstPauseSeconds = 0.05;
 constexpr double kLongestPauseSeconds = 2;
 constexpr std::uint32_t kMostFindings = 1'000;
+constexpr int kPointsOfResults = 1'000;  // that railgauge results prints without --limit
+// Lines of the sections of a report, which together fit a screen.
+constexpr ShortTable kFindingLines{.lines = 8, .remedy = "railgauge findings lists them"};
+constexpr ShortTable kTaskLines{.lines = 10, .remedy = "railgauge runs show RUN has them"};
+constexpr ShortTable kNoteLines{.lines = 7, .remedy = "railgauge runs show RUN --tasks has them"};
 
 // Waits until the run's figures are compared with the past, or somebody interrupts.
 Result<FindingList> findings_of_run(Session& session, const std::string& run_id) {
@@ -53,12 +60,22 @@ Result<FindingList> findings_of_run(Session& session, const std::string& run_id)
   }
 }
 
-// The findings that the run showed, apart from its outcome.
+// The findings that the run showed, apart from its outcome. Those whose sentences differ in names
+// and numbers alone are a row.
 std::string findings_of_report(const RunReport& report, bool colour) {
-  const Rows rows = rows_of(report.findings(), [](const Finding& finding) {
-    return Row({state_cell(finding.state()), finding.finding_id(), finding.summary()});
-  });
-  return render_section("STATE|FINDING|WHAT", rows, colour);
+  std::map<std::string, std::vector<const Finding*>> by_state;
+  for (const Finding& finding : report.findings()) by_state[finding.state()].push_back(&finding);
+  Rows rows;
+  for (const auto& [state, findings] : by_state) {
+    std::vector<std::string> texts;
+    for (const Finding* finding : findings) texts.push_back(finding->summary());
+    for (const TextGroup& group : group_texts(texts)) {
+      const std::size_t count = group.members.size();
+      rows.push_back({state_cell(state), count > 1 ? std::to_string(count) : "",
+                      findings[group.members.front()]->finding_id(), group.text});
+    }
+  }
+  return render_short_section("STATE|COUNT>|FINDING|WHAT", rows, colour, kFindingLines);
 }
 
 // Waived tasks too, since each row gives the reason. Tasks whose reasons differ in names and
@@ -87,7 +104,23 @@ std::string unsuccessful_tasks(const RunReport& report, bool colour) {
                       fold_names(endpoints), group.text, tasks[group.members.front()]->task_id()});
     }
   }
-  return render_section("OUTCOME|KERNEL|TASKS>|ENDPOINTS|REASON|FIRST", rows, colour);
+  return render_short_section("OUTCOME|KERNEL|TASKS>|ENDPOINTS|REASON|FIRST", rows, colour,
+                              kTaskLines);
+}
+
+// A row a point where they are few or all are wanted, else what they gave together.
+std::string points_text(const RunReport& report, const Output& output) {
+  const auto& points = report.points();
+  if (output.is_full || points.size() <= kFewPoints)
+    return results_tables(points, output.units, output.colour);
+  const std::string limit =
+      points.size() > kPointsOfResults ? fmt::format(" --limit {}", points.size()) : "";
+  // Remarks hold for the points as they do in their tables.
+  const std::string remarks = remarks_on(points);
+  return points_summary(points, output.units, output.colour) +
+         (remarks.empty() ? "" : "\n" + remarks) + "\n" +
+         wrapped_line(fmt::format("{} points; railgauge results {}{} has them all",
+                                  format_count(points.size()), report.run().run_id(), limit));
 }
 
 }  // namespace
@@ -133,7 +166,7 @@ std::string notes_table(const google::protobuf::RepeatedPtrField<TaskDetail>& ta
     rows.push_back({group.members.size(), fold_names(names), group.text,
                     told[group.members.front()]->task_id()});
   }
-  return render_section("NOTES>|NODES|NOTE|FIRST TASK", rows, colour);
+  return render_short_section("NOTES>|NODES|NOTE|FIRST TASK", rows, colour, kNoteLines);
 }
 
 // The first rank that reports the fact speaks for its task; tasks with the same values are a row.
@@ -149,14 +182,20 @@ std::string site_defaults_table(const google::protobuf::RepeatedPtrField<TaskDet
   const Rows rows = rows_of(alike, [](const auto& entry) {
     return Row({fold_briefly(entry.second), entry.first});
   });
-  return render_section("TASKS|FROM THE SITE PROFILE", rows, colour);
+  return render_short_section("TASKS|FROM THE SITE PROFILE", rows, colour, kNoteLines);
 }
 
-// At most kMostPoints: a report is read by people.
+// At most kMostPoints: a report is read by people. The cut is said.
 Result<ResultList> points_of_report(Session& session, const std::string& run_id) {
   auto wanted = request_for<ResultsRequest>(run_id);
   wanted.set_limit(kMostPoints);
-  return call_through(session, rpc::kQueryResults, wanted);
+  auto points = call_through(session, rpc::kQueryResults, wanted);
+  if (points && points->points_size() >= static_cast<int>(kMostPoints))
+    print_fault(session.output,
+                fmt::format("run {}: only the newest {} points are in this report; railgauge "
+                            "export {} --format csv has all",
+                            run_id, format_count(kMostPoints), run_id));
+  return points;
 }
 
 // Three comparisons, each empty where the run measured nothing for it.
@@ -176,15 +215,18 @@ void print_report(const Output& output, const RunReport& report) {
     if (output.format == Format::kCsv) print_notice(output, summary_line(report.run()));
     return;
   }
-  output.out << results_tables(report.points(), output.units, output.colour)
-             << near_far_table(report.near_far_ratios(), output.colour)
-             << distance_table(report.distance_costs(), output.colour)
-             << nccl_settings_table(report.nccl_setting_ranks(), output.colour)
-             << unsuccessful_tasks(report, output.colour)
-             << notes_table(report.tasks(), output.colour)
-             << findings_of_report(report, output.colour)
-             << (report.points().empty() && report.findings().empty() ? "" : "\n")
-             << line_of(summary_line(report.run()), tone_of(report.run().outcome()), output.colour);
+  std::string last = wrapped_line(summary_line(report.run()));
+  last.pop_back();  // the newline stays without colour
+  const bool is_alone = report.points().empty() && report.findings().empty();
+  const std::string end =
+      (is_alone ? "" : "\n") + toned(last, tone_of(report.run().outcome()), output.colour) + "\n";
+  output.out << page_with_end(
+      points_text(report, output) + near_far_table(report.near_far_ratios(), output.colour) +
+          distance_table(report.distance_costs(), output.colour) +
+          nccl_settings_table(report.nccl_setting_ranks(), output.colour) +
+          unsuccessful_tasks(report, output.colour) + notes_table(report.tasks(), output.colour) +
+          findings_of_report(report, output.colour),
+      end);
 }
 
 // The calls ignore Ctrl-C: the run has ended, and its result is what the user waited for. Findings

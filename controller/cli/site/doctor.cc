@@ -262,7 +262,7 @@ class Doctor {
       active += one.state() == "active" ? 1 : 0;
       if (one.state() == "broken")
         add("fail", fmt::format("{} is broken: {}", one.name(), one.error()),
-            fmt::format("railgauge schedules remove {}, then add it anew", one.name()));
+            fmt::format("railgauge schedules set {} removed, then add it anew", one.name()));
       else if (one.state() == "active" && one.missed() > 0)
         add("warn", fmt::format("{} missed {} of its times in 30 days", one.name(), one.missed()),
             fmt::format("railgauge schedules show {} has the reasons", one.name()));

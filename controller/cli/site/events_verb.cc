@@ -14,6 +14,7 @@
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/fold.h"
 #include "kernels/core/text/json.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
 namespace {
@@ -66,6 +67,24 @@ Rows folded_rows(const EventList& list) {
 std::string none_text(const EventList& list) {
   if (list.kinds().empty()) return "no such event";
   return fmt::format("no such event; there are {}", fmt::join(list.kinds(), ", "));
+}
+
+// Errors: kInvalidArgument for a word of --kind that no stored kind has, where one is near it.
+Status check_kinds(const std::string& given, const EventList& list) {
+  std::vector<std::string> known;
+  for (const std::string& kind : list.kinds()) {
+    known.push_back(kind);
+    for (const std::string_view word : split(kind, '_')) known.emplace_back(word);
+  }
+  for (const std::string_view word : split(given, ',')) {
+    if (std::ranges::find(known, word) != known.end()) continue;
+    // A kind that is only not stored yet is near none of them.
+    if (const std::string hint = did_you_mean(word, known); !hint.empty())
+      return fail(Code::kInvalidArgument,
+                  fmt::format("--kind: no event has {}, there are {}{}", in_quotes(word),
+                              fmt::join(list.kinds(), ", "), hint));
+  }
+  return {};
 }
 
 // Prints events as they come, until Ctrl-C.
@@ -156,6 +175,7 @@ Result<int> list_events(Session& session, const Arguments& arguments) {
   if (arguments.has("follow")) return EventFollower(session, request).follow();
   const EventList list = RG_TRY(call(session, rpc::kListEvents, request));
   const Output& output = session.output;
+  if (list.events().empty()) RG_TRY_OK(check_kinds(request.kinds(), list));
   if (print_document(output, list, "events")) return kExitPassed;
   if (list.events().empty()) {
     print_notice(output, none_text(list));
@@ -163,7 +183,7 @@ Result<int> list_events(Session& session, const Arguments& arguments) {
   }
   output.out << render_short_table(
       "NEWEST|COUNT>|KIND|NODES|RUN|WHAT", folded_rows(list), output.colour,
-      {.remedy = "--since, --kind and --nodes choose; -o csv has all"});
+      {.remedy = "--since, --kind and --nodes choose; --full shows them"});
   return kExitPassed;
 }
 

@@ -38,9 +38,12 @@ TEST_F(Events, WithoutOneTheKindsThatThereAreHelp) {
   archive_.events.clear_events();
   archive_.events.add_kinds("node_attached");
   archive_.events.add_kinds("stack_changed");
-  EXPECT_EQ(run({"events", "--kind", "satck"}), kExitPassed);
+  EXPECT_EQ(run({"events", "--kind", "satck"}), kExitUsage);
   EXPECT_EQ(out_, "");
-  EXPECT_EQ(err_, "railgauge: no such event; there are node_attached, stack_changed\n");
+  EXPECT_EQ(
+      err_,
+      "railgauge: --kind: no event has \"satck\", there are node_attached, stack_changed; did you "
+      "mean \"stack\"?\n");
 }
 
 TEST_F(Events, ManyLikeOnesAreFewRows) {

@@ -3,6 +3,8 @@
 #include <chrono>
 
 #include "controller/cli/input/stubs.h"
+#include "controller/cli/live/on_screen.h"
+#include "controller/cli/render/table.h"
 #include "controller/cli/verbs/completion.h"
 
 namespace railgauge::cli {
@@ -34,10 +36,17 @@ void Commands::TearDown() { server_->server->Shutdown(std::chrono::system_clock:
 int Commands::run(const std::vector<std::string>& words, Format format, bool colour) {
   std::ostringstream out;
   std::ostringstream err;
-  const Output output{.out = out, .err = err, .format = format, .units = units_, .colour = colour};
+  Output output{.out = out, .err = err, .format = format, .units = units_, .colour = colour};
   const auto arguments = parse_arguments(grammar(), words);
-  EXPECT_TRUE(arguments) << arguments.error().message;
-  if (!arguments) return -1;
+  if (!arguments) {
+    const int refused = report_error(output, arguments.error());
+    out_ = out.str();
+    err_ = err.str();
+    return refused;
+  }
+  output.is_full = arguments->has("full");
+  output.is_quiet = arguments->has("quiet");
+  show_whole_tables(output.is_full);
   Session session{.stubs = server_->stubs,
                   .output = output,
                   .interrupts = interrupts_,
@@ -47,7 +56,7 @@ int Commands::run(const std::vector<std::string>& words, Format format, bool col
                   .linger_seconds = linger_seconds_,
                   .cancel_seconds = cancel_seconds_,
                   .reconnect_seconds = reconnect_seconds_};
-  const auto code = arguments->verb->run(session, *arguments);
+  const auto code = run_on_screen(session, *arguments);
   const int exit_code =
       code ? *code : report_error(output, with_closest_name(session, *arguments, code.error()));
   out_ = out.str();

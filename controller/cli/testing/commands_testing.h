@@ -26,7 +26,8 @@ class Commands : public testing::Test {
   void SetUp() override;
   void TearDown() override;
 
-  // The exit code; what was printed is in out_ and err_.
+  // The exit code; what was printed is in out_ and err_. Words that are no command end as in the
+  // program itself.
   int run(const std::vector<std::string>& words, Format format = Format::kTable,
           bool colour = false);
   // The connection to the fakes, for tests that make a session of their own.

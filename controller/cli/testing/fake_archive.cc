@@ -145,7 +145,7 @@ EventList sample_events() {
     if (*node != '\0') event.set_node(node);
     event.set_text(text);
   };
-  add(14, "2026-11-20T14:00:00Z", "watch_xid", "n3", "fail: 0000:1b:00.0: Xid 79");
+  add(14, "2026-11-20T14:00:00Z", "watch_xid", "n3", "critical: 0000:1b:00.0: Xid 79");
   for (const char* node : {"n2", "n1"})
     add(node[1] - '0' + 10.0, "2026-11-20T12:00:00Z", "stack_changed", node,
         std::string(node) + ": gpu_driver 575.51 -> 580.95");

@@ -140,7 +140,8 @@ grpc::Status ControlService::ListNodes(Context* context, const ListNodesRequest*
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   answer->set_schema_version(1);
   for (const NodeInfo& node : nodes.nodes())
-    if (request->node_set().empty() || request->node_set() == node.name())
+    if (request->node_set().empty() || request->node_set() == node.name() ||
+        request->node_set() == "all")
       *answer->add_nodes() = node;
   return {};
 }

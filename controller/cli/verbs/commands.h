@@ -49,11 +49,11 @@ Command show_certificate, verify_certificate;
 Command list_audit;
 
 // schedules. Each change prints the schedule as it is afterwards.
-Command list_schedules, show_schedule, add_schedule, pause_schedule, resume_schedule,
-    run_schedule_now, remove_schedule;
+Command list_schedules, show_schedule, add_schedule, set_schedule, run_schedule_now;
 
-// upgrades. gate_upgrade returns 0 pass, 1 regressed, 3 inconclusive, 4 for every other end.
-Command prepare_upgrade, gate_upgrade, list_upgrades, show_upgrade;
+// upgrades. gate_upgrade and extend_upgrade return 0 pass, 1 regressed, 3 inconclusive, 4 for every
+// other end.
+Command prepare_upgrade, gate_upgrade, extend_upgrade, list_upgrades, show_upgrade;
 
 // pki: an authority in a folder of this host; asks no controller.
 Command init_pki, issue_certificates, renew_certificates, revoke_certificates, write_crl, show_pki;

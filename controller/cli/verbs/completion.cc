@@ -37,49 +37,54 @@ constexpr std::array kSources{NameSource{"RUN", "runs", "run_id"},
                               NameSource{"SERIES", "history", "series_id"},
                               NameSource{"KINDS", "events", "kind"}};
 
-// Words of a fixed choice. Those of CHECK are the ids of agent/preflight/checks/table.cc, since no
-// list of the controller has them without a look at each node; a test compares the two.
-constexpr std::string_view kCheckIds =
-    "peer_memory_client peer_memory_conflict gpudirect_registration peermem_build peermem_mode "
-    "dmabuf_gpu dmabuf_nic acs iommu pcie_link pcie_limited pcie_errors pcie_read_request "
-    "relaxed_ordering gpu_nic_distance numa_locality port_state mtu gid lossless "
-    "congestion_control port_errors nic_firmware versions gpu_ecc xid gpu_mode gpu_clocks nvlink "
-    "locked_memory cgroup hugepages cpu_power rdma_device_nodes bar_copy_driver minimum_versions";
-constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kChoices{
-    {{"FORMAT", "table json csv ndjson md html"},
-     {"UNITS", "bits bytes"},
-     {"SHELL", "bash zsh fish"},
-     {"POLICY", "skip queue replace"},
-     {"TOOL", "nvbandwidth gdrcopy perftest nccl-tests"},
-     {"STATE", "new confirmed acknowledged accepted fixed false reopened"},
-     {"ROLE", "controller agent operator viewer"},
-     {"BETTER", "higher lower"},
-     {"KIND", "host gpu"},
-     {"WHAT", "extend fail"},
-     {"CHECK", kCheckIds},
-     {"CHECKS", kCheckIds}}};
+// Kinds whose names are inside of a list's cells: functions of the script (kNames) find them there.
+struct CellSource {
+  std::string_view kind{};
+  std::string_view function{};
+};
+constexpr std::array kCells{CellSource{"LABEL", "_railgauge_labels"},
+                            CellSource{"NODESET", "_railgauge_groups"},
+                            CellSource{"SET", "_railgauge_groups"},
+                            CellSource{"METRIC", "_railgauge_metrics"},
+                            CellSource{"ENDPOINT", "_railgauge_endpoints"},
+                            CellSource{"ISSUED", "_railgauge_issued \"$operand\""}};
 
 // The kind of a flag's value, where its word in the help says less.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kValueKinds{
+    {{"kernel", "KERNEL"},
+     {"metric", "METRIC"},
+     {"endpoint", "ENDPOINT"},
+     {"labels", "LABEL"},
+     {"series", "SERIES"}}};
 std::string_view value_kind_of(const Flag& flag) {
-  if (flag.name == "kernel") return "KERNEL";
-  return flag.name == "series" ? "SERIES" : flag.value;
+  for (const auto& [name, kind] : kValueKinds)
+    if (flag.name == name) return kind;
+  return flag.value;
 }
 
-// "A" and "B" are what the verb compares.
-std::string_view compared_kind_of(const Verb& verb) {
-  return verb.noun == "nodes" ? "NODESET" : "RUN";
+// The kind of an operand, where its word in the help says less: "A" and "B" are what the verb
+// compares, and what is renewed or revoked was issued.
+std::string operand_kind_of(const Verb& verb, std::string kind) {
+  if (kind == "A" || kind == "B") return verb.noun == "nodes" ? "NODESET" : "RUN";
+  const bool is_issued = verb.noun == "pki" && (verb.name == "renew" || verb.name == "revoke");
+  return is_issued && kind.starts_with("NAME") ? "ISSUED" : kind;
 }
 
 // Shell code that sets `candidates`, or asks for files, for a word of this kind.
-std::string candidates_of(std::string_view kinds) {
+std::string candidates_of(const Grammar& grammar, std::string_view kinds) {
   std::vector<std::string> names;
   std::string choices;
   bool has_files = false;
   for (const std::string_view kind : split(kinds, '|')) {
     if (const NameSource* source = row_where(kSources, &NameSource::kind, kind))
       names.push_back(fmt::format("_railgauge_names {} {}", source->list, source->column));
-    for (const auto& [name, choice] : kChoices)
-      if (kind == name) choices = choice;
+    if (const CellSource* cell = row_where(kCells, &CellSource::kind, kind))
+      names.emplace_back(cell->function);
+    if (const Choice* choice = row_where(grammar.choices, &Choice::kind, kind))
+      choices = choice->words;
+    // A kind in small letters is the word itself: "active|paused|removed".
+    if (kind.front() >= 'a' && kind.front() <= 'z')
+      choices += (choices.empty() ? "" : " ") + std::string(kind);
     has_files = has_files || kind == "FILE" || kind == "SUITE" || kind == "FOLDER";
   }
   std::string code;
@@ -129,8 +134,8 @@ std::string value_cases(const Grammar& grammar) {
   std::string text;
   for (const Flag& flag : flags_with_values(grammar)) {
     const std::string letter = flag.letter == 0 ? "" : fmt::format("|-{}", flag.letter);
-    text +=
-        fmt::format("    --{}{}) {} ;;\n", flag.name, letter, candidates_of(value_kind_of(flag)));
+    text += fmt::format("    --{}{}) {} ;;\n", flag.name, letter,
+                        candidates_of(grammar, value_kind_of(flag)));
   }
   return text;
 }
@@ -156,8 +161,8 @@ std::string verb_cases(const Grammar& grammar) {
     for (const std::string& kind : kinds) {
       const bool repeats =
           ++place == kinds.size() && verb.operands.find("...") != verb.operands.npos;
-      operands +=
-          fmt::format(" {}) {} ;;", repeats ? "*" : std::to_string(place - 1), candidates_of(kind));
+      operands += fmt::format(" {}) {} ;;", repeats ? "*" : std::to_string(place - 1),
+                              candidates_of(grammar, kind));
     }
     text += fmt::format("    \"{}\") flags=\"{}\"", full_name(verb), flags_of(verb.flags));
     if (!operands.empty()) text += fmt::format("; case $place in{} esac", operands);
@@ -197,11 +202,30 @@ std::string named_verbs(const Grammar& grammar) {
 }
 
 // Only plain names reach the shell.
-constexpr std::string_view kNames = R"sh(_railgauge_names() {
+constexpr std::string_view kNames = R"sh(_railgauge_ask() {
   command -v timeout >/dev/null || return 0
-  timeout 1 railgauge "$1" --format csv 2>/dev/null | awk -F, -v wanted="$2" '
+  timeout 1 railgauge "$@" 2>/dev/null
+}
+_railgauge_column() {
+  awk -F, -v wanted="$1" '
     NR == 1 { for (i = 1; i <= NF; i++) if ($i == wanted) column = i; next }
     column && $column ~ /^[A-Za-z0-9._-]+$/ && !seen[$column]++ { print $column }'
+}
+_railgauge_names() { _railgauge_ask "$1" --format csv | _railgauge_column "$2"; }
+_railgauge_issued() { _railgauge_ask pki show "$1" --format csv | _railgauge_column name; }
+_railgauge_labels() {
+  _railgauge_ask nodes --format ndjson | grep -o '"labels":{[^}]*}' |
+    grep -oE '"[A-Za-z0-9._/-]+":"[A-Za-z0-9._-]+"' | tr -d '"' | tr : = | sort -u
+}
+_railgauge_groups() { _railgauge_labels | sed 's/^[^=]*=/@/' | sort -u; }
+_railgauge_metrics() {
+  _railgauge_ask kernels --format ndjson | grep -o '"metrics":\[[^]]*\]' | sed 's/"metrics"://' |
+    grep -oE '[A-Za-z0-9_]+' | sort -u
+}
+_railgauge_endpoints() {
+  _railgauge_ask nodes --format ndjson |
+    grep -oE '"device":"[A-Za-z0-9._-]+","port":[0-9]+|"name":"gpu[0-9]+"' |
+    sed -E 's/"device":"([^"]*)","port":/\1:/; s/"name":"([^"]*)"/\1/' | sort -u
 }
 )sh";
 
@@ -209,7 +233,7 @@ constexpr std::string_view kNames = R"sh(_railgauge_names() {
 // value.
 constexpr std::string_view kWords = R"sh(
 _railgauge_core() {
-  local noun="" verb="" word before="" place=0 common verbs
+  local noun="" verb="" word before="" place=0 operand="" common verbs
   candidates="" flags="" files=""
   for word in "$@"; do
     if _railgauge_takes_value "$before"; then before=""; continue; fi
@@ -219,7 +243,10 @@ _railgauge_core() {
       *)
         if [ -z "$noun" ]; then _railgauge_noun "$word"
         elif [ -z "$verb" ] && [ "$place" = 0 ] && _railgauge_is_verb "$noun $word"; then verb=$word
-        else place=$((place + 1)); fi ;;
+        else
+          if [ "$place" = 0 ]; then operand=$word; fi
+          place=$((place + 1))
+        fi ;;
     esac
   done
 )sh";
@@ -257,7 +284,7 @@ std::vector<std::string> kinds_of(const Verb& verb) {
   for (const std::string_view word : words_of(verb.operands)) {
     std::string kind(word);
     std::erase_if(kind, [](char c) { return c == '[' || c == ']' || c == '.'; });
-    kinds.push_back(kind == "A" || kind == "B" ? std::string(compared_kind_of(verb)) : kind);
+    kinds.push_back(operand_kind_of(verb, std::move(kind)));
   }
   return kinds;
 }
@@ -268,13 +295,23 @@ std::string bash_completion(const Grammar& grammar) {
          "/etc/bash_completion.d/railgauge\n" +
          core_function(grammar) + R"sh(
 _railgauge() {
-  local candidates flags files current=${COMP_WORDS[COMP_CWORD]}
-  _railgauge_core "${COMP_WORDS[@]:1:COMP_CWORD-1}"
+  local candidates flags files current words line=${COMP_LINE:-}
+  if [ -n "$line" ]; then
+    # bash itself breaks words at = : and @, which names here have.
+    read -r -a words <<<"${line:0:COMP_POINT}"
+    case ${line:0:COMP_POINT} in *[[:blank:]]) words+=("") ;; esac
+  else
+    words=("${COMP_WORDS[@]:0:COMP_CWORD+1}")
+  fi
+  current=${words[${#words[@]}-1]}
+  _railgauge_core "${words[@]:1:${#words[@]}-2}"
   case $current in -*) candidates=$flags ;; esac
   mapfile -t COMPREPLY < <(compgen -W "$candidates" -- "$current")
   if [ -n "$files" ]; then
     mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$current")
   fi
+  # What is before the last break stays on the line.
+  if [ -n "$line" ]; then COMPREPLY=("${COMPREPLY[@]#"${current%"${current##*[=:@]}"}"}"); fi
 }
 complete -o filenames -F _railgauge railgauge
 )sh";
@@ -432,11 +469,33 @@ std::optional<std::string> hint_for(Session& session, const std::string& word,
 
 }  // namespace
 
+// One list has both names, since a metric belongs to its kernels.
+Status check_figure_names(Session& session, const Arguments& arguments) {
+  if (!arguments.has("kernel") && !arguments.has("metric")) return {};
+  const auto list = call(session, rpc::kListKernels, ListKernelsRequest());
+  if (!list || list->kernels().empty()) return {};  // nothing is known of them
+  NameList kernels;
+  NameList metrics;
+  for (const KernelInfo& kernel : list->kernels()) {
+    kernels.push_back(kernel.name());
+    metrics.insert(metrics.end(), kernel.metrics().begin(), kernel.metrics().end());
+  }
+  for (const auto& [flag, names] : {std::pair{"kernel", &kernels}, std::pair{"metric", &metrics}})
+    if (arguments.has(flag) && std::ranges::find(*names, arguments.value(flag)) == names->end())
+      return fail(Code::kInvalidArgument,
+                  fmt::format("--{}: {}: no kernel of an attached node has that name, and no such "
+                              "point is stored{}",
+                              flag, in_quotes(arguments.value(flag)),
+                              did_you_mean(arguments.value(flag), *names)));
+  return {};
+}
+
 Error with_closest_name(Session& session, const Arguments& arguments, Error error) {
   const bool is_of_name = error.code == Code::kInvalidArgument || error.code == Code::kNotFound;
   if (!is_of_name || arguments.verb->is_local ||
       error.message.find("did you mean") != std::string::npos)
     return error;
+  if (const Status named = check_figure_names(session, arguments); !named) return named.error();
   const std::vector<std::string> kinds = kinds_of(*arguments.verb);
   for (std::size_t i = 0; i < std::min(kinds.size(), arguments.operands.size()); ++i) {
     const std::string& word = arguments.operands[i];

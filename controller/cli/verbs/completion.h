@@ -15,14 +15,18 @@ namespace railgauge::cli {
 std::vector<std::string> kinds_of(const Verb& verb);
 
 // Return the script to source. While a person types, the script requests names of suites, nodes,
-// runs, kernels, schedules, findings, upgrades, series and kinds of events from the controller, for
-// at most a second each list.
+// runs, kernels, metrics, labels, endpoints, schedules, findings, upgrades, series and kinds of
+// events from the controller, for at most a second each list.
 std::string bash_completion(const Grammar& grammar);
 std::string zsh_completion(const Grammar& grammar);
 std::string fish_completion(const Grammar& grammar);
 
 // The script of `completion bash|zsh|fish`. Errors: kInvalidArgument for other shells.
 Result<std::string> completion_for(const Grammar& grammar, const std::string& shell);
+
+// Checks --kernel and --metric of a verb that found nothing. Errors: kInvalidArgument with the
+// nearest name for one that no kernel of the attached nodes has.
+Status check_figure_names(Session& session, const Arguments& arguments);
 
 // Returns the error with `; did you mean "..."?` for the first operand that is a name of a run,
 // suite, node, kernel, schedule, finding or upgrade, that the controller lacks, and that is near

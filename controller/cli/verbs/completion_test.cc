@@ -32,7 +32,13 @@ class Completion : public testing::Test {
     write("railgauge",
           "#!/bin/sh\ncase $1 in\n"
           "runs) printf 'schema_version,run_id,suite\\n1,r-1,quick\\n1,r-2,a b\\n' ;;\n"
-          "nodes) printf 'name,node_id\\nn1,x\\nn2,y\\n' ;;\n"
+          "nodes) case $3 in\n"
+          "csv) printf 'name,node_id\\nn1,x\\nn2,y\\n' ;;\n"
+          "*) echo '{\"name\":\"n1\",\"nics\":[{\"device\":\"mlx5_0\",\"port\":1}],"
+          "\"gpus\":[{\"name\":\"gpu0\"}],\"labels\":{\"pod\":\"p1\",\"rack\":\"r7\"}}' ;;\n"
+          "esac ;;\n"
+          "kernels) echo '{\"name\":\"k\",\"metrics\":[\"latency_ns\",\"rate\"]}' ;;\n"
+          "pki) [ \"$3\" = here ] && printf 'name,role\\nop,operator\\n' ;;\n"
           "findings) printf 'schema_version,finding_id,kind\\n1,step-n1,step\\n' ;;\n"
           "upgrades) printf 'schema_version,upgrade_id\\n1,ur-1\\n' ;;\n"
           "history) printf 'series_id,kernel\\n4711,k\\n' ;;\n"
@@ -98,7 +104,9 @@ TEST_F(Completion, WhatIsTypedAlreadyNarrowsIt) {
   EXPECT_THAT(offers({"nodes", "--fo"}), ElementsAre("--format"));
   EXPECT_THAT(offers({"nodes", "--format", "nd"}), ElementsAre("ndjson"));
   EXPECT_THAT(offers({"completion", ""}), ElementsAre("bash", "zsh", "fish"));
-  EXPECT_THAT(offers({"schedule", "pa"}), ElementsAre("pause")) << "as it is understood";
+  EXPECT_THAT(offers({"schedule", "ru"}), ElementsAre("run-now")) << "as it is understood";
+  EXPECT_THAT(offers({"schedules", "set", "nightly", ""}),
+              ElementsAre("active", "paused", "removed"));
   EXPECT_THAT(offers({"suite", "check", "--fo"}), ElementsAre("--format"));
 }
 
@@ -151,7 +159,7 @@ TEST_F(ZshCompletion, ReadsItsScript) {
 TEST_F(ZshCompletion, CompletesNounsVerbsAndFlagsWithTheirWords) {
   EXPECT_THAT(line_after_tab("railgauge sched"), ElementsAre("railgauge schedules "));
   EXPECT_THAT(line_after_tab("railgauge runs ca"), ElementsAre("railgauge runs cancel "));
-  EXPECT_THAT(line_after_tab("railgauge schedule pa"), ElementsAre("railgauge schedule pause "));
+  EXPECT_THAT(line_after_tab("railgauge schedule ru"), ElementsAre("railgauge schedule run-now "));
   EXPECT_THAT(line_after_tab("railgauge nodes --fo"), ElementsAre("railgauge nodes --format "));
   EXPECT_THAT(line_after_tab("railgauge nodes --format nd"),
               ElementsAre("railgauge nodes --format ndjson "));
@@ -190,13 +198,21 @@ TEST_F(ZshCompletion, WorksWhenItsScriptIsSourcedToo) {
 const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> kNamed{
     {{"findings", "show", ""}, {"step-n1"}},
     {{"upgrades", "show", "u"}, {"ur-1"}},
-    {{"upgrades", "gate", "--continue", ""}, {"ur-1"}},
+    {{"upgrades", "extend", ""}, {"ur-1"}},
     {{"history", "4"}, {"4711"}},
     {{"results", "--series", ""}, {"4711"}},
     {{"events", "--kind", ""}, {"watch_xid"}},
-    {{"nodes", "diff", "n1", ""}, {"n1", "n2"}},
+    {{"nodes", "diff", "n1", "n"}, {"n1", "n2"}},
     {{"runs", "compare", ""}, {"r-1", "r-2"}},
     {{"preflight", "n1", ""}, {"n1", "n2"}},
+    {{"nodes", "-l", ""}, {"pod=p1", "rack=r7"}},
+    {{"nodes", "--labels", "ra"}, {"rack=r7"}},
+    {{"run", "quick", "--nodes", "@"}, {"@p1", "@r7"}},
+    {{"results", "--metric", "la"}, {"latency_ns"}},
+    {{"results", "--endpoint", ""}, {"gpu0", "mlx5_0:1"}},
+    {{"pki", "revoke", "here", ""}, {"op"}},
+    {{"pki", "renew", "here", ""}, {"op"}},
+    {{"audit", "--rpc", "CancelR"}, {"CancelRun"}},
     {{"preflight", "--explain", "hug"}, {"hugepages"}},
     {{"findings", "--state", "re"}, {"reopened"}},
     {{"pki", "issue", "folder", "op"}, {"operator"}},
@@ -207,12 +223,34 @@ TEST_F(Completion, EveryKindOfOperandIsCompleted) {
     EXPECT_EQ(offers(words), offered) << words.front() << " " << words.back();
 }
 
+// As in a real line, where bash breaks words at = and : by itself.
+TEST_F(Completion, LabelsAndEndpointsAreCompletedBehindTheirMarks) {
+  const auto rest = [this](const std::string& line) {
+    write("line", fmt::format("cd {0}; PATH={0}:$PATH; . ./script\nCOMP_LINE='{1}'\n"
+                              "COMP_POINT=${{#COMP_LINE}}\n_railgauge\n"
+                              "printf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
+                              folder_.string(), line));
+    return lines_of(fmt::format("bash --norc -u {} 2>&1", (folder_ / "line").string()));
+  };
+  EXPECT_THAT(rest("railgauge nodes -l rack=r"), ElementsAre("r7"));
+  EXPECT_THAT(rest("railgauge results --endpoint mlx5_0:"), ElementsAre("1"));
+  EXPECT_THAT(rest("railgauge run quick --nodes @r"), ElementsAre("r7"));
+  EXPECT_THAT(rest("railgauge runs can"), ElementsAre("cancel"));
+}
+
 // No list of the controller has them, so that the script has a copy.
 TEST_F(Completion, ChecksAreThoseOfTheAgent) {
-  const auto known =
-      lines_of("sed -n 's/^    Check{\"\\([a-z_]*\\)\".*/\\1/p' agent/preflight/checks/table.cc");
+  const auto known = lines_of(
+      "sed -n 's/^    Check{\"\\([a-z0-9_]*\\)\".*/\\1/p' agent/preflight/checks/table.cc");
   ASSERT_GT(known.size(), 30u);
   EXPECT_EQ(offers({"preflight", "--explain", ""}), known);
+}
+
+TEST_F(Completion, CallsAreThoseOfTheController) {
+  const auto known = lines_of(
+      "sed -n 's/^    Right{k[A-Z][a-zA-Z]*, \"\\([A-Za-z]*\\)\".*/\\1/p' controller/rpc/rights.h");
+  ASSERT_GT(known.size(), 40u);
+  EXPECT_EQ(offers({"audit", "--rpc", ""}), known);
 }
 
 // fish completes by the script's function, as a person's tabulator does.
@@ -244,7 +282,7 @@ class FishCompletion : public Completion {
 TEST_F(FishCompletion, CompletesVerbsFlagsNamesAndFiles) {
   using testing::UnorderedElementsAreArray;
   EXPECT_THAT(offers_of_fish({"runs", "ca"}), ElementsAre("cancel"));
-  EXPECT_THAT(offers_of_fish({"schedule", "pa"}), ElementsAre("pause"));
+  EXPECT_THAT(offers_of_fish({"schedule", "ru"}), ElementsAre("run-now"));
   EXPECT_THAT(offers_of_fish({"nodes", "--fo"}), ElementsAre("--format"));
   EXPECT_THAT(offers_of_fish({"nodes", "--format", "nd"}), ElementsAre("ndjson"));
   for (const auto& [words, offered] : kNamed)

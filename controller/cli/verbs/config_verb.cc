@@ -32,12 +32,23 @@ Result<std::optional<std::vector<std::string>>> environment_of(const std::string
   return unit_environment(own, is_there ? RG_TRY(read_file(file)) : std::string());
 }
 
-// Runs the program with --check-config; its lines go to this program's streams. Returns its exit
-// code, or kExitInvalid when a signal ended it.
-Result<int> check_settings_of(const std::filesystem::path& program, const std::string& file) {
+// More than any settings file can have.
+constexpr std::size_t kMostSettingsBytes = 1U << 20U;
+
+// Runs the program with --check-config, with its lines on `out`. Returns its exit code, or
+// kExitInvalid when a signal ended it.
+Result<int> check_settings_of(const std::filesystem::path& program, const std::string& file,
+                              std::ostream& out) {
   auto environment = RG_TRY(environment_of(file));
-  const pid_t child = RG_TRY(start_program(
-      {.argv = {program.string(), "--check-config"}, .environment = std::move(environment)}));
+  PipeEnds pipe = RG_TRY(make_pipe());
+  const pid_t child = RG_TRY(start_program({.argv = {program.string(), "--check-config"},
+                                            .environment = std::move(environment),
+                                            .descriptors = {{STDOUT_FILENO, pipe.write.get()}}}));
+  pipe.write.reset();  // or reading would never end
+  std::string text;
+  read_available(pipe.read.get(), kMostSettingsBytes, text);
+  pipe.read.reset();  // one that still prints gets SIGPIPE
+  out << text;
   const int status = wait_for_end(child).value_or(0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : kExitInvalid;
 }
@@ -54,7 +65,8 @@ Result<int> check_config(Session& session, const Arguments&) {
     const auto program = folder / ("railgauge-" + name);
     if (!std::filesystem::exists(program, error)) continue;
     session.output.out << "# railgauge-" << name << '\n' << std::flush;
-    codes.push_back(RG_TRY(check_settings_of(program, fmt::format("/etc/railgauge/{}.env", name))));
+    codes.push_back(RG_TRY(check_settings_of(program, fmt::format("/etc/railgauge/{}.env", name),
+                                             session.output.out)));
   }
   if (codes.empty())
     return fail(Code::kNotFound, fmt::format("{}: has neither railgauge-controller nor "

@@ -31,6 +31,7 @@ constexpr double kSqlSeconds = 70;         // the controller ends a query after 
 constexpr double kLongSeconds = 6 * 3600;  // a large database is read or copied as a whole
 constexpr double kYearDays = 365.25;
 constexpr double kLeastShare = 0.001;  // smaller parts are summed up
+constexpr std::size_t kLinesOfParts = 36;
 
 // Powers of 1000.
 std::string megabytes(double bytes) { return fmt::format("{:.1f}", bytes / 1e6); }
@@ -76,7 +77,8 @@ std::string parts_table(const Space& space, bool colour) {
          part.entries() > 0 ? fmt::format("{:.0f}", part.bytes() / part.entries()) : ""});
   }
   if (rest > 0) rows.push_back({"others", "", megabytes(rest), "", "", ""});
-  return render_table("PART|KIND|MB>|PERCENT>|ENTRIES>|BYTES/ENTRY>", rows, colour);
+  return render_short_table("PART|KIND|MB>|PERCENT>|ENTRIES>|BYTES/ENTRY>", rows, colour,
+                            {.lines = kLinesOfParts});
 }
 
 }  // namespace
@@ -88,20 +90,21 @@ Result<int> database_stats(Session& session, const Arguments& arguments) {
   if (nodes) project(space, *nodes);
   const Output& output = session.output;
   if (print_document(output, space, "parts")) return kExitPassed;
-  output.out << fmt::format(
-      "database {}, of it {} unused; log {}; {} are free on its disk\n"
-      "{:.0f} runs, {:.0f} points, {:.0f} nodes",
-      size_text(space.file_bytes()), size_text(space.free_bytes()), size_text(space.wal_bytes()),
-      size_text(space.disk_free_bytes()), space.runs(), space.points(), space.nodes());
+  output.out << wrapped_line(
+                    fmt::format("database {}, of it {} unused; log {}; {} are free on its disk",
+                                size_text(space.file_bytes()), size_text(space.free_bytes()),
+                                size_text(space.wal_bytes()), size_text(space.disk_free_bytes())))
+             << fmt::format("{:.0f} runs, {:.0f} points, {:.0f} nodes", space.runs(),
+                            space.points(), space.nodes());
   if (space.has_bytes_per_point())
     output.out << fmt::format("; {:.0f} bytes a point, all in all", space.bytes_per_point());
   output.out << "\n\n"
              << purposes_table(space, output.colour) << '\n'
              << parts_table(space, output.colour);
   if (space.has_projected_bytes_per_year())
-    output.out << fmt::format(
-        "{:.0f} nodes measured as these were: {:.1f} GB a year before pruning\n",
-        space.projected_nodes(), space.projected_bytes_per_year() / 1e9);
+    output.out << wrapped_line(
+        fmt::format("{:.0f} nodes measured as these were: {:.1f} GB a year before pruning",
+                    space.projected_nodes(), space.projected_bytes_per_year() / 1e9));
   else if (nodes)
     print_notice(output, "no projection: the runs so far span less than a day");
   return kExitPassed;
@@ -112,7 +115,7 @@ Result<int> database_check(Session& session, const Arguments&) {
   const auto check = RG_TRY(call(session, rpc::kCheckDatabase, CheckRequest(), kLongSeconds));
   const Output& output = session.output;
   print_page(output, check, check.sound() ? "the database is sound\n" : "");
-  for (const std::string& problem : check.problems()) print_notice(output, problem);
+  for (const std::string& problem : check.problems()) print_fault(output, problem);
   return check.sound() ? kExitPassed : kExitFailed;
 }
 
@@ -224,8 +227,8 @@ Result<int> run_sql(Session& session, const Arguments& arguments) {
   const auto table = RG_TRY(call(session, rpc::kRunSql, request, kSqlSeconds));
   const Output& output = session.output;
   if (table.truncated())
-    print_notice(output, fmt::format("only the first {} rows are shown; --limit N shows more",
-                                     table.rows_size()));
+    print_fault(output, fmt::format("only the first {} rows are shown; --limit N shows more",
+                                    table.rows_size()));
   if (output.format != Format::kTable) {
     print_sql(output, table);
     return kExitPassed;

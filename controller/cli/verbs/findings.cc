@@ -20,6 +20,10 @@ namespace {
 
 using namespace railgauge::api;
 
+// On a terminal, so that the page of a finding fits it.
+constexpr std::size_t kLinesOfSeries = 8;
+constexpr std::size_t kLinesOfSteps = 8;
+
 // "" where the finding has no such figure.
 std::string percent(bool has, double value) { return has ? fmt::format("{:+.2f} %", value) : ""; }
 
@@ -49,12 +53,15 @@ int print_finding(const Output& output, const Finding& finding) {
   const Rows steps = rows_of(finding.steps(), [](const FindingStep& step) {
     return Row({step.at(), step.who(), step.action(), step.text()});
   });
-  page += render_section("SERIES>|NAME|BEFORE>|AFTER>", series, colour) +
+  page += render_short_section("SERIES>|NAME|BEFORE>|AFTER>", series, colour,
+                               {.lines = kLinesOfSeries}) +
           headed_lines("same event", finding.same_event()) +
           headed_lines("what its places have in common", finding.common()) +
           headed_lines("changed just then", finding.causes()) +
-          headed_lines("not the cause", finding.excluded()) + headed_lines("next", finding.next()) +
-          render_section("AT|WHO|DID|TEXT", steps, colour);
+          headed_lines("not the cause", finding.excluded());
+  page = page_with_end(
+      page, headed_lines("next", finding.next()) +
+                render_short_section("AT|WHO|DID|TEXT", steps, colour, {.lines = kLinesOfSteps}));
   return print_page(output, finding, page);
 }
 
@@ -146,7 +153,7 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
   if (rows.empty()) print_notice(output, "no open finding");
   if (!rows.empty())
     output.out << render_short_table("FINDING|COUNT>|STATE|KIND|WORSE BY>|OPENED|SUSPECT|WHAT",
-                                     rows, output.colour, {.remedy = "-o csv has all"});
+                                     rows, output.colour);
   const auto count = static_cast<std::size_t>(list.findings_size());
   // The legend is printed only where rows share an event.
   if (events < count)

@@ -47,15 +47,12 @@ constexpr std::array kRunFlags{
 constexpr std::array kResumeFlags{kDetach, kExclusive, kWait, kForce, kReason, kVerbose};
 constexpr std::array kWaitFlags{kWait, kVerbose};
 // Lists, and one run's page.
-constexpr std::array kListNodesFlags{kNodes, kLabels, kWatch, kInterval};
+constexpr std::array kListNodesFlags{kLabels, kNodesFile, kWatch, kInterval};
 constexpr std::array kPauseFlags{
-    kNodes,
-    kLabels,
-    kNodesFile,
-    Flag{"reason", 0, "TEXT", "why; everybody who misses them reads it"},
+    kLabels, kNodesFile, Flag{"reason", 0, "TEXT", "why; everybody who misses them reads it"},
     Flag{"until", 0, "TIME", "resumed by themselves then: 2026-11-28T08:00:00Z"},
     Flag{"for", 0, "DURATION", "or after this long: 2h"}};
-constexpr std::array kResumeNodesFlags{kNodes, kLabels, kNodesFile};
+constexpr std::array kResumeNodesFlags{kLabels, kNodesFile};
 constexpr std::array kListRunsFlags{Flag{"limit", 0, "N", "at most the N newest [20]"}, kWatch,
                                     kInterval};
 constexpr std::array kShowRunFlags{
@@ -64,10 +61,9 @@ constexpr std::array kShowRunFlags{
     Flag{"as", 0, "TOOL", "its command lines: nvbandwidth, gdrcopy, perftest, nccl-tests"}, kWatch,
     kInterval};
 // The entries of both lists, one after the other.
-template <std::size_t First, std::size_t Second>
-constexpr auto joined(const std::array<Flag, First>& first,
-                      const std::array<Flag, Second>& second) {
-  std::array<Flag, First + Second> all;
+template <class Row, std::size_t First, std::size_t Second>
+constexpr auto joined(const std::array<Row, First>& first, const std::array<Row, Second>& second) {
+  std::array<Row, First + Second> all;
   std::ranges::copy(second, std::ranges::copy(first, all.begin()).out);
   return all;
 }
@@ -120,7 +116,7 @@ constexpr std::array kPruneFlags{
     Flag{"point-days", 0, "DAYS", "keep points so long; daily figures stay [likewise]"}};
 constexpr std::array kAuditFlags{kSince,
                                  Flag{"who", 0, "NAME", "calls of this user or certificate"},
-                                 Flag{"rpc", 0, "NAME", "StartRun, or Control.StartRun"},
+                                 Flag{"rpc", 0, "CALL", "StartRun, or Control.StartRun"},
                                  Flag{"refused", 0, "", "only calls that were refused"},
                                  Flag{"limit", 0, "N", "at most the N newest, up to 5000 [100]"}};
 // Events.
@@ -145,8 +141,7 @@ constexpr std::array kPreflightFlags{
     Flag{"explain", 0, "CHECK", "one check: why it matters, all its results, what to do"},
     Flag{"summary", 0, "", "a line for each GPU and its NIC: GPUDirect or not, why, what to do"},
     Flag{"local", 0, "", "this host, by its railgauge-agent, without a controller"},
-    Flag{"require", 0, "CHECKS", "checks, by commas, whose unknown counts (exit code 3)"},
-    Flag{"strict", 0, "", "every unknown counts"},
+    Flag{"require", 0, "CHECKS", "checks, by commas, or all: their unknown counts (exit code 3)"},
     Flag{"probe", 0, "", "register idle GPUs' memory with their NICs: the proof of GPUDirect"},
     Flag{"passed", 0, "", "show also what passed or is waived"}};
 constexpr std::array kRestoreFlags{
@@ -174,18 +169,22 @@ constexpr std::array kScheduleFlags{
 constexpr Flag kUpgradeSuite{"suite", 0, "SUITE", "what is measured on either side [upgrade]"};
 constexpr Flag kControls{"controls", 0, "SET", "nodes that do not change; none [like ones, idle]"};
 constexpr Flag kNote{"note", 0, "TEXT", "why, kept with it"};
+constexpr Flag kOnInconclusive{"on-inconclusive", 0, "WHAT",
+                               "extend or fail [extend: measure again, 4 times at most]"};
+constexpr Flag kMinCoverage{"min-coverage", 0, "SHARE",
+                            "95%: of the changed pairs, measured for a pass [100%]"};
+constexpr Flag kWaitNodes{"wait-nodes", 0, "DURATION",
+                          "wait so long for nodes, stack and a free controller [0s]"};
+constexpr Flag kTimeLimit{"time-limit", 0, "DURATION",
+                          "end after this long in all; a run of it continues [24h]"};
 constexpr std::array kPrepareFlags{kNodes, kLabels, kNodesFile, kControls, kUpgradeSuite, kWait};
 constexpr std::array kGateFlags{
-    kNodes,
-    kLabels,
-    kNodesFile,
-    Flag{"continue", 0, "UPGRADE", "add a run to UPGRADE"},
-    Flag{"expect", 0, "PART=VERSION", "driver=580.95: exit 4 unless nodes run it"},
-    Flag{"on-inconclusive", 0, "WHAT", "extend or fail [extend: measure again, 4 times at most]"},
-    Flag{"min-coverage", 0, "SHARE", "95%: of the changed pairs, measured for a pass [100%]"},
-    kControls,
-    kUpgradeSuite,
-    Flag{"wait", 0, "DURATION", "wait for nodes (and limit each run) [0s]"}};
+    kNodes,          kLabels,
+    kNodesFile,      Flag{"expect", 0, "PART=VERSION", "driver=580.95: exit 4 unless nodes run it"},
+    kOnInconclusive, kMinCoverage,
+    kControls,       kUpgradeSuite,
+    kWaitNodes,      kTimeLimit};
+constexpr std::array kExtendFlags{kOnInconclusive, kMinCoverage, kWaitNodes, kTimeLimit};
 // Findings and baselines.
 constexpr std::array kFindingsFlags{
     kNodes, kLabels,
@@ -210,147 +209,279 @@ constexpr std::array kIssueFlags{
     kDays, Flag{"san", 0, "HOSTS", "a controller's names and addresses, by commas [NAME]"}};
 constexpr std::array kRenewFlags{kDays, Flag{"new-key", 0, "", "a new key too [the key stays]"}};
 
-// Noun, verb, operands, summary, flags, function. The order is that of the help. A new verb needs
-// its line here, its declaration in commands.h and its function; a new flag needs its line here and
-// the code that reads it.
+// Rows of one task of their users, which the help shows below its heading.
+template <std::size_t Count>
+constexpr auto in_group(std::string_view heading, std::array<Verb, Count> verbs) {
+  for (Verb& verb : verbs) verb.group = heading;
+  return verbs;
+}
+
+// Noun, verb, operands, summary, an example, flags, function. The order is that of the help. A new
+// verb needs its line here, its declaration in commands.h and its function; a new flag needs its
+// line here and the code that reads it.
 constexpr std::span<const Flag> kNoFlags;
-constexpr std::array kVerbs{
-    Verb{"nodes", "", "", "the nodes that the controller knows", kListNodesFlags, list_nodes},
-    Verb{"nodes", "show", "NODE", "one node: its stack, NICs, GPUs and facts", kNoFlags, show_node},
-    Verb{"nodes", "diff", "A B", "facts that differ", kNoFlags, diff_node_sets},
-    Verb{"nodes", "rename", "NODE NAME", "after its host was renamed: history follows", kNoFlags,
-         rename_node},
-    Verb{"nodes", "pause", "[NODESET]", "maintenance: left out of runs and judging until a time",
-         kPauseFlags, pause_nodes},
-    Verb{"nodes", "resume", "[NODESET]", "end their maintenance now", kResumeNodesFlags,
-         resume_nodes},
-    Verb{"topo", "", "NODE", "GPU/NIC topology", kNoFlags, show_topology},
-    Verb{"kernels", "", "", "the measurement programs that the nodes have", kNoFlags, list_kernels},
-    Verb{"kernels", "show", "KERNEL", "one kernel: parameters, ranges, defaults", kNoFlags,
-         show_kernel},
-    Verb{"suites", "", "", "the suites in the controller's folder", kNoFlags, list_suites},
-    Verb{"suites", "show", "SUITE", "one suite", kNoFlags, show_suite},
-    Verb{"suites", "check", "FILE", "check a suite file (or a name), run nothing", kNoFlags,
-         check_suite},
-    Verb{"suites", "plan", "SUITE [NODESET]", "show the plan of a run, run nothing", kPlanFlags,
-         plan_suite},
-    Verb{"run", "", "SUITE [NODESET]", "run a suite (name or file.yaml), wait, print the results",
-         kRunFlags, run_suite},
-    Verb{"runs", "", "", "the newest runs", kListRunsFlags, list_runs},
-    Verb{"runs", "show", "RUN", "one run: how its tasks ended, and why", kShowRunFlags, show_run},
-    Verb{"runs", "wait", "RUN", "wait, print results; 1: it failed or confirmed a finding",
-         kWaitFlags, wait_run},
-    Verb{"runs", "resume", "RUN", "run what a stopped run left, as it was planned", kResumeFlags,
-         resume_run},
-    Verb{"runs", "cancel", "RUN", "cancel a run and wait until it has ended", kNoFlags,
-         cancel_run_verb},
-    Verb{"results", "", "[RUN]", "points of a run [the newest that ended]; RUN may be \"all\"",
-         kResultsFlags, show_results},
-    Verb{"history", "", "[SERIES]", "a series over time; without one the series that there are",
-         kHistoryFlags, show_history},
-    Verb{"runs", "compare", "A B", "two runs, series by series", kNoFlags, compare_runs},
-    Verb{"runs", "matrix", "[RUN]", "pair matrix: heat map, CSV, SVG", kMatrixFlags, show_matrix},
-    Verb{"runs", "suspects", "[RUN]", "slow parts with evidence; exit code 1 when there is one",
-         kSuspectsFlags, show_suspects},
-    Verb{"matrix", "", "[RUN]", "the same as runs matrix", kMatrixFlags, show_matrix},
-    Verb{"suspects", "", "[RUN]", "the same as runs suspects", kSuspectsFlags, show_suspects},
-    Verb{"compare", "", "A B", "the same as runs compare", kNoFlags, compare_runs},
-    Verb{"export", "", "[RUN]", "points as csv, json or ndjson, however many; RUN may be \"all\"",
-         kExportFlags, export_points},
-    Verb{"bundle", "", "RUN|FINDING|NODE", "support archive", kBundleFlags, make_bundle},
-    Verb{"sql", "", "SELECT", "one SELECT over the database, in quotes", kSqlFlags, run_sql},
-    Verb{"db", "stats", "", "where the database's bytes are", kStatsFlags, database_stats},
-    Verb{"db", "check", "", "whether the database is sound; reads all of it", kNoFlags,
-         database_check},
-    Verb{"db", "backup", "FILE", "online backup, into the controller's --backup-folder", kNoFlags,
-         database_backup},
-    Verb{"db", "restore", "FILE", "restore (stop the controller first)", kRestoreFlags,
-         database_restore},
-    Verb{"db", "prune", "", "delete data older than the policy allows", kPruneFlags,
-         database_prune},
-    Verb{"report", "", "[RUN]",
-         "one page: measured, missed, findings, suspects, next [--since 24h]", kReportFlags,
-         show_report},
-    Verb{"certificate", "", "[RUN|UPGRADE]",
-         "what was tested and would have been seen; -o json: the document [newest]", kNoFlags,
-         show_certificate},
-    Verb{"verify", "", "FILE", "check a certificate offline: 0 sound, 1 changed or of another key",
-         kVerifyFlags, verify_certificate, true},
-    Verb{"doctor", "", "", "the installation itself: sockets, certificates, clocks, disk, backups",
-         kNoFlags, show_doctor},
-    Verb{"events", "", "", "what happened: stacks, Xids, links, nodes, runs, proposals",
-         kEventsFlags, list_events},
-    Verb{"audit", "", "", "who changed what, and which calls were refused; for operators",
-         kAuditFlags, list_audit},
-    Verb{"schedules", "", "", "suites that start by themselves, and when next", kNoFlags,
-         list_schedules},
-    Verb{"schedules", "show", "SCHEDULE", "one schedule and the results of its due times", kNoFlags,
-         show_schedule},
-    Verb{"schedules", "add", "NAME SUITE [NODESET]", "start a suite by itself (--cron says when)",
-         kScheduleFlags, add_schedule},
-    Verb{"schedules", "pause", "SCHEDULE", "start nothing until it is resumed", kNoFlags,
-         pause_schedule},
-    Verb{"schedules", "resume", "SCHEDULE", "start again what is due from now on", kNoFlags,
-         resume_schedule},
-    Verb{"schedules", "run-now", "SCHEDULE", "start it now as well, print the run's id", kNoFlags,
-         run_schedule_now},
-    Verb{"schedules", "remove", "SCHEDULE", "remove it; its runs stay", kNoFlags, remove_schedule},
-    Verb{"upgrades", "", "", "upgrades and their verdicts", kNoFlags, list_upgrades},
-    Verb{"upgrades", "prepare", "[NODESET]", "measure nodes before they are upgraded",
-         kPrepareFlags, prepare_upgrade},
-    Verb{"upgrades", "gate", "[NODESET]",
-         "measure upgraded nodes: did they get worse? exit code 0, 1, 3 or 4", kGateFlags,
-         gate_upgrade},
-    Verb{"upgrades", "show", "[UPGRADE]", "losses with place, time and cause [the newest]",
-         kNoFlags, show_upgrade},
-    Verb{"findings", "", "", "list open findings", kFindingsFlags, list_findings},
-    Verb{"findings", "show", "FINDING", "one finding and its history", kNoFlags, show_finding},
-    Verb{"findings", "ack", "FINDING", "acknowledge a finding", kAckFlags, acknowledge_finding},
-    Verb{"findings", "accept", "FINDING", "accept the new level as baseline", kNoteFlags,
-         accept_finding},
-    Verb{"findings", "resolve", "FINDING", "mark as fixed (--false: false alarm)", kResolveFlags,
-         resolve_finding},
-    Verb{"findings", "reopen", "FINDING", "reopen a finding", kNoteFlags, reopen_finding},
-    Verb{"baselines", "", "", "pinned baselines and current levels", kNoFlags, list_baselines},
-    Verb{"baselines", "show", "", "the same", kNoFlags, list_baselines},
-    Verb{"baselines", "pin", "", "pin current levels as golden baseline", kPinFlags, pin_baselines},
-    Verb{"baselines", "diff", "", "losses against the golden levels, accepted or not", kNoFlags,
-         diff_baselines},
-    Verb{"completion", "", "SHELL",
-         "a script for bash, zsh or fish: source <(railgauge completion bash)", kNoFlags,
-         print_completion},
-    Verb{"analyze", "", "FILE...", "changes in series from outside: csv of time,value or value",
-         kAnalyzeFlags, analyze_files},
-    Verb{"preflight", "", "[NODE...]", "faults of nodes and their remedies", kPreflightFlags,
-         show_preflight},
-    Verb{"metrics", "", "", "metrics that agents and controller export", kMetricsFlags,
-         show_metrics},
-    Verb{"metrics", "describe", "", "the same as metrics --describe", kNoFlags, show_metrics},
-    Verb{"pki", "init", "FOLDER", "make a certificate authority and its empty revocation list",
-         kDaysFlags, init_pki, true},
-    Verb{"pki", "issue", "FOLDER ROLE NAME",
-         "key and certificate; ROLE: controller, agent (a set too), operator, viewer", kIssueFlags,
-         issue_certificates, true},
-    Verb{"pki", "renew", "FOLDER NAME", "certificates (NAME may be a set) with a new end",
-         kRenewFlags, renew_certificates, true},
-    Verb{"pki", "revoke", "FOLDER NAME|SERIAL",
-         "all certificates of a name, or one; writes the list", kDaysFlags, revoke_certificates,
-         true},
-    Verb{"pki", "crl", "FOLDER", "write the revocation list anew, before it ends", kDaysFlags,
-         write_crl, true},
-    Verb{"pki", "show", "FOLDER", "what was issued, its state and end", kNoFlags, show_pki, true},
-    Verb{"clock", "", "FILE [TIME]", "a simulated clock: show it, or move it, by date or 7d ahead",
-         kClockFlags, move_clock, true},
-    Verb{"demo", "", "", "a modelled site on this host: history, a slow port, an upgrade",
-         kDemoFlags, run_demo, true},
-    Verb{"config", "check", "", "settings files of this host's agent and controller, with sources",
-         kNoFlags, check_config, true},
-    Verb{"console", "", "", "print a URL that opens the web console once", kNoFlags, open_console},
-    Verb{"version", "", "", "this program's and the controller's version", kNoFlags, show_version},
+// Read each morning, and when something is wrong.
+constexpr auto kDayVerbs = in_group(
+    "The site, day by day",
+    std::array{
+        Verb{"report", "", "[RUN]",
+             "one page: measured, missed, findings, suspects, next [--since 24h]",
+             "report --since 24h", kReportFlags, show_report, false, true},
+        Verb{"findings", "", "", "list open findings", "findings --state confirmed", kFindingsFlags,
+             list_findings},
+        Verb{"findings", "show", "FINDING", "one finding and its history",
+             "findings show step-gpu017", kNoFlags, show_finding},
+        Verb{"findings", "ack", "FINDING", "acknowledge a finding",
+             "findings ack step-gpu017 --for 7d --note \"cable ordered\"", kAckFlags,
+             acknowledge_finding},
+        Verb{"findings", "accept", "FINDING", "accept the new level as baseline",
+             "findings accept step-gpu017 --note \"new cable\"", kNoteFlags, accept_finding},
+        Verb{"findings", "resolve", "FINDING", "mark as fixed (--false: false alarm)",
+             "findings resolve step-gpu017 --false", kResolveFlags, resolve_finding},
+        Verb{"findings", "reopen", "FINDING", "reopen a finding", "findings reopen step-gpu017",
+             kNoteFlags, reopen_finding},
+        Verb{"events", "", "", "what happened: stacks, Xids, links, nodes, runs, proposals",
+             "events --since 2d --kind xid", kEventsFlags, list_events},
+        Verb{"nodes", "", "[NODESET]", "the nodes that the controller knows", "nodes -l rack=rack7",
+             kListNodesFlags, list_nodes},
+        Verb{"nodes", "show", "NODE", "one node: its stack, NICs, GPUs and facts",
+             "nodes show gpu017", kNoFlags, show_node},
+        Verb{"nodes", "diff", "A B", "facts that differ", "nodes diff gpu017 gpu[001-016]",
+             kNoFlags, diff_node_sets},
+        Verb{"nodes", "pause", "[NODESET]",
+             "maintenance: left out of runs and judging until a time",
+             "nodes pause gpu[001-008] --for 2h --reason \"DIMM swap\"", kPauseFlags, pause_nodes},
+        Verb{"nodes", "resume", "[NODESET]", "end their maintenance now",
+             "nodes resume gpu[001-008]", kResumeNodesFlags, resume_nodes},
+        Verb{"nodes", "rename", "NODE NAME", "after its host was renamed: history follows",
+             "nodes rename gpu017 gpu117", kNoFlags, rename_node},
+        Verb{"preflight", "", "[NODE...]", "faults of nodes and their remedies",
+             "preflight gpu[001-016] --require acs,mtu", kPreflightFlags, show_preflight},
+        Verb{"topo", "", "NODE", "GPU/NIC topology", "topo gpu017", kNoFlags, show_topology},
+    });
+// Suites and their runs, by hand and by themselves.
+constexpr auto kMeasureVerbs = in_group(
+    "Measure",
+    std::array{
+        Verb{"run", "", "SUITE", "run a suite (name or file.yaml), wait, print the results",
+             "run fabric --nodes gpu[001-016]", kRunFlags, run_suite},
+        Verb{"runs", "", "", "the newest runs", "runs --limit 50", kListRunsFlags, list_runs},
+        Verb{"runs", "show", "RUN", "one run: how its tasks ended, and why",
+             "runs show 20261126-013000-8e02b7", kShowRunFlags, show_run},
+        Verb{"runs", "wait", "RUN", "wait, print results; 1: it failed or confirmed a finding",
+             "runs wait 20261126-013000-8e02b7 --wait 2h", kWaitFlags, wait_run},
+        Verb{"runs", "resume", "RUN", "run what a stopped run left, as it was planned",
+             "runs resume 20261126-013000-8e02b7", kResumeFlags, resume_run},
+        Verb{"runs", "cancel", "RUN", "cancel a run and wait until it has ended",
+             "runs cancel 20261126-013000-8e02b7", kNoFlags, cancel_run_verb},
+        Verb{"suites", "", "", "the suites in the controller's folder", "suites", kNoFlags,
+             list_suites},
+        Verb{"suites", "show", "SUITE", "one suite", "suites show nightly", kNoFlags, show_suite},
+        Verb{"suites", "check", "FILE", "check a suite file (or a name), run nothing",
+             "suites check ./my-suite.yaml", kNoFlags, check_suite},
+        Verb{"suites", "plan", "SUITE", "show the plan of a run, run nothing",
+             "suites plan nightly --slice 3/7", kPlanFlags, plan_suite},
+        Verb{"schedules", "", "", "suites that start by themselves, and when next", "schedules",
+             kNoFlags, list_schedules},
+        Verb{"schedules", "show", "SCHEDULE", "one schedule and the results of its due times",
+             "schedules show nightly", kNoFlags, show_schedule},
+        Verb{"schedules", "add", "NAME SUITE", "start a suite by itself (--cron says when)",
+             "schedules add weekly fabric --cron \"0 2 * * sun\"", kScheduleFlags, add_schedule},
+        Verb{"schedules", "set", "SCHEDULE active|paused|removed",
+             "let it start, let it wait, or remove it; its runs stay",
+             "schedules set nightly paused", kNoFlags, set_schedule},
+        Verb{"schedules", "run-now", "SCHEDULE", "start it now as well, print the run's id",
+             "schedules run-now nightly", kNoFlags, run_schedule_now},
+        Verb{"kernels", "", "", "the measurement programs that the nodes have", "kernels", kNoFlags,
+             list_kernels},
+        Verb{"kernels", "show", "KERNEL", "one kernel: parameters, ranges, defaults",
+             "kernels show verbs.write_bw", kNoFlags, show_kernel},
+    });
+// Stored figures, compared and judged.
+constexpr auto kFiguresVerbs = in_group(
+    "Read what was measured",
+    std::array{
+        Verb{"results", "", "[RUN]", "points of a run [the newest that ended]; RUN may be \"all\"",
+             "results 20261126-013000-8e02b7 --size 64KiB", kResultsFlags, show_results},
+        Verb{"history", "", "[SERIES]", "a series over time; without one the series that there are",
+             "history --nodes gpu017 --kernel verbs.write_bw", kHistoryFlags, show_history},
+        Verb{"runs", "compare", "A B", "two runs, series by series",
+             "runs compare 20261125-013000-5f3a1c 20261126-013000-8e02b7", kNoFlags, compare_runs},
+        Verb{"runs", "matrix", "[RUN]", "pair matrix: heat map, CSV, SVG",
+             "runs matrix --rail 3 --svg matrix.svg", kMatrixFlags, show_matrix},
+        Verb{"runs", "suspects", "[RUN]", "slow parts with evidence; exit code 1 when there is one",
+             "runs suspects 20261126-013000-8e02b7", kSuspectsFlags, show_suspects},
+        Verb{"baselines", "", "", "pinned baselines and current levels", "baselines", kNoFlags,
+             list_baselines},
+        Verb{"baselines", "pin", "", "pin current levels as golden baseline",
+             "baselines pin --kernel verbs.write_bw --note acceptance", kPinFlags, pin_baselines},
+        Verb{"baselines", "diff", "", "losses against the golden levels, accepted or not",
+             "baselines diff", kNoFlags, diff_baselines},
+        Verb{"certificate", "", "[RUN|UPGRADE]",
+             "what was tested and would have been seen; -o json: the document [newest]",
+             "certificate 20261126-013000-8e02b7 -o json", kNoFlags, show_certificate},
+        Verb{"verify", "", "FILE",
+             "check a certificate offline: 0 sound, 1 changed or of another key",
+             "verify certificate.json --key signer.pem", kVerifyFlags, verify_certificate, true},
+        Verb{"analyze", "", "FILE...", "changes in series from outside: csv of time,value or value",
+             "analyze latency.csv --direction lower", kAnalyzeFlags, analyze_files},
+    });
+// The gate before and after new software on nodes.
+constexpr auto kUpgradeVerbs = in_group(
+    "Upgrade nodes",
+    std::array{
+        Verb{"upgrades", "", "", "upgrades and their verdicts", "upgrades", kNoFlags,
+             list_upgrades},
+        Verb{"upgrades", "prepare", "", "measure nodes before they are upgraded",
+             "upgrades prepare --nodes gpu[401-416]", kPrepareFlags, prepare_upgrade},
+        Verb{"upgrades", "gate", "",
+             "measure upgraded nodes: did they get worse? exit code 0, 1, 3 or 4",
+             "upgrades gate --nodes gpu[401-416] --expect driver=580.95", kGateFlags, gate_upgrade},
+        Verb{"upgrades", "extend", "UPGRADE",
+             "measure once more for an upgrade that was judged; exit code as gate",
+             "upgrades extend u20261126-030000-1a2b3c", kExtendFlags, extend_upgrade},
+        Verb{"upgrades", "show", "[UPGRADE]", "losses with place, time and cause [the newest]",
+             "upgrades show", kNoFlags, show_upgrade},
+    });
+// For whoever runs the controller.
+constexpr auto kInstallationVerbs = in_group(
+    "Look after the installation",
+    std::array{
+        Verb{"doctor", "", "",
+             "the installation itself: sockets, certificates, clocks, disk, backups", "doctor",
+             kNoFlags, show_doctor},
+        Verb{"audit", "", "", "who changed what, and which calls were refused; for operators",
+             "audit --refused --since 2d", kAuditFlags, list_audit},
+        Verb{"pki", "init", "FOLDER", "make a certificate authority and its empty revocation list",
+             "pki init /etc/railgauge/pki", kDaysFlags, init_pki, true},
+        Verb{"pki", "issue", "FOLDER ROLE NAME",
+             "key and certificate; ROLE: controller, agent (a set too), operator, viewer",
+             "pki issue /etc/railgauge/pki agent gpu[001-064]", kIssueFlags, issue_certificates,
+             true},
+        Verb{"pki", "renew", "FOLDER NAME", "certificates (NAME may be a set) with a new end",
+             "pki renew /etc/railgauge/pki gpu017 --days 365", kRenewFlags, renew_certificates,
+             true},
+        Verb{"pki", "revoke", "FOLDER NAME|SERIAL",
+             "all certificates of a name, or one; writes the list",
+             "pki revoke /etc/railgauge/pki gpu017", kDaysFlags, revoke_certificates, true},
+        Verb{"pki", "crl", "FOLDER", "write the revocation list anew, before it ends",
+             "pki crl /etc/railgauge/pki --days 30", kDaysFlags, write_crl, true},
+        Verb{"pki", "show", "FOLDER", "what was issued, its state and end",
+             "pki show /etc/railgauge/pki", kNoFlags, show_pki, true},
+        Verb{"config", "check", "",
+             "settings files of this host's agent and controller, with sources", "config check",
+             kNoFlags, check_config, true},
+        Verb{"metrics", "", "", "metrics that agents and controller export", "metrics --describe",
+             kMetricsFlags, show_metrics},
+        Verb{"console", "", "", "print a URL that opens the web console once", "console", kNoFlags,
+             open_console},
+        Verb{"bundle", "", "RUN|FINDING|NODE", "support archive",
+             "bundle 20261126-013000-8e02b7 --redact", kBundleFlags, make_bundle},
+        Verb{"completion", "", "SHELL",
+             "a script for bash, zsh or fish: source <(railgauge completion bash)",
+             "completion bash", kNoFlags, print_completion, false, true},
+        Verb{"version", "", "", "this program's and the controller's version", "version", kNoFlags,
+             show_version},
+    });
+// Seldom needed by people; scripts and experts use them.
+constexpr auto kDatabaseVerbs = in_group(
+    "The database, and figures for other programs",
+    std::array{
+        Verb{"export", "", "[RUN]",
+             "points as csv, json or ndjson, however many; RUN may be \"all\"",
+             "export all --since 7d --format csv", kExportFlags, export_points, false, true},
+        Verb{"sql", "", "SELECT", "one SELECT over the database, in quotes",
+             "sql \"$(cat question.sql)\"", kSqlFlags, run_sql, false, true},
+        Verb{"db", "stats", "", "where the database's bytes are", "db stats --project 1000",
+             kStatsFlags, database_stats},
+        Verb{"db", "check", "", "whether the database is sound; reads all of it", "db check",
+             kNoFlags, database_check},
+        Verb{"db", "backup", "FILE", "online backup, into the controller's --backup-folder",
+             "db backup railgauge.db", kNoFlags, database_backup},
+        Verb{"db", "restore", "FILE", "restore (stop the controller first)",
+             "db restore backups/railgauge.db", kRestoreFlags, database_restore},
+        Verb{"db", "prune", "", "delete data older than the policy allows", "db prune --raw-days 7",
+             kPruneFlags, database_prune},
+    });
+// Nothing of these touches a real node.
+constexpr auto kModelVerbs = in_group(
+    "A modelled site, to try things",
+    std::array{
+        Verb{"demo", "", "", "a modelled site on this host: history, a slow port, an upgrade",
+             "demo --nodes 64", kDemoFlags, run_demo, true, true},
+        Verb{"clock", "", "FILE [TIME]",
+             "a simulated clock: show it, or move it, by date or 7d ahead", "clock site.clock 7d",
+             kClockFlags, move_clock, true},
+    });
+constexpr auto kVerbs = joined(
+    joined(joined(joined(joined(joined(kDayVerbs, kMeasureVerbs), kFiguresVerbs), kUpgradeVerbs),
+                  kInstallationVerbs),
+           kDatabaseVerbs),
+    kModelVerbs);
+
+// Spellings that were once right. None runs: whoever types one reads the new one.
+constexpr std::array kOldSpellings{
+    OldSpelling{"matrix", "", "runs matrix"},
+    OldSpelling{"suspects", "", "runs suspects"},
+    OldSpelling{"compare", "", "runs compare"},
+    OldSpelling{"metrics describe", "", "metrics --describe"},
+    OldSpelling{"baselines show", "", "baselines"},
+    OldSpelling{"schedules pause", "", "schedules set SCHEDULE paused"},
+    OldSpelling{"schedules resume", "", "schedules set SCHEDULE active"},
+    OldSpelling{"schedules remove", "", "schedules set SCHEDULE removed"},
+    OldSpelling{"preflight", "strict", "preflight --require all"},
+    OldSpelling{"upgrades gate", "continue", "upgrades extend UPGRADE"},
+    OldSpelling{"upgrades gate", "wait",
+                "upgrades gate --wait-nodes DURATION, with --time-limit for all of it"},
+    // A node set is an operand where it is what the verb is about, else --nodes.
+    OldSpelling{"nodes", "nodes", "nodes NODESET"},
+    OldSpelling{"nodes pause", "nodes", "nodes pause NODESET"},
+    OldSpelling{"nodes resume", "nodes", "nodes resume NODESET"},
+    OldSpelling{"run", "", "run SUITE --nodes NODESET", "SUITE NODESET"},
+    OldSpelling{"suites plan", "", "suites plan SUITE --nodes NODESET", "SUITE NODESET"},
+    OldSpelling{"schedules add", "", "schedules add NAME SUITE --nodes NODESET",
+                "NAME SUITE NODESET"},
+    OldSpelling{"upgrades prepare", "", "upgrades prepare --nodes NODESET", "NODESET"},
+    OldSpelling{"upgrades gate", "", "upgrades gate --nodes NODESET", "NODESET"},
 };
+
+// Words of a fixed choice. Those of CHECK are the ids of agent/preflight/checks/table.cc, since no
+// list of the controller has them without a look at each node; those of CALL are the methods of
+// controller/rpc/rights.h. Tests compare both.
+constexpr std::string_view kCheckIds =
+    "peer_memory_client peer_memory_conflict gpudirect_registration peermem_build peermem_mode "
+    "dmabuf_gpu dmabuf_nic acs iommu bar1_size pcie_link pcie_limited pcie_errors "
+    "pcie_read_request relaxed_ordering gpu_nic_distance numa_locality port_state mtu gid lossless "
+    "congestion_control port_errors nic_firmware versions gpu_ecc xid gpu_mode gpu_clocks nvlink "
+    "locked_memory cgroup hugepages cpu_power rdma_device_nodes bar_copy_driver minimum_versions";
+constexpr std::string_view kCalls =
+    "Attach ListNodes ListKernels ListSuites CheckSuite PlanRun StartRun WatchRun CancelRun "
+    "ListRuns GetRun QueryResults GetVersion GetInstallation RunPreflight ListSchedules "
+    "AddSchedule PauseSchedule ResumeSchedule RemoveSchedule RunSchedule RenameNode "
+    "PauseNodes ResumeNodes FindPoints ExportPoints ListSeries GetHistory CompareRuns RunSql "
+    "GetTasks GetBundlePart GetSpace CheckDatabase BackUp Prune GetMatrix GetSuspects "
+    "ListEvents GetTaskGroups ListAudit PrepareUpgrade GateUpgrade JudgeUpgrade ListUpgrades "
+    "GetUpgrade ListFindings GetFinding StepFinding PinBaselines ListBaselines "
+    "GetCertificate OpenConsole";
+constexpr std::array kChoices{
+    Choice{"FORMAT", "table text json csv ndjson md html"},
+    Choice{"UNITS", "bits bytes both"},
+    Choice{"SHELL", "bash zsh fish"},
+    Choice{"POLICY", "skip queue replace", true},
+    Choice{"TOOL", "nvbandwidth gdrcopy perftest nccl-tests"},
+    Choice{"STATE", "new confirmed acknowledged accepted fixed false reopened", true},
+    Choice{"ROLE", "controller agent operator viewer"},
+    Choice{"BETTER", "higher lower", true},
+    Choice{"KIND", "host gpu"},
+    Choice{"WHAT", "extend fail", true},
+    Choice{"CHECK", kCheckIds},
+    Choice{"CHECKS", kCheckIds},
+    Choice{"CALL", kCalls}};
 
 }  // namespace
 
-Grammar grammar() { return {.verbs = kVerbs, .common = common_flags()}; }
+Grammar grammar() {
+  return {.verbs = kVerbs, .common = common_flags(), .old = kOldSpellings, .choices = kChoices};
+}
 
 }  // namespace railgauge::cli

@@ -11,6 +11,8 @@ namespace {
 
 using api::ListKernelsRequest;
 
+constexpr std::size_t kLinesOfParameters = 48;
+
 // "2", "2 to 8", "2 or more".
 std::string ranks_text(const KernelInfo& kernel) {
   if (kernel.max_ranks() == 0) return fmt::format("{} or more", kernel.min_ranks());
@@ -73,8 +75,8 @@ Result<int> show_kernel(Session& session, const Arguments& arguments) {
                 parameter.unit() == "1" ? "" : parameter.unit(), parameter.default_value(),
                 parameter.identity() ? "yes" : "no", parameter.summary()});
   });
-  output.out << render_section("PARAMETER|TYPE|ALLOWED|UNIT|DEFAULT|IDENTITY|SUMMARY", rows,
-                               output.colour);
+  output.out << render_short_section("PARAMETER|TYPE|ALLOWED|UNIT|DEFAULT|IDENTITY|SUMMARY", rows,
+                                     output.colour, {.lines = kLinesOfParameters});
   return 0;
 }
 

@@ -63,12 +63,11 @@ Result<int> show_metrics(Session& session, const Arguments& arguments) {
       "controller {} (at most {})",
       list.metrics_size(), one.agent_typical, one.agent_most, one.controller_typical,
       one.controller_most));
-  if (arguments.verb->name != "describe" && !arguments.has("describe")) {
+  if (!arguments.has("describe")) {
     const Rows rows = rows_of(list.metrics(), [](const MetricDescription& metric) {
       return Row({metric.name(), metric.type(), metric.owner(), metric.help()});
     });
-    output.out << render_short_table("METRIC|TYPE|SHOWN BY|MEANING", rows, output.colour,
-                                     {.remedy = "a pipe (| less) or -o csv has all"});
+    output.out << render_short_table("METRIC|TYPE|SHOWN BY|MEANING", rows, output.colour);
     return 0;
   }
   for (const MetricDescription& metric : list.metrics()) describe(output, metric);

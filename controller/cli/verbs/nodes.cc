@@ -9,6 +9,7 @@
 
 #include "controller/cli/input/inputs.h"
 #include "controller/cli/input/session.h"
+#include "controller/cli/render/compared_figures.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/report/fact_diff.h"
 #include "controller/cli/report/plan_report.h"
@@ -24,6 +25,10 @@ namespace railgauge::cli {
 namespace {
 
 using namespace railgauge::api;
+
+// On a terminal, so that the page of a node fits it.
+constexpr std::size_t kLinesOfFacts = 24;
+constexpr std::size_t kLinesOfStack = 14;
 
 // Facts are large, so lists leave them out.
 Result<NodeList> ask(Session& session, const std::string& node_set, bool with_facts) {
@@ -97,12 +102,56 @@ std::string distances_text(const Gpu& gpu) {
   return text;
 }
 
+// "-" where it is unknown.
+std::string mtu_text(const Nic& nic) {
+  return nic.has_active_mtu_bytes() ? fmt::format("{:.0f}", nic.active_mtu_bytes()) : "-";
+}
+
 // Good is active alone.
 Cell device_state(const std::string& state) {
   return {state, state == "active" ? Tone::kGood : Tone::kBad};
 }
 
+// "00:10..00:17 (8)" for a row of several devices.
+template <class Devices, class Field>
+std::string folded_field(const Devices& devices, Field field) {
+  std::vector<std::string> texts;
+  for (const auto* device : devices) texts.push_back((device->*field)());
+  return fold_briefly(texts);
+}
+
+// The rows of devices that are alike but for what belongs to each of them: names, addresses, ids.
+std::string alike_gpus(const NodeInfo& node, bool colour) {
+  const auto kind = [](const Gpu& gpu) {
+    return fmt::format("{}|{}|{}|{}", gpu.state(), gpu.model(), gpu.driver(), gpu.vbios());
+  };
+  const Rows rows = rows_of(grouped(node.gpus(), kind), [](const auto& gpus) {
+    const Gpu& first = *gpus.front();
+    return Row({folded_field(gpus, &Gpu::name), gpus.size(), device_state(first.state()),
+                first.model(), first.driver(), first.vbios(),
+                folded_field(gpus, &Gpu::pci_address)});
+  });
+  return render_section("GPUS|COUNT>|STATE|MODEL|DRIVER|VBIOS|PCI", rows, colour);
+}
+// Likewise: a port that is down is a row of its own.
+std::string alike_nics(const NodeInfo& node, bool colour) {
+  const auto kind = [](const Nic& nic) {
+    return fmt::format("{}|{}|{}|{}|{}|{}", nic.state(), nic.rate_bits_per_second(),
+                       nic.active_mtu_bytes(), nic.link_layer(), nic.driver(), nic.firmware());
+  };
+  const Rows rows = rows_of(grouped(node.nics(), kind), [](const auto& nics) {
+    const Nic& first = *nics.front();
+    std::vector<std::string> names;
+    for (const Nic* nic : nics) names.push_back(fmt::format("{}:{}", nic->device(), nic->port()));
+    return Row({fold_names(names), nics.size(), device_state(first.state()), rate_text(first),
+                mtu_text(first), first.link_layer(), first.driver(), first.firmware(),
+                folded_field(nics, &Nic::pci_address)});
+  });
+  return render_section("NICS|COUNT>|STATE|RATE>|MTU>|LINK|DRIVER|FIRMWARE|PCI", rows, colour);
+}
+
 std::string gpu_table(const NodeInfo& node, bool colour) {
+  if (tables_are_cut()) return alike_gpus(node, colour);
   const Rows rows = rows_of(node.gpus(), [](const Gpu& gpu) {
     return Row({gpu.name(), device_state(gpu.state()), gpu.model(), gpu.pci_address(),
                 numa_text(gpu.numa_node_plus_one()), gpu.driver(), gpu.vbios(), gpu.uuid(),
@@ -112,12 +161,11 @@ std::string gpu_table(const NodeInfo& node, bool colour) {
 }
 
 std::string nic_table(const NodeInfo& node, bool colour) {
+  if (tables_are_cut()) return alike_nics(node, colour);
   const Rows rows = rows_of(node.nics(), [](const Nic& nic) {
     return Row({fmt::format("{}:{}", nic.device(), nic.port()), device_state(nic.state()),
-                rate_text(nic),
-                nic.has_active_mtu_bytes() ? fmt::format("{:.0f}", nic.active_mtu_bytes()) : "-",
-                nic.netdev(), nic.pci_address(), nic.link_layer(), nic.driver(), nic.firmware(),
-                nic.guid()});
+                rate_text(nic), mtu_text(nic), nic.netdev(), nic.pci_address(), nic.link_layer(),
+                nic.driver(), nic.firmware(), nic.guid()});
   });
   return render_section("NIC|STATE|RATE>|MTU>|NETDEV|PCI|LINK|DRIVER|FIRMWARE|GUID", rows, colour);
 }
@@ -131,7 +179,7 @@ std::string stack_table(const NodeInfo& node, bool colour) {
   };
   add("version", node.stack_versions());
   add("setting", node.stack_settings());
-  return render_table("STACK|NAME|VALUE", rows, colour);
+  return render_short_table("STACK|NAME|VALUE", rows, colour, {.lines = kLinesOfStack});
 }
 
 // Facts without a dot only: those of single devices have one.
@@ -154,7 +202,7 @@ void print_node(const Output& output, const NodeInfo& node) {
   const std::map<std::string, std::string> facts(node.facts().begin(), node.facts().end());
   for (const auto& [name, value] : facts)
     if (name.find('.') == std::string::npos) rows.push_back({name, value});
-  output.out << render_list(rows, output.colour);
+  output.out << screenful(render_list(rows, output.colour), {.lines = kLinesOfFacts});
   output.out << nic_table(node, output.colour) << gpu_table(node, output.colour);
   if (node.stack_versions().empty()) return;
   output.out << '\n' << stack_table(node, output.colour);
@@ -207,6 +255,9 @@ Rows node_rows(const NodeList& list) {
   return rows;
 }
 
+// "5 nodes".
+std::string counted_nodes(int nodes) { return counted(static_cast<std::size_t>(nodes), "node"); }
+
 // "512 nodes: 507 attached, 5 lost".
 std::string counts_line(const NodeList& list) {
   std::map<std::string, int> counts;
@@ -220,7 +271,7 @@ std::string counts_line(const NodeList& list) {
   std::string text;
   for (const auto& [state, count] : counts)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, state);
-  return counted(static_cast<std::size_t>(list.nodes_size()), "node") + ": " + text +
+  return counted_nodes(list.nodes_size()) + ": " + text +
          (busy > 0 ? fmt::format("; {} busy", busy) : "") +
          (paused > 0 ? fmt::format("; {} paused", paused) : "");
 }
@@ -229,7 +280,7 @@ std::string counts_line(const NodeList& list) {
 
 // An empty list explains how an agent attaches.
 Result<int> list_nodes(Session& session, const Arguments& arguments) {
-  const std::string node_set = RG_TRY(node_set_of(arguments));
+  const std::string node_set = RG_TRY(node_set_of(arguments, 0));
   const NodeList list = RG_TRY(ask(session, node_set, false));
   const Output& output = session.output;
   if (print_document(output, list, "nodes")) return 0;
@@ -242,7 +293,7 @@ Result<int> list_nodes(Session& session, const Arguments& arguments) {
   output.out << line_of(counts_line(list), Tone::kHeading, output.colour)
              << render_short_table("NODES|COUNT>|STATE|VERSION|NICS|GPUS|SEEN SINCE|TASKS|BUSY",
                                    node_rows(list), output.colour,
-                                   {.remedy = "--nodes chooses; -o csv has a row a node"});
+                                   {.remedy = "a node set chooses; --full shows them"});
   return 0;
 }
 
@@ -299,20 +350,33 @@ Result<int> resume_nodes(Session& session, const Arguments& arguments) {
                        "resumed");
 }
 
-// The operand may be a node set: one page for each of its nodes.
+// The operand may be a node set: one page for each of its nodes, on a terminal that of the first.
 Result<int> show_node(Session& session, const Arguments& arguments) {
   const NodeList list = RG_TRY(ask_nodes_with_facts(session, arguments.operand(0)));
   if (print_document(session.output, list, "nodes")) return 0;
-  for (int i = 0; i < list.nodes_size(); ++i) {
+  const int shown = tables_are_cut() ? 1 : list.nodes_size();
+  for (int i = 0; i < shown; ++i) {
     if (i > 0) session.output.out << '\n';
     print_node(session.output, list.nodes(i));
   }
+  if (list.nodes_size() > shown)
+    session.output.out << '\n'
+                       << wrapped_line(
+                              fmt::format("and {} more; --full shows them, railgauge nodes "
+                                          "diff A B says what differs",
+                                          counted_nodes(list.nodes_size() - shown)));
   return 0;
 }
 
 namespace {
 
 constexpr int kMostValues = 3;
+
+// As a heading of a table, where '|' separates the headings.
+std::string without_bars(std::string text) {
+  std::ranges::replace(text, '|', '/');
+  return text;
+}
 
 // "512 x3, 4096 x1", without counts for a set of one node.
 std::string values_text(const google::protobuf::RepeatedPtrField<ValueCount>& values,
@@ -347,8 +411,10 @@ Result<int> diff_node_sets(Session& session, const Arguments& arguments) {
     rows.push_back({row.part(), row.name(),
                     values_text(row.a_values(), row.a_unknown(), diff.a_size()),
                     values_text(row.b_values(), row.b_unknown(), diff.b_size())});
-  output.out << render_table({{"PART"}, {"NAME"}, {arguments.operand(0)}, {arguments.operand(1)}},
-                             rows, output.colour);
+  output.out << render_short_table(
+      fmt::format("PART|NAME|{}|{}", without_bars(arguments.operand(0)),
+                  without_bars(arguments.operand(1))),
+      rows, output.colour);
   return 0;
 }
 

@@ -129,7 +129,9 @@ Result<int> show_matrix(Session& session, const Arguments& arguments) {
   // The flags choose among layers and series that the run has as well.
   print_others(output, "--rail and --memory", matrix.other_layers());
   print_others(output, "--kernel, --metric and --size", matrix.other_series());
-  output.out << line_of(title_of(matrix), Tone::kHeading, output.colour)
+  std::string title = wrapped_line(title_of(matrix));
+  title.pop_back();  // the newline stays without colour
+  output.out << toned(title, Tone::kHeading, output.colour) << '\n'
              << heat_text(grid, output.colour);
   return kExitPassed;
 }
@@ -204,9 +206,8 @@ void print_suspects(const Output& output, const SuspectList& list) {
   for (int i = 0; i < list.suspects_size(); ++i) {
     const std::string one = "\n" + suspect_text(list, list.suspects(i), output.colour);
     const auto lines = std::ranges::count(text, '\n') + std::ranges::count(one, '\n');
-    if (i > 0 && lines > kMostLines && tables_are_folded()) {
-      text += fmt::format("\nand {} more suspects; --format json lists them\n",
-                          list.suspects_size() - i);
+    if (i > 0 && lines > kMostLines && tables_are_cut()) {
+      text += fmt::format("\nand {} more suspects; --full shows them\n", list.suspects_size() - i);
       break;
     }
     text += one;

@@ -128,7 +128,7 @@ Result<int> show_pki(Session& session, const Arguments& arguments) {
   const auto all = RG_TRY(trust::show(arguments.operand(0), now_unix()));
   const Output& output = session.output;
   if (output.format == Format::kTable) {
-    output.out << render_table(
+    output.out << render_short_table(
         "NAME|ROLE|STATE|UNTIL|REVOKED|SERIAL",
         rows_of(all,
                 [](const auto& one) {

@@ -1,15 +1,21 @@
 // Stored points: results, history, runs compare, export
+#include <algorithm>
+#include <cmath>
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "controller/cli/input/inputs.h"
 #include "controller/cli/input/session.h"
+#include "controller/cli/render/compared_figures.h"
 #include "controller/cli/render/csv.h"
 #include "controller/cli/render/results_table.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
+#include "controller/cli/verbs/completion.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/units.h"
@@ -39,15 +45,16 @@ Result<int> list_series(Session& session, const Arguments& arguments) {
   const auto list = RG_TRY(call(session, rpc::kListSeries, request));
   const Output& output = session.output;
   if (list.series_size() >= static_cast<int>(request.limit()))
-    print_notice(output, fmt::format("only {} series are shown; filters narrow, --limit widens",
-                                     list.series_size()));
+    print_fault(output, fmt::format("only {} series are shown; filters narrow, --limit widens",
+                                    list.series_size()));
+  if (list.series().empty()) RG_TRY_OK(check_figure_names(session, arguments));
   if (print_document(output, list, "series")) return kExitPassed;
   const Rows rows = rows_of(list.series(), [](const Series& series) {
     return Row({series.series_id(), series.kernel(), series.metric(), series.meaning(),
                 bytes_text(series.message_bytes()), endpoints_text(series)});
   });
   output.out << render_short_table("SERIES>|KERNEL|METRIC|MEANING|BYTES>|ENDPOINTS", rows,
-                                   output.colour, {.remedy = "filters choose; -o csv has all"});
+                                   output.colour, {.remedy = "filters choose; --full shows them"});
   return kExitPassed;
 }
 
@@ -126,7 +133,7 @@ Result<int> show_history(Session& session, const Arguments& arguments) {
                   endpoints_text(series), series.larger_is_better() ? "larger" : "smaller"));
   if (!history.days().empty()) page += days_table(history, output.colour) + '\n';
   page += points_table(history, output.colour);
-  output.out << screenful(page, {.remedy = "--limit, a pipe (| less) or -o csv has others"});
+  output.out << screenful(page);
   return kExitPassed;
 }
 
@@ -138,17 +145,27 @@ Result<int> compare_runs(Session& session, const Arguments& arguments) {
   const auto comparison = RG_TRY(call(session, rpc::kCompareRuns, request));
   const Output& output = session.output;
   if (print_document(output, comparison, "series")) return kExitPassed;
-  const Rows rows = rows_of(comparison.series(), [](const ComparedSeries& each) {
+  // The largest change first: the others are on the pages behind it.
+  std::vector<const ComparedSeries*> order;
+  for (const ComparedSeries& each : comparison.series()) order.push_back(&each);
+  std::ranges::stable_sort(order, std::greater<>(), [](const ComparedSeries* each) {
+    return each->has_b_over_a() ? std::abs(each->b_over_a() - 1) : 0;
+  });
+  const Rows rows = rows_of(order, [](const ComparedSeries* compared) {
+    const ComparedSeries& each = *compared;
     const Series& series = each.series();
     return Row({series.series_id(), series.kernel(), series.metric(),
-                bytes_text(series.message_bytes()), endpoints_text(series), figure(each.median_a()),
-                figure(each.median_b()),
+                bytes_text(series.message_bytes()), endpoints_text(series),
+                value_text(each.median_a(), series.unit()),
+                value_text(each.median_b(), series.unit()),
                 each.has_b_over_a() ? fmt::format("{:+.1f} %", (each.b_over_a() - 1) * 100) : "-"});
   });
-  output.out << line_of(fmt::format("A {}, B {}; medians of the points' headlines, no judgement",
-                                    comparison.run_a(), comparison.run_b()))
-             << render_table("SERIES>|KERNEL|METRIC|BYTES>|ENDPOINTS|A>|B>|CHANGE>", rows,
-                             output.colour);
+  output.out << wrapped_line(
+                    fmt::format("A {}, B {}; medians of the points' headlines, the largest change "
+                                "first, no judgement",
+                                comparison.run_a(), comparison.run_b()))
+             << render_short_table("SERIES>|KERNEL|METRIC|BYTES>|ENDPOINTS|A>|B>|CHANGE>", rows,
+                                   output.colour);
   if (comparison.series_only_in_a() + comparison.series_only_in_b() > 0)
     output.out << fmt::format("{} series are in A alone, {} in B alone\n",
                               comparison.series_only_in_a(), comparison.series_only_in_b());
@@ -178,7 +195,7 @@ Result<int> export_points(Session& session, const Arguments& arguments) {
   if (!output.out.good()) return fail(Code::kUnavailable, "export: the output takes no more");
   if (!read && printer) {
     // The document is printed already; the exit code says that it is not complete.
-    print_notice(output, "export: not whole: " + read.error().message);
+    print_fault(output, "export: not whole: " + read.error().message);
     return exit_code_of_call(read.error());
   }
   if (!read) return tl::unexpected(read.error());
@@ -193,15 +210,15 @@ Result<int> show_results(Session& session, const Arguments& arguments) {
   const auto list = RG_TRY(call(session, rpc::kFindPoints, request));
   const Output& output = session.output;
   if (list.points_size() >= static_cast<int>(request.limit()))
-    print_notice(output, fmt::format("only the first {} points are shown; --limit N shows more",
-                                     request.limit()));
+    print_fault(output, fmt::format("only the first {} points are shown; --limit N shows more",
+                                    request.limit()));
+  if (list.points().empty()) RG_TRY_OK(check_figure_names(session, arguments));
   if (print_document(output, list, "points")) return 0;
   if (list.points().empty()) {
     print_notice(output, "no point matches; railgauge runs lists the runs");
     return 0;
   }
-  output.out << screenful(results_tables(list.points(), output.units, output.colour),
-                          {.remedy = "a pipe (| less) or -o csv has all"});
+  output.out << screenful(results_tables(list.points(), output.units, output.colour));
   return 0;
 }
 

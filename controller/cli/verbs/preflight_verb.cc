@@ -83,12 +83,22 @@ Result<std::string> ask_local_agent(const std::vector<std::string>& arguments) {
 
 constexpr double kAnswerSeconds = 30;  // the nodes read and probe meanwhile
 
-// The ids of --require, separated by commas.
+// A word for every check, so that nobody has to keep a list of ids.
+constexpr std::string_view kAllChecks = "all";  // of --require
+
+// Reports whether --require asks for every check.
+bool requires_all(const Arguments& arguments) {
+  const std::string list = arguments.value("require");
+  return std::ranges::any_of(pieces_of(list, ','),
+                             [](std::string_view id) { return id == kAllChecks; });
+}
+
+// The ids of --require, separated by commas, without "all".
 std::vector<std::string> required_checks(const Arguments& arguments) {
   std::vector<std::string> ids;
   const std::string list = arguments.value("require");
   for (const std::string_view id : pieces_of(list, ','))
-    if (!id.empty()) ids.emplace_back(id);
+    if (!id.empty() && id != kAllChecks) ids.emplace_back(id);
   return ids;
 }
 
@@ -99,8 +109,8 @@ Result<PreflightReport> ask_this_host(const Arguments& arguments) {
                 fmt::format("--local is this host: {} cannot be named with it",
                             in_quotes(arguments.operand(0))));
   std::vector<std::string> words{"--preflight", "--format", "json"};
-  if (arguments.has("require"))
-    words.insert(words.end(), {"--require", arguments.value("require")});
+  if (const auto ids = required_checks(arguments); !ids.empty())
+    words.insert(words.end(), {"--require", fmt::format("{}", fmt::join(ids, ","))});
   if (arguments.has("probe")) words.emplace_back("--probe");
   const std::string json = RG_TRY(ask_local_agent(words));
   PreflightReport report;
@@ -190,7 +200,7 @@ void print_nodes(const Output& output, const PreflightReport& report) {
                     text, like.slowest > 0 ? fmt::format("{:.2f} s", like.slowest) : "-"});
   }
   output.out << render_short_table("NODES|COUNT>|STATE|CHECKS|SLOWEST>", rows, output.colour,
-                                   {.lines = kLinesOfNodes, .remedy = "-o csv has all"});
+                                   {.lines = kLinesOfNodes});
 }
 
 // The words of a check, of the first kinds of texts.
@@ -235,8 +245,7 @@ void print_checks(const Output& output, const PreflightReport& report, bool all)
   output.out << (rows.empty() ? "" : "\n");
   if (!rows.empty())
     output.out << render_short_table("STATE|CHECK|COUNT>|NODES|SUBJECTS|OBSERVED|SOURCE", rows,
-                                     output.colour,
-                                     {.lines = kLinesOfChecks, .remedy = "-o csv has all"});
+                                     output.colour, {.lines = kLinesOfChecks});
 }
 
 // Line by line: its newlines stay.
@@ -280,8 +289,7 @@ void print_summary(const Output& output, const PreflightReport& report) {
     output.out << "no node here has an NVIDIA GPU\n";
     return;
   }
-  output.out << render_short_table("NODES|PAIRS>|GPUS|NICS|DISTANCE|ANSWER", rows, output.colour,
-                                   {.remedy = "-o csv has all"});
+  output.out << render_short_table("NODES|PAIRS>|GPUS|NICS|DISTANCE|ANSWER", rows, output.colour);
 }
 
 // The first result carries title and reason, which are the same on all nodes.
@@ -310,7 +318,7 @@ Result<int> show_preflight(Session& session, const Arguments& arguments) {
   PreflightReport report = RG_TRY(arguments.has("local") ? ask_this_host(arguments)
                                                          : ask_controller(session, arguments));
   const PreflightDemand demand{.require = required_checks(arguments),
-                               .strict = arguments.has("strict")};
+                               .strict = requires_all(arguments)};
   for (const std::string& id : demand.require) RG_TRY_OK(check_id(report, id));
   const int code = preflight_exit_code(report, demand);
   if (const std::string id = arguments.value("explain"); !id.empty()) {
@@ -324,7 +332,7 @@ Result<int> show_preflight(Session& session, const Arguments& arguments) {
   for (const PreflightNode& node : report.nodes())
     if (!node.error().empty())
       failed.push_back(fmt::format("node {}: {}", node.node(), node.error()));
-  for (const TextGroup& group : group_texts(failed)) print_notice(output, group.text);
+  for (const TextGroup& group : group_texts(failed)) print_fault(output, group.text);
   return code;
 }
 

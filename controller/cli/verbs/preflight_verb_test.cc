@@ -26,7 +26,7 @@ TEST_F(Commands, PreflightSendsTheNodesAndWhatIsRequired) {
 TEST_F(Commands, PreflightsUnknownCountsWhereItIsAskedFor) {
   control_.preflight.mutable_checks(0)->set_state("pass");
   EXPECT_EQ(run({"preflight"}), kExitPassed);
-  EXPECT_EQ(run({"preflight", "--strict"}), kExitInconclusive);
+  EXPECT_EQ(run({"preflight", "--require", "all"}), kExitInconclusive);
   EXPECT_EQ(run({"preflight", "--require", "mtu"}), kExitInconclusive);
   EXPECT_EQ(run({"preflight", "--require", "acs"}), kExitPassed);
 }

@@ -126,7 +126,7 @@ Result<int> start(Session& session, const Arguments& arguments, const RunRequest
 Result<int> run_suite(Session& session, const Arguments& arguments) {
   RunRequest request = RG_TRY(request_of(arguments));
   *request.mutable_suite() = RG_TRY(suite_to_run(arguments));
-  request.set_node_set(RG_TRY(node_set_of(arguments, 1)));
+  request.set_node_set(RG_TRY(node_set_of(arguments)));
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
   RG_TRY_OK(plan(session, request, arguments.has("all")));
   if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted, nothing ran");

@@ -22,16 +22,18 @@ using namespace railgauge::api;
 constexpr std::uint32_t kDefaultRuns = 20;
 constexpr double kGroupSeconds = 120;       // a run may have 200,000 tasks
 constexpr std::size_t kLinesOfGroups = 42;  // below the head of the page
+constexpr std::size_t kLinesOfTasks = 28;   // below it and above notes
+constexpr std::size_t kLinesOfPhases = 15;  // below fewer lines of tasks
 
-// All tasks of the run, in the order of the plan.
-std::string task_table(const RunDetail& detail, bool colour) {
+// The tasks of the run, in the order of the plan; on a terminal `most` lines of them.
+std::string task_table(const RunDetail& detail, bool colour, std::size_t most) {
   const Rows rows = rows_of(detail.tasks(), [](const TaskDetail& task) {
     return Row({task.round(), task.task_id(), task.kernel(), task.endpoints(), task.state(),
                 state_cell(task.outcome()),
                 task.attempts() > 1 ? std::to_string(task.attempts()) : "", task.reason()});
   });
-  return render_section("ROUND>|TASK|KERNEL|ENDPOINTS|STATE|OUTCOME|ATTEMPTS>|REASON", rows,
-                        colour);
+  return render_short_section("ROUND>|TASK|KERNEL|ENDPOINTS|STATE|OUTCOME|ATTEMPTS>|REASON", rows,
+                              colour, {.lines = most});
 }
 
 // Milliseconds; "-" for a phase that the rank did not reach.
@@ -52,12 +54,13 @@ std::string phase_table(const RunDetail& detail, bool colour) {
                       phase_text(p.has_stop_ns(), p.stop_ns())});
     }
   }
-  return render_table(
+  return render_short_table(
       "TASK|RANK>|NODE|ENDPOINT|OUTCOME|START ms>|OPEN ms>|WAIT ms>|EXCHANGE ms>|MEASURE ms>|"
       "STOP ms>",
-      rows, colour);
+      rows, colour, {.lines = kLinesOfPhases});
 }
 
+// "gpu[001-512]".
 std::string folded_nodes(const RunSummary& run) {
   return fold_names(std::vector<std::string>(run.nodes().begin(), run.nodes().end()));
 }
@@ -111,7 +114,8 @@ void print_groups(const Output& output, const TaskGroups& answer) {
 void print_run(const Output& output, const RunDetail& detail, bool phases) {
   print_head(output, detail.run());
   if (detail.tasks_size() == 0) return;
-  output.out << task_table(detail, output.colour)
+  const std::size_t most = phases ? kLinesOfTasks - kLinesOfPhases - 1 : kLinesOfTasks;
+  output.out << task_table(detail, output.colour, most)
              << site_defaults_table(detail.tasks(), output.colour)
              << notes_table(detail.tasks(), output.colour);
   if (phases) output.out << '\n' << phase_table(detail, output.colour);

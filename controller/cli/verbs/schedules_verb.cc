@@ -6,6 +6,7 @@
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
 namespace {
@@ -87,7 +88,7 @@ Result<int> show_schedule(Session& session, const Arguments& arguments) {
 Result<int> add_schedule(Session& session, const Arguments& arguments) {
   auto spec = request_for<ScheduleSpec>(arguments.operand(0));
   spec.set_suite(arguments.operand(1));
-  spec.set_node_set(RG_TRY(node_set_of(arguments, 2)));
+  spec.set_node_set(RG_TRY(node_set_of(arguments)));
   // The example in the message is complete and can be pasted.
   if (!arguments.has("cron"))
     return fail(Code::kInvalidArgument,
@@ -105,21 +106,29 @@ Result<int> add_schedule(Session& session, const Arguments& arguments) {
   return print_one(session.output, added, spec.paused() ? "added, paused" : "added");
 }
 
-Result<int> pause_schedule(Session& session, const Arguments& arguments) {
-  return change(session, arguments, rpc::kPauseSchedule, "paused");
-}
+namespace {
 
-// Due times that passed during the pause are not made up for.
-Result<int> resume_schedule(Session& session, const Arguments& arguments) {
-  return change(session, arguments, rpc::kResumeSchedule, "resumed");
-}
-
-// The answer's next time is cleared, since there is none any more.
+// Its runs stay.
 Result<int> remove_schedule(Session& session, const Arguments& arguments) {
   const auto ref = request_for<ScheduleRef>(arguments.operand(0));
   ScheduleInfo removed = RG_TRY(call_through(session, rpc::kRemoveSchedule, ref));
-  removed.clear_next_at();
+  removed.clear_next_at();  // there is none any more
   return print_one(session.output, removed, "removed");
+}
+
+}  // namespace
+
+// Each word is a call of its own. Due times that passed during a pause are not made up for.
+Result<int> set_schedule(Session& session, const Arguments& arguments) {
+  const std::string word = arguments.operand(1);
+  // The words are states: what the schedule is afterwards.
+  if (word == "active") return change(session, arguments, rpc::kResumeSchedule, "resumed");
+  if (word == "paused") return change(session, arguments, rpc::kPauseSchedule, "paused");
+  if (word == "removed") return remove_schedule(session, arguments);
+  const std::vector<std::string> known{"active", "paused", "removed"};
+  return fail(Code::kInvalidArgument,
+              fmt::format("schedules set: {} is none of active, paused, removed{}", in_quotes(word),
+                          did_you_mean(word, known)));
 }
 
 // In addition to its due times.

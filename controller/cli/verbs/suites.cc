@@ -13,9 +13,10 @@ namespace {
 
 using namespace railgauge::api;
 
-// Lines of a table that people read; JSON has them all.
-constexpr int kRoundsShown = 40;
-constexpr int kTasksShown = 400;
+// Lines of the tables of a plan on a terminal.
+constexpr std::size_t kLinesOfStages = 12;
+constexpr std::size_t kLinesOfRounds = 14;
+constexpr std::size_t kLinesOfPlannedTasks = 20;
 
 // Nothing for plans without stages.
 void print_stages(const RunPlan& plan, const Output& output) {
@@ -24,8 +25,8 @@ void print_stages(const RunPlan& plan, const Output& output) {
                 stage.repetitions(),
                 stage.has_time_budget_seconds() ? seconds_text(stage.time_budget_seconds()) : "-"});
   });
-  output.out << render_section("STAGE|KERNEL|ROUNDS>|TASKS>|LAUNCHES>|BUDGET>", rows,
-                               output.colour);
+  output.out << render_short_section("STAGE|KERNEL|ROUNDS>|TASKS>|LAUNCHES>|BUDGET>", rows,
+                                     output.colour, {.lines = kLinesOfStages});
 }
 
 // How the round pairs nodes: distance, mixed, reversed.
@@ -36,38 +37,30 @@ std::string pairs_text(const PlannedRound& round) {
   return text;
 }
 
-// At most kRoundsShown rows, then how many more there are.
 void print_rounds(const RunPlan& plan, const Output& output) {
-  Rows rows;
-  for (int i = 0; i < plan.planned_rounds_size() && i < kRoundsShown; ++i) {
-    const auto& round = plan.planned_rounds(i);
-    rows.push_back({round.round(), round.stage(), pairs_text(round), round.repetition(),
-                    round.tasks(), seconds_text(round.expected_seconds())});
-  }
-  output.out << render_section("ROUND>|STAGE|PAIRS|LAUNCH>|TASKS>|TIME>", rows, output.colour);
-  if (plan.planned_rounds_size() > kRoundsShown)
-    output.out << fmt::format("and {} more rounds: --format json lists them all\n",
-                              plan.planned_rounds_size() - kRoundsShown);
+  const Rows rows = rows_of(plan.planned_rounds(), [](const PlannedRound& round) {
+    return Row({round.round(), round.stage(), pairs_text(round), round.repetition(), round.tasks(),
+                seconds_text(round.expected_seconds())});
+  });
+  output.out << render_short_section("ROUND>|STAGE|PAIRS|LAUNCH>|TASKS>|TIME>", rows, output.colour,
+                                     {.lines = kLinesOfRounds});
 }
 
 // A plan that is too large has a count and no tasks.
 void print_tasks(const RunPlan& plan, const Output& output) {
-  Rows rows;
-  for (int i = 0; i < plan.tasks_size() && i < kTasksShown; ++i) {
-    const auto& task = plan.tasks(i);
-    rows.push_back({task.round(), task.task_id(), task.kernel(), task.endpoints(),
-                    seconds_text(task.expected_seconds()), task.expected_bytes() > 0 ? amount_text(task.expected_bytes()) : "-"});
-  }
+  const Rows rows = rows_of(plan.tasks(), [](const PlannedTask& task) {
+    return Row({task.round(), task.task_id(), task.kernel(), task.endpoints(),
+                seconds_text(task.expected_seconds()),
+                task.expected_bytes() > 0 ? amount_text(task.expected_bytes()) : "-"});
+  });
   output.out << '\n';
   if (plan.tasks_size() == 0 && plan.tasks_total() > 0)
-    output.out
-        << "too many tasks for one run: take slices (--slice K/N), a quick scan (pairs: quick), "
-           "or fewer nodes\n";
+    output.out << wrapped_line(
+        "too many tasks for one run: take slices (--slice K/N), a quick scan (pairs: quick), or "
+        "fewer nodes");
   else
-    output.out << render_table("ROUND>|TASK|KERNEL|ENDPOINTS|TIME>|BYTES>", rows, output.colour);
-  if (plan.tasks_size() > kTasksShown)
-    output.out << fmt::format("and {} more tasks: --format json lists them all\n",
-                              plan.tasks_size() - kTasksShown);
+    output.out << render_short_table("ROUND>|TASK|KERNEL|ENDPOINTS|TIME>|BYTES>", rows,
+                                     output.colour, {.lines = kLinesOfPlannedTasks});
 }
 
 }  // namespace
@@ -111,9 +104,9 @@ Result<int> check_suite(Session& session, const Arguments& arguments) {
   // A suite with problems is wrong use.
   if (!check.ok()) return kExitUsage;
   if (!check.kernels_checked()) {
-    print_notice(session.output,
-                 "kernels and parameters were not checked, since no attached node has reported its "
-                 "kernels");
+    print_fault(session.output,
+                "kernels and parameters were not checked, since no attached node has reported its "
+                "kernels");
     return kExitInconclusive;
   }
   return kExitPassed;
@@ -123,12 +116,12 @@ Result<int> check_suite(Session& session, const Arguments& arguments) {
 Result<int> plan_suite(Session& session, const Arguments& arguments) {
   RunRequest request;
   *request.mutable_suite() = RG_TRY(suite_to_run(arguments));
-  request.set_node_set(RG_TRY(node_set_of(arguments, 1)));
+  request.set_node_set(RG_TRY(node_set_of(arguments)));
   request.set_trigger("cli");
   const auto plan = RG_TRY(plan_run(session, request));
   if (print_document(session.output, plan, "tasks")) return 0;
-  session.output.out << line_of(plan_line(plan));
-  for (const std::string& note : plan.notes()) session.output.out << line_of(note);
+  session.output.out << wrapped_line(plan_line(plan));
+  for (const std::string& note : plan.notes()) session.output.out << wrapped_line(note);
   print_stages(plan, session.output);
   print_rounds(plan, session.output);
   print_tasks(plan, session.output);

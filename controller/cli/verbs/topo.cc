@@ -1,10 +1,15 @@
 // topo
+#include <map>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "controller/cli/input/session.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/report/topology_report.h"
 #include "controller/cli/verbs/commands.h"
+#include "kernels/core/text/fold.h"
 
 namespace railgauge::cli {
 namespace {
@@ -37,10 +42,9 @@ std::string between(const TopologyDevice& a, const TopologyDevice& b) {
   return "?";
 }
 
-// A square of distances with the devices' own columns to the right.
-void print_node(const Output& output, const std::string& node,
-                const std::vector<const TopologyDevice*>& devices) {
-  std::vector<Column> columns{{node}};
+// A square of distances with the devices' own columns to the right, without its first heading.
+std::pair<std::vector<Column>, Rows> square_of(const std::vector<const TopologyDevice*>& devices) {
+  std::vector<Column> columns{{""}};
   for (const TopologyDevice* device : devices) columns.push_back({device->name()});
   for (const char* heading : {"CPUS", "NUMA", "RAIL", "NEAREST NICS"})
     columns.push_back({heading, std::string_view(heading) == "NUMA"});
@@ -54,7 +58,34 @@ void print_node(const Output& output, const std::string& node,
     row.emplace_back(device->nearest_nics());
     rows.push_back(std::move(row));
   }
-  output.out << render_table(columns, rows, output.colour);
+  return {std::move(columns), std::move(rows)};
+}
+
+// Nodes whose devices lie alike share a square.
+struct Square {
+  std::vector<std::string> nodes{};
+  std::vector<Column> columns{};
+  Rows rows{};
+};
+
+// In the order of the nodes. A node without devices is named on stderr.
+std::vector<Square> squares_of(const Output& output, const api::NodeList& nodes,
+                               const TopologyReport& report) {
+  std::vector<Square> squares;
+  std::map<std::string, std::size_t> places;  // by the square's text
+  for (const auto& node : nodes.nodes()) {
+    const auto devices = devices_of(report, node.name());
+    if (devices.empty()) {
+      print_notice(output, fmt::format("node {}: no GPU and no NIC on PCIe", node.name()));
+      continue;
+    }
+    auto [columns, rows] = square_of(devices);
+    const auto [place, is_new] =
+        places.try_emplace(render_table(columns, rows, false), squares.size());
+    if (is_new) squares.push_back({.columns = std::move(columns), .rows = std::move(rows)});
+    squares[place->second].nodes.push_back(node.name());
+  }
+  return squares;
 }
 
 }  // namespace
@@ -65,19 +96,13 @@ Result<int> show_topology(Session& session, const Arguments& arguments) {
   const TopologyReport report = topology_of(nodes);
   const Output& output = session.output;
   if (print_document(output, report, "devices")) return 0;
-  bool is_first = true;
-  for (const auto& node : nodes.nodes()) {
-    const auto devices = devices_of(report, node.name());
-    if (devices.empty()) {
-      print_notice(output, fmt::format("node {}: no GPU and no NIC on PCIe", node.name()));
-      continue;
-    }
-    if (!is_first) output.out << '\n';
-    is_first = false;
-    print_node(output, node.name(), devices);
+  std::string text;
+  for (Square& square : squares_of(output, nodes, report)) {
+    square.columns.front().heading = fold_briefly(square.nodes);
+    text += (text.empty() ? "" : "\n") + render_table(square.columns, square.rows, output.colour);
   }
   // The legend once, below all nodes.
-  if (!is_first) output.out << kLegend;
+  if (!text.empty()) output.out << page_with_end(std::move(text), std::string(kLegend));
   return 0;
 }
 

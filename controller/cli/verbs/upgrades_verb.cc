@@ -1,9 +1,9 @@
 // upgrades and its verbs
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "controller/api/states.h"
 #include "controller/cli/input/inputs.h"
@@ -13,6 +13,7 @@
 #include "controller/cli/report/judged_text.h"
 #include "controller/cli/verbs/commands.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/fold.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
@@ -28,11 +29,33 @@ constexpr int kMostExtensions = 4;
 constexpr double kPatienceSeconds = 60;  // for nodes that are busy or away between two runs
 constexpr std::chrono::milliseconds kLookAgain{1000};
 
+// A set of nodes: "gpu[401-416]".
+std::string folded(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  return fold_names(std::vector<std::string>(names.begin(), names.end()));
+}
+
 // The page in a table, the whole message in the machine formats. Returns `code` unchanged.
 int print_upgrade(const Output& output, const Upgrade& upgrade, int code) {
   print_page(output, upgrade, upgrade_text(upgrade, output.colour));
   return code;
 }
+
+// The time that a gate may take in all: waits, runs and verdicts.
+class GateLimit {
+ public:
+  explicit GateLimit(double seconds)
+      : end_(Clock::now() +
+             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))) {}
+
+  // 0 once it is over.
+  [[nodiscard]] double seconds_left() const {
+    return std::max(std::chrono::duration<double>(end_ - Clock::now()).count(), 0.0);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end_;
+};
 
 // Until the run has ended. Errors: kCancelled, kDeadlineExceeded: it continues.
 Result<RunSummary> wait_for(Session& session, const std::string& run_id, double seconds) {
@@ -91,12 +114,12 @@ Result<GateStep> begin(Session& session, const GateRequest& request, double seco
 
 // Waits for the run of this step where there is one, then asks for the verdict over all runs so
 // far.
-Result<Upgrade> measure_and_judge(Session& session, const GateStep& step, double seconds,
+Result<Upgrade> measure_and_judge(Session& session, const GateStep& step, const GateLimit& limit,
                                   double min_coverage) {
   if (step.state() == text_of(GateState::kMeasuring))
-    RG_TRY_OK(wait_for(session, step.run_id(), seconds));
+    RG_TRY_OK(wait_for(session, step.run_id(), limit.seconds_left()));
   if (step.state() == text_of(GateState::kMeasured))
-    print_notice(session.output, "nothing can be measured: " + step.reason());
+    print_fault(session.output, "nothing can be measured: " + step.reason());
   auto ref = request_for<UpgradeRef>(step.upgrade_id());
   ref.set_min_coverage(min_coverage);
   return call_within(session, rpc::kJudgeUpgrade, ref, kJudgeSeconds);
@@ -127,18 +150,22 @@ bool may_settle(const Upgrade& upgrade, int extensions) {
 }
 
 // Measures on while that may settle it. A failure then leaves the verdict as it was reached.
-Result<Upgrade> extended(Session& session, GateRequest request, Upgrade upgrade, double seconds,
-                         double min_coverage) {
+Result<Upgrade> extended(Session& session, GateRequest request, Upgrade upgrade,
+                         const GateLimit& limit, double min_coverage) {
   for (int more = 0; more < kMostExtensions && upgrade.verdict() == "inconclusive"; ++more) {
     if (!may_settle(upgrade, more)) {
       print_notice(session.output, fmt::format("inconclusive: {}", upgrade.reason()));
       break;
     }
+    if (limit.seconds_left() <= 0) {
+      print_notice(session.output, "not measured once more: the time of --time-limit is over");
+      break;
+    }
     print_notice(session.output,
                  fmt::format("inconclusive: {}; measuring once more", upgrade.reason()));
     request.set_continue_upgrade_id(upgrade.upgrade_id());
-    const auto step = begin(session, request, kPatienceSeconds);
-    auto judged = step ? measure_and_judge(session, *step, seconds, min_coverage)
+    const auto step = begin(session, request, std::min(kPatienceSeconds, limit.seconds_left()));
+    auto judged = step ? measure_and_judge(session, *step, limit, min_coverage)
                        : Result<Upgrade>(tl::unexpected(step.error()));
     if (!judged && judged.error().code == Code::kCancelled) return judged;
     if (!judged) {
@@ -164,7 +191,7 @@ Result<bool> extends(const Arguments& arguments) {
 // Starts the run of the before side, waits for it and shows the upgrade.
 Result<int> prepare_upgrade(Session& session, const Arguments& arguments) {
   PrepareRequest request;
-  request.set_node_set(RG_TRY(node_set_of(arguments, 0)));
+  request.set_node_set(RG_TRY(node_set_of(arguments)));
   request.set_control_set(arguments.value("controls"));
   request.set_suite(arguments.value("suite"));
   const double seconds = RG_TRY(seconds_of(arguments, "wait", kLongestGateSeconds));
@@ -186,36 +213,47 @@ Result<int> prepare_upgrade(Session& session, const Arguments& arguments) {
   return print_upgrade(session.output, prepared, exit_code_of(run.outcome()));
 }
 
-// Checks all flags first: a gate may run for hours.
+namespace {
+
+// Measures, judges, and measures again while that may settle it. Checks all flags first: a gate may
+// run for hours.
+Result<int> gate(Session& session, const Arguments& arguments, const GateRequest& request) {
+  const bool extend = RG_TRY(extends(arguments));
+  const double wait_seconds = RG_TRY(seconds_of(arguments, "wait-nodes", 0));
+  const GateLimit limit(RG_TRY(seconds_of(arguments, "time-limit", kLongestGateSeconds)));
+  const double min_coverage = RG_TRY(coverage_of(arguments));
+  const GateStep step =
+      RG_TRY(begin(session, request, std::min(wait_seconds, limit.seconds_left())));
+  Upgrade upgrade = RG_TRY(measure_and_judge(session, step, limit, min_coverage));
+  if (extend) upgrade = RG_TRY(extended(session, request, std::move(upgrade), limit, min_coverage));
+  return print_upgrade(session.output, upgrade, exit_code_of_verdict(upgrade));
+}
+
+}  // namespace
+
+// The nodes may have been measured by nights; prepare is not needed then.
 Result<int> gate_upgrade(Session& session, const Arguments& arguments) {
   GateRequest request;
-  request.set_node_set(RG_TRY(node_set_of(arguments, 0)));
+  request.set_node_set(RG_TRY(node_set_of(arguments)));
   request.set_suite(arguments.value("suite"));
   request.set_control_set(arguments.value("controls"));
-  request.set_continue_upgrade_id(arguments.value("continue"));
-  // An upgrade knows its nodes; a second set could contradict them.
-  if (arguments.has("continue") && !request.node_set().empty())
-    return fail(Code::kInvalidArgument,
-                "--continue names an upgrade, and so its nodes: give no node set beside it");
   RG_TRY_OK(read_expect(arguments, request));
-  const bool extend = RG_TRY(extends(arguments));
-  const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", 0));
-  // --wait bounds both the wait for nodes and each run.
-  const double run_seconds = arguments.has("wait") ? wait_seconds : kLongestGateSeconds;
-  const double min_coverage = RG_TRY(coverage_of(arguments));
-  const GateStep step = RG_TRY(begin(session, request, wait_seconds));
-  Upgrade upgrade = RG_TRY(measure_and_judge(session, step, run_seconds, min_coverage));
-  if (extend)
-    upgrade = RG_TRY(extended(session, request, std::move(upgrade), run_seconds, min_coverage));
-  return print_upgrade(session.output, upgrade, exit_code_of_verdict(upgrade));
+  return gate(session, arguments, request);
+}
+
+// The upgrade knows its nodes, its controls and its suite.
+Result<int> extend_upgrade(Session& session, const Arguments& arguments) {
+  GateRequest request;
+  request.set_continue_upgrade_id(arguments.operand(0));
+  return gate(session, arguments, request);
 }
 
 Result<int> list_upgrades(Session& session, const Arguments&) {
   const UpgradeList list = RG_TRY(call(session, rpc::kListUpgrades, ListUpgradesRequest()));
   const Rows rows = rows_of(list.upgrades(), [](const Upgrade& upgrade) {
     return Row({upgrade.upgrade_id(), upgrade.has_verdict() ? upgrade.verdict() : upgrade.state(),
-                upgrade.kind(), fmt::format("{}", fmt::join(upgrade.nodes(), ",")),
-                upgrade.created_at(), upgrade.requested_by(), upgrade.reason()});
+                upgrade.kind(), folded(upgrade.nodes()), upgrade.created_at(),
+                upgrade.requested_by(), upgrade.reason()});
   });
   return print_list(session.output, list, "upgrades", "UPGRADE|VERDICT|KIND|NODES|CREATED|BY|WHY",
                     rows,

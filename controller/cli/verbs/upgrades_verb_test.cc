@@ -41,10 +41,9 @@ TEST_F(Gate, IsExtendedWhileMoreRunsMaySettleIt) {
 
 // By the command that `upgrades show` names.
 TEST_F(Gate, GoesOnWithAnUpgradeThatWasJudged) {
-  EXPECT_EQ(run({"upgrades", "gate", "--continue", "u7"}), kExitFailed) << err_;
+  EXPECT_EQ(run({"upgrades", "extend", "u7"}), kExitFailed) << err_;
   EXPECT_EQ(judge_.last_gate().continue_upgrade_id(), "u7");
-  EXPECT_EQ(gate({"--continue", "u7"}), kExitUsage);
-  EXPECT_THAT(err_, HasSubstr("--continue names an upgrade"));
+  EXPECT_EQ(judge_.last_gate().node_set(), "");
 }
 
 TEST_F(Gate, IsNotExtendedWhereMoreRunsTellNothing) {
@@ -73,7 +72,7 @@ TEST_F(Gate, AnExtensionThatCannotStartLeavesTheVerdict) {
 TEST_F(Gate, WaitsForABusyControllerAndForTheNodes) {
   judge_.gate_failures = {fail(Code::kResourceExhausted, "the controller is busy")};
   judge_.gate_waits = {"node n1 is not attached"};
-  EXPECT_EQ(gate({"--wait", "1h"}), kExitFailed) << err_;
+  EXPECT_EQ(gate({"--wait-nodes", "1h"}), kExitFailed) << err_;
   EXPECT_THAT(err_, HasSubstr("waiting: node n1 is not attached"));
   EXPECT_EQ(judge_.gates(), 3);
 }
@@ -82,6 +81,13 @@ TEST_F(Gate, DoesNotWaitUnlessItIsTold) {
   judge_.gate_waits = {"no before side"};
   EXPECT_EQ(gate(), kExitInvalid);
   EXPECT_THAT(err_, HasSubstr("no before side"));
+}
+
+TEST_F(Gate, MeasuresNoMoreWhenItsTimeIsOver) {
+  judge_.verdicts = {inconclusive(5)};
+  EXPECT_EQ(gate({"--time-limit", "0"}), kExitInvalid);
+  EXPECT_THAT(err_, HasSubstr("the time is over; run r-20261120-120000-1 continues"));
+  EXPECT_EQ(judge_.gates(), 1);
 }
 
 // An empty word of a script must not let any stack pass.

@@ -25,7 +25,7 @@ Result<int> show_version(Session& session, const Arguments&) {
   print_page(session.output, report, page);
   if (controller) return kExitPassed;
   // Our own version is printed; the null in the document says the rest.
-  print_notice(session.output, controller.error().message);
+  print_fault(session.output, controller.error().message);
   return exit_code_of_call(controller.error());
 }
 

@@ -174,7 +174,7 @@ std::vector<Event> morning_events() {
   events.push_back(event_of(30, "2026-11-26T04:11:00.000Z", "node_lost", "gpu077",
                             "node gpu077 is lost: no heartbeat for 30 s"));
   events.push_back(event_of(21, "2026-11-26T01:52:00.000Z", "watch_xid", "gpu009",
-                            "fail: 0000:1b:00.0: Xid 79: the GPU has fallen off the bus"));
+                            "critical: 0000:1b:00.0: Xid 79: the GPU has fallen off the bus"));
   return events;
 }
 

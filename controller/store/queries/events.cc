@@ -1,10 +1,12 @@
 #include "controller/store/queries/events.h"
 
 #include <tuple>
+#include <utility>
 
 #include "controller/store/queries/queries.h"
 #include "controller/store/rows/text_json.h"
 #include "controller/store/sqlite/sqlite.h"
+#include "kernels/core/base/severity.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::store {
@@ -22,6 +24,10 @@ constexpr const char* kEvents =
 
 }  // namespace
 
+void renew_severity(EventRow& event) {
+  if (event.kind.starts_with("watch_")) event.text = severity::with_present(std::move(event.text));
+}
+
 // A condition that may be absent would keep SQLite from reading along the ids.
 std::string sql_of_events(const EventFilter& filter) {
   return std::string(kEvents) + (filter.after ? " AND event.id>?5 ORDER BY event.id LIMIT ?6"
@@ -37,6 +43,7 @@ Result<std::vector<StoredEvent>> find_events(Connection& connection, const Event
     StoredEvent& found = events.emplace_back();
     rows.read(found.id, found.event.at, found.event.kind, found.event.node_id, found.event.run_id,
               found.event.text, found.node);
+    renew_severity(found.event);
   }
   return events;
 }

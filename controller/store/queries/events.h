@@ -28,6 +28,9 @@ struct StoredEvent {
   std::string node{};  // present name; "" where it concerns none, or a stranger
   EventRow event{};
 };
+// Gives an event of a node's watch the present word for its severity, where an earlier program
+// stored it.
+void renew_severity(EventRow& event);
 // The statement of find_events(), for tests of its plan.
 std::string sql_of_events(const EventFilter& filter);
 Result<std::vector<StoredEvent>> find_events(Connection& connection, const EventFilter& filter);

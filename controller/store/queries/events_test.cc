@@ -59,6 +59,13 @@ TEST_F(EventQueries, AreChosenByTimeKindNodeAndRun) {
   EXPECT_THAT(texts({.run_id = "r1"}), ElementsAre("c"));
 }
 
+TEST_F(EventQueries, OfEarlierAgentsHaveTheirSeverityInPresentWords) {
+  add({.at = 40, .kind = "watch_counter", .node_id = "id-1", .text = "fail: mlx5_0:1 is down"});
+  add({.at = 50, .kind = "run_forced", .run_id = "r2", .text = "fail: a user's own words"});
+  EXPECT_THAT(texts({.since = 40}),
+              ElementsAre("fail: a user's own words", "critical: mlx5_0:1 is down"));
+}
+
 TEST_F(EventQueries, OfARenamedNodeAreFoundByBothNames) {
   NodeRow renamed = node_row(1);
   renamed.name = "m1";

@@ -59,6 +59,16 @@ Result<std::vector<std::string>> read_names_seen_since(Connection& connection, d
       "SELECT DISTINCT name FROM node WHERE last_seen_at>?1 LIMIT ?2", since, kMaxMetricRows);
 }
 
+Result<std::vector<MetricsPlaceRow>> read_metrics_places(Connection& connection, double since) {
+  using Row = MetricsPlaceRow;
+  return connection.list(
+      Columns{&Row::node, &Row::address, &Row::metrics_port},
+      "SELECT name, address, coalesce(json_extract(body, '$.metrics_port'), '') FROM node LEFT "
+      "JOIN fact_set ON fact_set.id=node.fact_set WHERE last_seen_at>?1 ORDER BY last_seen_at "
+      "LIMIT ?2",
+      since, kMaxMetricRows);
+}
+
 Result<std::optional<PairRunRow>> read_newest_pair_run(Connection& connection) {
   PairRunRow run;
   if (!RG_TRY(connection.row(std::tie(run.run_id, run.at),

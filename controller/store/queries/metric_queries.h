@@ -40,6 +40,13 @@ struct OpenSeriesRow {
   double series = 0;
 };
 
+// A node as the last Hello of its agent described it.
+struct MetricsPlaceRow {
+  std::string node{};
+  std::string address{};       // of its agent's stream
+  std::string metrics_port{};  // "": its agent did not say
+};
+
 // A run with stored pair matrices.
 struct PairRunRow {
   std::string run_id{};
@@ -57,6 +64,9 @@ Result<std::map<std::string, double>> read_first_dues(Connection& connection);
 // Returns the names of nodes that were attached after `since` (unix seconds). Each name is there
 // once, although a reinstalled node has several rows.
 Result<std::vector<std::string>> read_names_seen_since(Connection& connection, double since);
+// Returns where the metrics of nodes are that were attached after `since` (unix seconds), those
+// seen last behind. A reinstalled node has several rows. The facts of each node are read.
+Result<std::vector<MetricsPlaceRow>> read_metrics_places(Connection& connection, double since);
 // Returns the newest run with a matrix of a rail; absent when no run has one.
 Result<std::optional<PairRunRow>> read_newest_pair_run(Connection& connection);
 

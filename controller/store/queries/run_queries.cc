@@ -7,11 +7,13 @@
 
 #include <fmt/format.h>
 
+#include "controller/store/queries/events.h"
 #include "controller/store/queries/queries.h"
 #include "controller/store/queries/upgrades.h"
 #include "controller/store/rows/text_json.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/base/severity.h"
 
 namespace railgauge::store {
 namespace {
@@ -127,7 +129,7 @@ Result<std::vector<Note>> read_notes(Connection& connection, std::int64_t rank) 
       connection.query("SELECT severity, text FROM note WHERE rank=?1 ORDER BY sequence", rank));
   while (RG_TRY(rows.next())) {
     Note& note = notes.emplace_back();
-    note.set_severity(rows.text(0));
+    note.set_severity(std::string(severity::present(rows.text(0))));
     note.set_text(rows.text(1));
   }
   return notes;
@@ -350,9 +352,11 @@ Result<std::vector<std::string>> read_node_names(Connection& connection) {
 Result<std::vector<EventRow>> read_events(Connection& connection, std::uint32_t limit) {
   constexpr Columns kColumns{&EventRow::at, &EventRow::kind, &EventRow::node_id, &EventRow::run_id,
                              &EventRow::text};
-  return connection.list(
+  std::vector<EventRow> events = RG_TRY(connection.list(
       kColumns, "SELECT at, kind, node_id, run_id, text FROM event ORDER BY id DESC LIMIT ?1",
-      limit);
+      limit));
+  for (EventRow& event : events) renew_severity(event);
+  return events;
 }
 
 }  // namespace railgauge::store

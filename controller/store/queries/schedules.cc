@@ -88,9 +88,10 @@ Status write_schedule(Connection& connection, const ScheduleRow& row) {
       row.jitter_seconds, row.windows, row.blackouts, row.concurrency, row.catch_up_seconds,
       row.paused ? 1 : 0, row.created_at, row.created_by, row.decided_until);
   if (!inserted && inserted.error().code == Code::kAlreadyExists)
-    return fail(Code::kAlreadyExists,
-                fmt::format("schedule {}: this name is taken; railgauge schedules remove {} first",
-                            row.name, row.name));
+    return fail(
+        Code::kAlreadyExists,
+        fmt::format("schedule {}: this name is taken; railgauge schedules set {} removed frees it",
+                    row.name, row.name));
   return inserted;
 }
 

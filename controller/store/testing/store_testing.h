@@ -185,10 +185,10 @@ inline Record final_record(const At& at, std::uint32_t sequence, const std::stri
 // Delivers records as an agent does, and waits for the commit.
 inline Status deliver(Store& store, const std::string& node_id, std::vector<Record> records) {
   Status told = fail(Code::kUnknown, "never told");
-  const Status accepted = store.append_records(node_id, std::move(records),
-                                               [&](const Status& status) { told = status; });
+  Status accepted = store.append_records(node_id, std::move(records),
+                                         [&](const Status& status) { told = status; });
   if (!accepted) return accepted;
-  if (const Status flushed = store.flush(); !flushed) return flushed;
+  if (Status flushed = store.flush(); !flushed) return flushed;
   return told;
 }
 
@@ -232,7 +232,7 @@ class StoreTest : public testing::Test {
     EXPECT_TRUE(rows) << rows.error().message;
     return rows.value_or(std::vector<ResultRow>{});
   }
-  std::vector<ResultRow> results(ResultsFilter filter) {
+  std::vector<ResultRow> results(const ResultsFilter& filter) {
     auto rows = store_->results(filter);
     EXPECT_TRUE(rows) << rows.error().message;
     return rows.value_or(std::vector<ResultRow>{});

@@ -34,9 +34,9 @@ constexpr std::array kByteUnits{Unit{"TiB", kKi* kKi* kKi* kKi},
                                 Unit{"kB", 1e3},
                                 Unit{"KB", 1e3},
                                 Unit{"B", 1}};
-constexpr std::array kDurationUnits{Unit{"ns", 1},    Unit{"us", 1e3}, Unit{"\u00b5s", 1e3},
-                                    Unit{"ms", 1e6},  Unit{"s", 1e9},  Unit{"min", 60e9},
-                                    Unit{"h", 3600e9}};
+constexpr std::array kDurationUnits{Unit{"ns", 1},     Unit{"us", 1e3},   Unit{"\u00b5s", 1e3},
+                                    Unit{"ms", 1e6},   Unit{"s", 1e9},    Unit{"min", 60e9},
+                                    Unit{"h", 3600e9}, Unit{"d", 86400e9}};
 // Error of one byte that a decimal product may have: 0.1 * 10^6 is not exact.
 constexpr double kWholeTolerance = 1e-6;
 
@@ -132,8 +132,9 @@ Result<double> parse_duration_ns(std::string_view text) {
   if (unit == nullptr)
     return invalid(
         quantity.unit.empty()
-            ? fmt::format("duration {} has no unit; use ns, us, ms, s, min or h", in_quotes(text))
-            : fmt::format("duration {}: unit {} is unknown; use ns, us, ms, s, min or h",
+            ? fmt::format("duration {} has no unit; use ns, us, ms, s, min, h or d",
+                          in_quotes(text))
+            : fmt::format("duration {}: unit {} is unknown; use ns, us, ms, s, min, h or d",
                           in_quotes(text), in_quotes(quantity.unit)));
   const double ns = quantity.value * unit->factor;
   if (ns > kMaxDurationNs) return invalid("duration {} is above 366 days", in_quotes(text));

@@ -18,8 +18,8 @@ class ParameterInfo;  // kernels/core/base/record.proto
 Result<std::uint64_t> parse_bytes(std::string_view text);
 inline constexpr std::uint64_t kMaxBytes = 1ULL << 53U;  // exact as a double too
 
-// Parses a duration to nanoseconds: "5s", "20us", "1.5ms", "2min", "1h", "0". Must not be negative
-// and at most kMaxDurationNs. Errors: kInvalidArgument.
+// Parses a duration to nanoseconds: "5s", "20us", "1.5ms", "2min", "1h", "2d", "0". Must not be
+// negative and at most kMaxDurationNs. Errors: kInvalidArgument.
 Result<double> parse_duration_ns(std::string_view text);
 inline constexpr double kMaxDurationNs = 366.0 * 86400e9;
 

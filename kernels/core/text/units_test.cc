@@ -45,14 +45,17 @@ TEST(ParseDuration, KnowsItsUnits) {
   EXPECT_EQ(parse_duration_ns("7ns"), 7.0);
   EXPECT_EQ(parse_duration_ns("2min"), 120e9);
   EXPECT_EQ(parse_duration_ns("1h"), 3600e9);
+  EXPECT_EQ(parse_duration_ns("2d"), 172'800e9);
+  EXPECT_EQ(parse_duration_ns("0.5 d"), 43'200e9);
   EXPECT_EQ(parse_duration_ns("0"), 0.0);
 }
 
 TEST(ParseDuration, RefusesWhatIsNoDuration) {
-  for (const char* text : {"", "5", "s", "-5s", "5 parsecs", "5m", "9000000h", "infs", "1e3s"})
+  for (const char* text :
+       {"", "5", "s", "-5s", "5 parsecs", "5m", "9000000h", "367d", "infs", "1e3s"})
     EXPECT_FALSE(parse_duration_ns(text)) << text;
   EXPECT_EQ(parse_duration_ns("5").error().message,
-            "duration \"5\" has no unit; use ns, us, ms, s, min or h");
+            "duration \"5\" has no unit; use ns, us, ms, s, min, h or d");
 }
 
 TEST(ParseNumber, RefusesWhatIsNotFiniteOrNotWhole) {

@@ -32,7 +32,7 @@ class RecordWriter {
   // Each writes one record with the next number.
   void started(Started started);
   void point(Point point);
-  // `severity` is "info", "warn" or "warning"; the text is one line for a person.
+  // `severity` is one of severity.h; the text is one line for a person.
   void note(std::string_view severity, std::string text);
   // Stores the phases so far; the final record carries the last value.
   void phases(const Phases& phases);

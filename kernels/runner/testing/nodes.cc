@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/severity.h"
+
 namespace railgauge::testing_nodes {
 namespace {
 
@@ -74,7 +76,8 @@ std::size_t Rank::verified_points() const {
 std::string Rank::warnings() const {
   std::string all;
   for (const Record& record : records)
-    if (record.has_note() && record.note().severity() == "warn") all += record.note().text() + "\n";
+    if (record.has_note() && record.note().severity() == severity::kWarning)
+      all += record.note().text() + "\n";
   return all;
 }
 

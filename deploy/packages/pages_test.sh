@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# The manual page of railgauge has a section for each noun, with every flag that the program's help has.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+bin=${RAILGAUGE_BUILD_DIR:-build/dev}/bin
+[ -x "$bin/railgauge" ] || { echo "$bin/railgauge is not built; set RAILGAUGE_BUILD_DIR" >&2; exit 1; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "$1" >&2; exit 1; }
+
+deploy/packages/pages.sh "$bin" "$work" railgauge
+# As a person reads it.
+zcat "$work/share/man/man1/railgauge.1.gz" | sed 's/\\-/-/g' >"$work/page"
+for noun in nodes runs upgrades findings schedules pki; do
+  grep -qx ".SH \"RAILGAUGE ${noun^^}\"" "$work/page" || fail "no section about $noun"
+done
+flags=0
+while read -r flag; do
+  grep -q -e "$flag" "$work/page" || fail "the page lacks $flag"
+  flags=$((flags + 1))
+done < <(for noun in nodes run runs results upgrades findings schedules preflight pki; do "$bin/railgauge" help "$noun"; done | grep -oE '^  (-., )?--[a-z-]+' | grep -oE '\-\-[a-z-]+' | sort -u)
+[ "$flags" -gt 40 ] || fail "only $flags flags were compared"
+grep -q 'min.coverage' "$work/page" || fail "the page lacks --min-coverage"
+for shell in bash-completion/completions/railgauge fish/vendor_completions.d/railgauge.fish; do
+  [ -s "$work/share/$shell" ] || fail "no completion in $shell"
+done
+if command -v groff >/dev/null; then
+  zcat "$work/share/man/man1/railgauge.1.gz" | groff -man -Tutf8 -ww >"$work/shown" 2>"$work/said"
+  [ ! -s "$work/said" ] || fail "groff: $(head -n 3 "$work/said")"
+fi
+echo "$flags flags in the manual page"
