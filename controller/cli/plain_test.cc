@@ -66,7 +66,7 @@ TEST(Arguments, RunAloneIsTheVerbAndRunShowIsTheNoun) {
   EXPECT_EQ(named({"run", "quick", "--nodes", "n[1-3]"}), "run/");
   EXPECT_EQ(named({"nodes", "n[1-3]"}), "nodes/");
   EXPECT_EQ(named({"nodes", "shwo", "n1"}),
-            "error: nodes: \"n1\" is one operand too many; did you mean \"show\"?");
+            "error: nodes: unknown verb \"shwo\"; did you mean \"show\"?");
   EXPECT_EQ(named({"run", "show", "r1"}), "runs/show");
   EXPECT_EQ(named({"runs", "cancel", "r1"}), "runs/cancel");
 }
