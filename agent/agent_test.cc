@@ -521,7 +521,8 @@ TEST_F(AgentProgramTest, ItsRunnersEnvironmentIsTheList) {
                                          {"SITE_LICENCE", "x"},
                                          {"OTHER", "x"}});
   const std::string names = reason_of("t1", "environment");
-  for (const char* name : {"NCCL_DEBUG ", "SITE_LICENCE ", "PATH ", "TMPDIR "})
+  for (const char* name : {"NCCL_DEBUG ", "SITE_LICENCE ", "PATH ", "TMPDIR ",
+                           "RAILGAUGE_LOG_FORMAT ", "RAILGAUGE_LOG_SUBJECT "})
     EXPECT_THAT(names, HasSubstr(name));
   for (const char* name : {"OTHER", "SECRET", "TOKEN", "LD_PRELOAD", "RAILGAUGE_LOG_LEVEL", "TLS"})
     EXPECT_THAT(names, Not(HasSubstr(name)));

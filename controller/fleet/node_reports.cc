@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>

@@ -54,12 +54,16 @@ Y
 
 pass_time_until() { cli clock "$work/simulated-clock" "$1" --wait 10min; }
 
-site_starts() {
+begin_controller() {
   "$bin/railgauge-controller" --socket "$socket" --database "$work/railgauge.db" --suites "$work/suites" \
     --site-profile "$work/site.yaml" --metrics-listen none --upgrade-policy propose --simulated-clock "$kBegin" \
     >>"$work/controller.log" 2>&1 &
   echo $! >"$work/controller.pid"
   wait_for "the controller answers" 20 cli version
+}
+
+site_starts() {
+  begin_controller
   "$bin/railgauge-fleet" --controller "$RAILGAUGE_CONTROLLER" --scenario "$work/scenario.yaml" \
     --simulated-clock "$work/simulated-clock" >>"$work/fleet.log" 2>&1 &
   echo $! >"$work/fleet.pid"
@@ -122,6 +126,15 @@ put_into() {
   cp "$work/page.md" "$1"
 }
 
+# The next controller has nobody to ask when the dead agent was there.
+lost_node_is_known_after_a_restart() {
+  kill -TERM "$(pid_of controller)"
+  wait_for "the controller ends" 60 eval '! alive controller'
+  begin_controller
+  cli nodes show gpu0077 | tee "$work/lost.txt"
+  grep -E '^last seen +2026-11-2[56]T' "$work/lost.txt"
+}
+
 check "the site starts" site_starts
 check "its nights pass" nights_pass
 check "the report is printed, on two screens" report_is_printed
@@ -132,4 +145,5 @@ if [ -n "$render" ]; then
 else
   check "the guide shows such a report" guide_shows_it
 fi
+check "a restarted controller knows when the dead agent was there" lost_node_is_known_after_a_restart
 summary
