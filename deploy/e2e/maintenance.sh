@@ -58,10 +58,10 @@ metrics_page() { curl -s "http://127.0.0.1:$(sed -n 's/.*metrics on port \([0-9]
 
 labels_choose_nodes() {
   [ "$(chosen -l rack=r2)" = 8 ]
-  [ "$(chosen --nodes @r2)" = 8 ]
-  [ "$(chosen --nodes @gold)" = 3 ]
-  [ "$(chosen --nodes '@second,!sim0012')" = 7 ]
-  [ "$(chosen --nodes 'sim[0007-0010]' -l rack=r1)" = 2 ]
+  [ "$(chosen @r2)" = 8 ]
+  [ "$(chosen @gold)" = 3 ]
+  [ "$(chosen '@second,!sim0012')" = 7 ]
+  [ "$(chosen 'sim[0007-0010]' -l rack=r1)" = 2 ]
   [ "$(chosen -l leaf=L1,rack=r2)" = 8 ]
   cli nodes show sim0001 | grep -x 'labels *leaf=L0,pod=P0,rack=r1,rack_row=a'
   expect_exit 2 cli nodes -l rak=r1 2>"$work/err"
