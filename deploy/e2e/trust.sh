@@ -214,7 +214,7 @@ declared_kernels() {
     "$bin/railgauge-runner-testing" "$work/filter" >"$work/lying-runner"
   chmod +x "$work/lying-runner"
   serve
-  tls_agent n2 "$work/state-n2"; tls_agent n3 "$work/state-n3"
+  tls_agent n2 "$work/declared-n2"; tls_agent n3 "$work/declared-n3"
   wait_for "n2 and n3 attach" 20 eval 'is_attached n2 && is_attached n3'
   for filter in \
     '.kernels |= map(if .name == "test.latency" then .parameters += [{name: "sizes", type: "text", default_value: "8"}] else . end)' \
@@ -224,7 +224,7 @@ declared_kernels() {
     form=$((form + 1))
     echo "$filter" >"$work/filter"
     : >"$work/agent-n1.log"
-    tls_agent n1 "$work/state-n1" --runner "$work/lying-runner"
+    tls_agent n1 "$work/declared-n1" --runner "$work/lying-runner"
     wait_for "n1 attaches or is refused" 20 eval 'is_attached n1 || grep -q refused "$work/agent-n1.log"'
     state=$(is_attached n1 >/dev/null && echo attached || echo refused)
     timeout 40 "$bin/railgauge" --controller "unix:$socket" run declared --all -o json >"$work/declared.json" 2>"$work/declared.err" || true
