@@ -67,6 +67,7 @@ locked_memory_too_small_says_what_to_set() {
   grep -q 'RLIMIT_MEMLOCK' "$work/memlock.err" && grep -q 'LimitMEMLOCK' "$work/memlock.err"
 }
 
+log_of_n2_has() { [ "$(fabric logs n2 "$1" | grep -c "$2")" -gt 0 ]; }
 # Real verbs under the filter of the agent's unit, which must refuse them nothing.
 verbs_pass_under_the_filter() {
   local kernel port=7500 under=$top/deploy/systemd/under_filter.py
@@ -75,11 +76,11 @@ verbs_pass_under_the_filter() {
     port=$((port + 1))
     fabric exec n2 --detach --log "listen-$kernel" "$under" --list "$work/pki/agent.calls" \
       "$bin/railgauge-runner" "verbs.$kernel" -d rxe0 --listen "0.0.0.0:$port"
-    wait_for "the listener of $kernel is there" 20 eval 'fabric exec n2 cat "/var/log/listen-$kernel" | grep -q listening'
+    wait_for "the listener of $kernel is there" 20 log_of_n2_has "listen-$kernel" listening
     fabric exec n1 "$under" --list "$work/pki/agent.calls" "$bin/railgauge-runner" "verbs.$kernel" -d rxe0 --sizes 4KiB \
       --connect "192.0.2.2:$port" >"$work/under-$kernel" 2>&1 || { cat "$work/under-$kernel"; return 1; }
-    wait_for "the listener of $kernel ends" 20 eval 'fabric exec n2 cat "/var/log/listen-$kernel" | grep -q passed'
-    fabric exec n2 cat "/var/log/listen-$kernel" >>"$work/under-$kernel"
+    wait_for "the listener of $kernel ends" 20 log_of_n2_has "listen-$kernel" passed
+    fabric logs n2 "listen-$kernel" >>"$work/under-$kernel"
     ! grep '^refused' "$work/under-$kernel" || return
   done
 }
