@@ -261,12 +261,10 @@ Status check_against_verb(const Grammar& grammar, const Arguments& parsed) {
     if (each.noun == verb.noun && !each.name.empty() && verb.name.empty())
       names.emplace_back(each.name);
   if (const std::string hint = did_you_mean(parsed.operands.front(), names); !hint.empty())
-    return fail(Code::kInvalidArgument,
-                fmt::format("{}: unknown verb {}{}", full_name(verb),
-                            in_quotes(parsed.operands.front()), hint));
-  return fail(Code::kInvalidArgument,
-              fmt::format("{}: {} is one operand too many", full_name(verb),
-                          in_quotes(parsed.operands[count.most])));
+    return fail(Code::kInvalidArgument, fmt::format("{}: unknown verb {}{}", full_name(verb),
+                                                    in_quotes(parsed.operands.front()), hint));
+  return fail(Code::kInvalidArgument, fmt::format("{}: {} is one operand too many", full_name(verb),
+                                                  in_quotes(parsed.operands[count.most])));
 }
 
 }  // namespace
