@@ -28,6 +28,9 @@ up_with() {
   "$top/deploy/pki.sh" controller "$work/pki" localhost 127.0.0.1 10.0.2.2 >/dev/null
   for node in $nodes; do "$top/deploy/pki.sh" agent "$work/pki" "$node" >/dev/null; done
   fabric up -n "$1" ${kernel:+--kernel "$kernel"} ${guest_memory:+--memory "$guest_memory"} --share "$top" --share "$work/pki"
+  # An emulated guest may lack its processor for half a second, which is all that the kernels' default allows a message.
+  [ -e "$work/site.yaml" ] || printf 'version: 1\nmetadata: {name: guests}\ndefaults: {qp_timeout: 18}\n' >"$work/site.yaml"
+  export RAILGAUGE_SITE_PROFILE=$work/site.yaml
   # shellcheck disable=SC2046
   start_controller --listen "127.0.0.1:$port" $(tls_of controller)
   for node in $nodes; do start_guest_agent "$node"; done

@@ -16,7 +16,7 @@ command -v qemu-system-x86_64 >/dev/null || { echo "no qemu-system-x86_64 here: 
 cat >"$work/site.yaml" <<'Y'
 version: 1
 metadata: {name: vfabric}
-defaults: {data_network: 192.0.2.0/24}
+defaults: {data_network: 192.0.2.0/24, qp_timeout: 18}
 Y
 export RAILGAUGE_SITE_PROFILE=$work/site.yaml
 # Index 0 is the port's IPv6 GID: UCX 1.13 drops UD messages from an IPv4 GID of soft-RoCE, and its RC begins with UD.

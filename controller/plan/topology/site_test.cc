@@ -96,7 +96,8 @@ TEST(Site, AnUnknownKeyIsOneLineWithItsPlaceAndWhatIsAllowed) {
   EXPECT_EQ(refusal("version: 1\nmetadata: {name: a}\ndefaults:\n  trafic_class: 106\n"),
             "site profile site.yaml:4:3: defaults.trafic_class: unknown key; allowed here: "
             "traffic_class, service_level, pkey, gid_rule, gid_index, mtu, flow_label, connection, "
-            "relaxed_ordering, dmabuf_mapping, data_network, launch, ib_disable, ib_hca, "
+            "qp_timeout, retry_count, relaxed_ordering, dmabuf_mapping, data_network, launch, "
+            "ib_disable, ib_hca, "
             "socket_ifname, net_gdr_level, net_gdr_read, "
             "ib_qps_per_connection, ib_tc, ib_sl, ib_gid_index, ib_timeout, ib_retry_cnt, algo, "
             "proto, min_nchannels, max_nchannels, p2p_disable, shm_disable, nvls_enable; "
