@@ -24,6 +24,12 @@ constexpr int kPasses = 4;
 // Ends with fewer figures on average are fitted twice, from both sides, because the first side that
 // is fitted takes what both could explain.
 constexpr double kFewFigures = 6;
+// An end is taken out of its partners' figures from this loss and so many standard errors on.
+constexpr double kClearLoss = 0.01;
+constexpr double kClearErrors = 5;
+// Least share of the end's loss that each of its figures shows.
+constexpr float kShownByAll = 0.5F;
+constexpr int kClearPasses = 3;
 
 // The figures of one side, sorted by its node.
 struct SideFigures {
@@ -166,6 +172,85 @@ State between(State a, const State& b) {
   return a;
 }
 
+// One fit, or the mean of the two from either side where ends have few figures.
+State fit_state(const SideFigures& sends, const SideFigures& receives, double centre, bool few) {
+  State state = fit_from(sends, receives, centre, true);
+  return few ? between(std::move(state), fit_from(sends, receives, centre, false)) : state;
+}
+
+// Returns the loss of one end by its figures alone, 0 where they do not show one clearly: a partner
+// counts as its other figures say, and one without others says nothing. `mine` are the figures by
+// the end's side and `levels` the levels of that side; `theirs` are those by the partners' side.
+float loss_alone(const SideFigures& mine, const SideFigures& theirs, std::uint32_t end,
+                 const State& state, const std::vector<float>& levels) {
+  const auto centre = static_cast<float>(state.centre);
+  std::vector<float> losses;
+  std::vector<float> rest;
+  for (std::uint32_t i = mine.begin[end]; i < mine.begin[end + 1]; ++i) {
+    const std::uint32_t partner = mine.other[i];
+    rest.clear();
+    for (std::uint32_t j = theirs.begin[partner]; j < theirs.begin[partner + 1]; ++j)
+      if (theirs.other[j] != end) rest.push_back(theirs.loss[j] - centre - levels[theirs.other[j]]);
+    if (rest.empty()) continue;
+    losses.push_back(mine.loss[i] - centre - middle_of(rest));
+  }
+  if (losses.size() < 2) return 0;
+  const float least = *std::ranges::min_element(losses);
+  const auto count = static_cast<double>(losses.size());
+  const float loss = middle_of(losses);
+  const double clear = std::max(kClearLoss, kClearErrors * state.scale / std::sqrt(count));
+  return static_cast<double>(loss) > clear && least >= kShownByAll * loss ? loss : 0;
+}
+
+// Adds to `taken` the clear losses of one side that none of the end's partners exceeds by its
+// level; returns whether there was one.
+bool take_clear(const SideFigures& mine, const SideFigures& theirs, const State& state,
+                const std::vector<float>& levels, const std::vector<float>& others,
+                std::vector<float>& taken) {
+  bool any = false;
+  for (std::uint32_t end = 0; end < taken.size(); ++end) {
+    if (static_cast<double>(levels[end]) < kClearLoss) continue;
+    bool largest = true;
+    for (std::uint32_t i = mine.begin[end]; i < mine.begin[end + 1]; ++i)
+      largest = largest && others[mine.other[i]] < levels[end];
+    const float loss = largest ? loss_alone(mine, theirs, end, state, levels) : 0;
+    taken[end] += loss;
+    any = any || loss > 0;
+  }
+  return any;
+}
+
+// The fit of a layer whose ends have few figures. Clear losses of ends are taken out of the figures
+// before the next fit: partners with two or three figures would else take a part of the loss.
+State fit_few(LayerLosses losses, std::size_t nodes, double centre) {
+  std::vector<float> sends_taken(nodes, 0);
+  std::vector<float> receives_taken(nodes, 0);
+  for (int pass = 0;; ++pass) {
+    const SideFigures sends = sorted_by(losses.from, losses.to, losses.loss, nodes);
+    const SideFigures receives = sorted_by(losses.to, losses.from, losses.loss, nodes);
+    State state = fit_state(sends, receives, centre, true);
+    std::vector<float> send_loss(nodes, 0);
+    std::vector<float> receive_loss(nodes, 0);
+    const bool any_send =
+        take_clear(sends, receives, state, state.sends, state.receives, send_loss);
+    const bool any_receive =
+        take_clear(receives, sends, state, state.receives, state.sends, receive_loss);
+    if ((!any_send && !any_receive) || pass == kClearPasses) {
+      for (std::size_t node = 0; node < nodes; ++node) {
+        state.sends[node] += sends_taken[node];
+        state.receives[node] += receives_taken[node];
+      }
+      return state;
+    }
+    for (std::size_t node = 0; node < nodes; ++node) {
+      sends_taken[node] += send_loss[node];
+      receives_taken[node] += receive_loss[node];
+    }
+    for (std::size_t i = 0; i < losses.loss.size(); ++i)
+      losses.loss[i] -= send_loss[losses.from[i]] + receive_loss[losses.to[i]];
+  }
+}
+
 std::vector<Level> levels_of_side(const std::vector<float>& levels,
                                   const std::vector<float>& weights, double scale) {
   std::vector<Level> found(levels.size());
@@ -217,13 +302,14 @@ Level huber_mean(const float* losses, std::size_t count, double scale) {
 
 LayerFit fit_layer(const LayerLosses& losses, std::size_t nodes) {
   LayerFit fit;
-  const SideFigures sends = sorted_by(losses.from, losses.to, losses.loss, nodes);
-  const SideFigures receives = sorted_by(losses.to, losses.from, losses.loss, nodes);
   std::vector<float> all = losses.loss;
   const auto centre = static_cast<double>(middle_of(all));
-  State state = fit_from(sends, receives, centre, true);
-  if (static_cast<double>(losses.loss.size()) < kFewFigures * static_cast<double>(nodes))
-    state = between(std::move(state), fit_from(sends, receives, centre, false));
+  const bool few =
+      static_cast<double>(losses.loss.size()) < kFewFigures * static_cast<double>(nodes);
+  const State state =
+      few ? fit_few(losses, nodes, centre)
+          : fit_state(sorted_by(losses.from, losses.to, losses.loss, nodes),
+                      sorted_by(losses.to, losses.from, losses.loss, nodes), centre, false);
   fit.scale = state.scale;
   fit.sends = levels_of_side(state.sends, state.send_weight, fit.scale);
   fit.receives = levels_of_side(state.receives, state.receive_weight, fit.scale);

@@ -30,7 +30,8 @@ struct LayerFit {
 
 // Fits by medians first, then by means with Huber's weights (Huber 1964), some passes over the
 // figures. Levels of ends with few figures are pulled to 0, so that a figure of two unknown ends
-// accuses both by half. Time and memory are linear in the figures.
+// accuses both by half. Where ends have few figures, an end that all its figures show clearly takes
+// its whole loss, and its partners none. Time and memory are linear in the figures.
 LayerFit fit_layer(const LayerLosses& losses, std::size_t nodes);
 
 // Returns the weighted mean of losses of one group about `centre` by Huber's weights; unknown

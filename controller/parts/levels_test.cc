@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -116,6 +118,38 @@ TEST(PartLevels, OfARailWithoutFiguresAreUnknown) {
 }
 
 // One round: each node has met one other, so that a slow figure accuses both alike.
+// A quick scan: each node sends to the next and to the next but three.
+NightFigures quick_scan(std::uint32_t nodes, std::uint32_t slow, unsigned seed) {
+  NightFigures night;
+  std::minstd_rand random(seed);
+  std::normal_distribution<double> noise(0, 0.005);
+  for (std::uint32_t node = 0; node < nodes; ++node)
+    night.nodes.push_back({.name = "n" + std::to_string(node)});
+  for (std::uint32_t node = 0; node < nodes; ++node)
+    for (std::uint32_t step = 1; step <= 2; ++step)
+      night.figures.push_back(
+          {.from = node,
+           .to = (node + step * step) % nodes,
+           .value = 25e9 * std::exp(noise(random)) * (node == slow ? 0.75 : 1)});
+  return night;
+}
+
+TEST(PartLevels, OfAFewFiguresLeaveThePartnersOfASlowEndAlone) {
+  for (unsigned seed = 1; seed <= 50; ++seed) {
+    const std::uint32_t slow = seed % 64;
+    const Levels levels = levels_of(quick_scan(64, slow, seed)).value();
+    EXPECT_NEAR(levels.end(Memory::kBase, Side::kSends, slow, 0).loss, -std::log(0.75), 0.025)
+        << seed;
+    for (std::uint32_t node = 0; node < 64; ++node) {
+      EXPECT_LT(std::abs(levels.end(Memory::kBase, Side::kReceives, node, 0).loss), 0.025)
+          << seed << ": " << node;
+      if (node != slow)
+        EXPECT_LT(std::abs(levels.end(Memory::kBase, Side::kSends, node, 0).loss), 0.025)
+            << seed << ": " << node;
+    }
+  }
+}
+
 TEST(PartLevels, OfOnePartnerShareTheLoss) {
   NightFigures night;
   for (std::uint32_t node = 0; node < 16; ++node) night.nodes.push_back({.name = "n"});

@@ -151,7 +151,7 @@ Entry entry_of(const Alike& event) {
   }
   const auto groups = group_texts(texts, parts);
   std::string text = groups.front().text;
-  if (groups.size() > 1) text += fmt::format("; and {} more kinds", groups.size() - 1);
+  if (groups.size() > 1) text += fmt::format("; more kinds: {}", groups.size() - 1);
   text += fmt::format(" ({}{})", first.finding_id(),
                       event.size() > 1 ? fmt::format(" and {} more", event.size() - 1) : "");
   const std::string loss =

@@ -114,7 +114,7 @@ std::vector<std::string> RunView::lines(const RunTimes& times, const Screen& scr
                        Tone::kBad, colour),
                  screen.columns));
   if (kinds_.size() > shown)
-    lines.push_back(fit_line(fmt::format("  and {} more kinds of failures", kinds_.size() - shown),
+    lines.push_back(fit_line(fmt::format("  more kinds of failures: {}", kinds_.size() - shown),
                              screen.columns));
   return lines;
 }
@@ -131,7 +131,7 @@ std::string RunView::report(const RunTimes& times) {
   for (std::size_t i = 0; i < std::min(kinds.size(), kKindsShown); ++i)
     report += fmt::format("  {} x {}\n", kinds[i].tasks, printable(kinds[i].text));
   if (kinds.size() > kKindsShown)
-    report += fmt::format("  and {} more kinds of failures\n", kinds.size() - kKindsShown);
+    report += fmt::format("  more kinds of failures: {}\n", kinds.size() - kKindsShown);
   return report;
 }
 

@@ -49,7 +49,7 @@ TEST(RunView, FailuresAreCountedByKindAndBoundByTheScreen) {
   auto lines = view.lines(kTimes, {.columns = 80}, false);
   ASSERT_THAT(lines, SizeIs(7));
   EXPECT_EQ(lines[1], "  2 x verbs.write_bw n[1-2]: failed: hung") << "the most frequent first";
-  EXPECT_EQ(lines[6], "  and 1 more kinds of failures");
+  EXPECT_EQ(lines[6], "  more kinds of failures: 1");
   EXPECT_THAT(view.lines(kTimes, {.columns = 80, .rows = 5}, false), SizeIs(4));
   lines = view.lines(kTimes, {.columns = 20}, true);
   for (const std::string& line : lines) EXPECT_EQ(line.find("\n"), std::string::npos);

@@ -1,6 +1,7 @@
 // findings, baselines and their verbs
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -96,8 +97,15 @@ int print_baselines(const Output& output, const BaselineList& list) {
 
 namespace {
 
-// Findings of one event, kind and state are a row: the first of them, the largest loss, all parts.
-Row folded_row(const std::vector<const Finding*>& alike, bool is_first) {
+// Findings of one event, kind and state are a row: the one that names the event or else the largest
+// loss, with all parts.
+Row folded_row(std::vector<const Finding*> alike, bool is_first) {
+  std::ranges::stable_sort(alike, [](const Finding* a, const Finding* b) {
+    const auto rank = [](const Finding& one) {
+      return std::pair(one.finding_id() != one.event_id(), -one.worse_percent());
+    };
+    return rank(*a) < rank(*b);
+  });
   std::vector<std::string> suspects;
   std::vector<std::string> texts;
   const Finding* worst = alike.front();
@@ -108,7 +116,7 @@ Row folded_row(const std::vector<const Finding*>& alike, bool is_first) {
   }
   const auto groups = group_texts(texts);
   std::string what = groups.front().text;
-  if (groups.size() > 1) what += fmt::format("; and {} more kinds", groups.size() - 1);
+  if (groups.size() > 1) what += fmt::format("; more kinds: {}", groups.size() - 1);
   const Finding& first = *alike.front();
   return {(is_first ? "" : "+ ") + first.finding_id(),
           alike.size() > 1 ? std::to_string(alike.size()) : "",
@@ -147,6 +155,12 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
       else
         place->second.push_back(finding);
     }
+    // The row whose finding names the event comes first.
+    std::stable_partition(alike.begin(), alike.end(), [](const auto& row) {
+      return std::ranges::any_of(row.second, [](const Finding* finding) {
+        return finding->finding_id() == finding->event_id();
+      });
+    });
     for (const auto& [key, findings] : alike)
       rows.push_back(folded_row(findings, &findings == &alike.front().second));
   }

@@ -212,7 +212,7 @@ std::string observed_text(const std::vector<std::string>& observed,
   for (std::size_t i = 0; i < std::min(groups.size(), kMostKinds); ++i)
     text += (i == 0 ? "" : "; ") + groups[i].text;
   if (groups.size() > kMostKinds)
-    text += fmt::format("; and {} more kinds", groups.size() - kMostKinds);
+    text += fmt::format("; more kinds: {}", groups.size() - kMostKinds);
   return text;
 }
 
