@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
 namespace railgauge::parts {
@@ -24,9 +25,10 @@ constexpr int kPasses = 4;
 // Ends with fewer figures on average are fitted twice, from both sides, because the first side that
 // is fitted takes what both could explain.
 constexpr double kFewFigures = 6;
-// An end is taken out of its partners' figures from this loss and so many standard errors on.
+// An end is taken out of its partners' figures if each of its own loses this much, and so many
+// deviations of a figure: noise with heavy tails does that to one figure, hardly to all of an end.
 constexpr double kClearLoss = 0.01;
-constexpr double kClearErrors = 5;
+constexpr double kClearDeviations = 6;
 // Least share of the end's loss that each of its figures shows.
 constexpr float kShownByAll = 0.5F;
 constexpr int kClearPasses = 3;
@@ -186,20 +188,22 @@ float loss_alone(const SideFigures& mine, const SideFigures& theirs, std::uint32
   const auto centre = static_cast<float>(state.centre);
   std::vector<float> losses;
   std::vector<float> rest;
+  float least = std::numeric_limits<float>::infinity();
   for (std::uint32_t i = mine.begin[end]; i < mine.begin[end + 1]; ++i) {
     const std::uint32_t partner = mine.other[i];
     rest.clear();
     for (std::uint32_t j = theirs.begin[partner]; j < theirs.begin[partner + 1]; ++j)
       if (theirs.other[j] != end) rest.push_back(theirs.loss[j] - centre - levels[theirs.other[j]]);
     if (rest.empty()) continue;
-    losses.push_back(mine.loss[i] - centre - middle_of(rest));
+    const float seen = mine.loss[i] - centre;
+    losses.push_back(seen - middle_of(rest));
+    // A partner that looks fast because of another end's loss makes no end slow.
+    least = std::min({least, seen, losses.back()});
   }
   if (losses.size() < 2) return 0;
-  const float least = *std::ranges::min_element(losses);
-  const auto count = static_cast<double>(losses.size());
   const float loss = middle_of(losses);
-  const double clear = std::max(kClearLoss, kClearErrors * state.scale / std::sqrt(count));
-  return static_cast<double>(loss) > clear && least >= kShownByAll * loss ? loss : 0;
+  const double clear = std::max(kClearLoss, kClearDeviations * state.scale);
+  return static_cast<double>(least) > clear && least >= kShownByAll * loss ? loss : 0;
 }
 
 // Adds to `taken` the clear losses of one side that none of the end's partners exceeds by its
