@@ -145,6 +145,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
       plans_(std::make_unique<fleet::WorkerPool>(1)),
       queries_(std::make_unique<fleet::WorkerPool>(kQueryWorkers)),
+      verdicts_(std::make_unique<fleet::WorkerPool>(kVerdictWorkers)),
       sql_(std::make_unique<fleet::WorkerPool>(1)),
       whole_(std::make_unique<fleet::WorkerPool>(1)),
       upkeep_(std::make_unique<fleet::WorkerPool>(1)),
@@ -155,7 +156,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       archive_service_(
           make_archive_service(archive_, gate_, {*queries_, *sql_, *whole_, *upkeep_})),
       judge_service_(make_judge_service(
-          control_, *store_, gate_, *queries_,
+          control_, *store_, gate_, {*queries_, *verdicts_},
           [this](const std::string& subject) { return certifier_.certify(subject); }, leaves_)),
       console_service_(make_console_service(
           [this](const auth::Peer& caller) { return make_ticket(caller); }, gate_, *pool_)) {
@@ -227,7 +228,8 @@ Server::~Server() {
     grpc_->Wait();
   }
   run_judge_.stop();
-  for (auto* pool : {&pool_, &plans_, &queries_, &sql_, &whole_, &upkeep_, &starter_, &feeder_})
+  for (auto* pool :
+       {&pool_, &plans_, &queries_, &verdicts_, &sql_, &whole_, &upkeep_, &starter_, &feeder_})
     pool->reset();    // before the loop, which their work may call
   reporter_.reset();  // its calls of services have ended with the pools
   loop_.stop();
@@ -409,7 +411,7 @@ bool Server::is_idle_for_clock() {
   const auto stats = store_->stats();
   // Matrices first: they hand their run to the judge before they are idle.
   return stats && stats->queued_records == 0 && matrices_.is_idle() && run_judge_.is_idle() &&
-         queries_->is_idle() && starter_->is_idle() && upkeep_->is_idle();
+         queries_->is_idle() && verdicts_->is_idle() && starter_->is_idle() && upkeep_->is_idle();
 }
 
 // On the fast forward's thread. Pruning comes first, while no run is under way.

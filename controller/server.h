@@ -45,8 +45,9 @@ class Server {
  public:
   // Threads for the calls of Control.
   static constexpr std::size_t kWorkers = 4;
-  // Threads for queries; slow queries do not delay a cancel.
+  // Threads for queries and for verdicts; slow queries delay no cancel, and verdicts no query.
   static constexpr std::size_t kQueryWorkers = 2;
+  static constexpr std::size_t kVerdictWorkers = 2;
   // Seconds between two looks at due schedules.
   static constexpr double kScheduleSeconds = 1;
   // Seconds after the start before schedules begin, and confirming runs: agents attach first, and a
@@ -179,14 +180,15 @@ class Server {
   const store::Retention retention_;
   const store::BackupPlan backups_;
   const std::string backup_folder_;
-  std::unique_ptr<fleet::WorkerPool> pool_;     // calls of Control
-  std::unique_ptr<fleet::WorkerPool> plans_;    // suites read and planned for readers
-  std::unique_ptr<fleet::WorkerPool> queries_;  // calls of Archive and Judge
-  std::unique_ptr<fleet::WorkerPool> sql_;      // statements that people wrote
-  std::unique_ptr<fleet::WorkerPool> whole_;    // reads of every page of the database
-  std::unique_ptr<fleet::WorkerPool> upkeep_;   // backup, pruning: one at a time
-  std::unique_ptr<fleet::WorkerPool> starter_;  // runs that are due by schedule
-  std::unique_ptr<fleet::WorkerPool> feeder_;   // metrics from the store
+  std::unique_ptr<fleet::WorkerPool> pool_;      // calls of Control
+  std::unique_ptr<fleet::WorkerPool> plans_;     // suites read and planned for readers
+  std::unique_ptr<fleet::WorkerPool> queries_;   // calls of Archive and Judge
+  std::unique_ptr<fleet::WorkerPool> verdicts_;  // upgrades judged
+  std::unique_ptr<fleet::WorkerPool> sql_;       // statements that people wrote
+  std::unique_ptr<fleet::WorkerPool> whole_;     // reads of every page of the database
+  std::unique_ptr<fleet::WorkerPool> upkeep_;    // backup, pruning: one at a time
+  std::unique_ptr<fleet::WorkerPool> starter_;   // runs that are due by schedule
+  std::unique_ptr<fleet::WorkerPool> feeder_;    // metrics from the store
   std::unique_ptr<grpc::Service> agent_link_;
   std::unique_ptr<grpc::Service> control_service_;
   std::unique_ptr<grpc::Service> archive_service_;

@@ -147,7 +147,7 @@ Result<int> run_verb(const Arguments& arguments, const Settings& settings, const
     return watch_verb(session, arguments, RG_TRY(watch_options(arguments)));
   if (arguments.has("interval"))
     return fail(Code::kInvalidArgument, "--interval goes with --watch");
-  const Result<int> code = run_on_screen(session, arguments);
+  Result<int> code = run_on_screen(session, arguments);
   if (code) return code;
   return tl::unexpected(with_closest_name(session, arguments, code.error()));
 }

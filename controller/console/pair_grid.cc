@@ -26,6 +26,12 @@ const std::string& leaf_of(const api::PairMatrix& matrix, int node) {
   return node < matrix.leaves_size() ? matrix.leaves(node) : kUnknown;
 }
 
+// The index of a pair in a matrix of n x n, from-major.
+std::size_t cell_of(int n, int from, int to) {
+  return static_cast<std::size_t>(from) * static_cast<std::size_t>(n) +
+         static_cast<std::size_t>(to);
+}
+
 // The medians of the pairs within a leaf and across leaves; 0: none was measured.
 std::array<float, 2> class_medians(const api::PairMatrix& matrix) {
   std::array<std::vector<float>, 2> classes;
@@ -44,7 +50,7 @@ std::vector<float> expected_by_class(const api::PairMatrix& matrix,
   std::vector<float> expected(static_cast<std::size_t>(matrix.values_size()));
   for (int from = 0; from < n; ++from)
     for (int to = 0; to < n; ++to)
-      expected[static_cast<std::size_t>(from * n + to)] =
+      expected[cell_of(n, from, to)] =
           medians[leaf_of(matrix, from) == leaf_of(matrix, to) ? 0 : 1];
   return expected;
 }
@@ -64,8 +70,7 @@ std::vector<float> expected_by_run(const api::PairMatrix& matrix, const api::Pai
       const int row = place_of[static_cast<std::size_t>(from)];
       const int column = place_of[static_cast<std::size_t>(to)];
       if (row >= 0 && column >= 0)
-        expected[static_cast<std::size_t>(from * n + to)] =
-            other.values(row * other.nodes_size() + column);
+        expected[cell_of(n, from, to)] = other.values(row * other.nodes_size() + column);
     }
   return expected;
 }
@@ -145,7 +150,7 @@ void PairGrid::arrange(const api::PairMatrix& matrix, const std::vector<float>& 
   const int n = matrix.nodes_size();
   const auto count = static_cast<std::size_t>(n);
   const auto share_of = [&](int from, int to) {
-    const auto at = static_cast<std::size_t>(from * n + to);
+    const auto at = cell_of(n, from, to);
     const float value = matrix.values(static_cast<int>(at));
     return from != to && value > 0 && expected[at] > 0 ? value / expected[at] : kNone;
   };

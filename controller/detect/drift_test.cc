@@ -87,7 +87,7 @@ TEST(Drift, UpAndDownAreTwo) {
 }
 
 TEST(Drift, AMovementBackBelongsToItOnlyInBetween) {
-  const auto path = [](std::vector<double> moves) {
+  const auto path = [](const std::vector<double>& moves) {
     std::vector<double> values;
     double level = 100;
     std::vector<double> noise = null_series(Null::kGaussian, 40 * moves.size(), 11);

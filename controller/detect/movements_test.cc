@@ -134,8 +134,10 @@ TEST(Movements, ADriftThatIsNotProvenTakesNoneAway) {
 // Stairs of `height` every `length` runs.
 std::vector<double> stairs(std::size_t runs, std::size_t length, double height) {
   std::vector<double> values;
-  for (std::size_t i = 0; i < runs; ++i)
-    values.push_back(100 + height * static_cast<double>(i / length));
+  for (std::size_t i = 0; i < runs; ++i) {
+    const std::size_t step = i / length;
+    values.push_back(100 + height * static_cast<double>(step));
+  }
   return values;
 }
 

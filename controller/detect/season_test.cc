@@ -72,8 +72,10 @@ TEST(Season, StairsTakeNothingBack) {
   for (const std::size_t length : {12U, 15U, 20U, 25U, 30U})
     for (const double way : {-1.0, 1.0}) {
       std::vector<double> values;
-      for (std::size_t i = 0; i < 200; ++i)
-        values.push_back(100 + way * static_cast<double>(i / length));
+      for (std::size_t i = 0; i < 200; ++i) {
+        const std::size_t step = i / length;
+        values.push_back(100 + way * static_cast<double>(step));
+      }
       EXPECT_EQ(find_season(values, kFloor).period, 0U) << way * static_cast<double>(length);
     }
 }

@@ -42,7 +42,7 @@ void AgentStream::finish(grpc::Status status) {
   if (outgoing_.empty()) finish_now(status_);
 }
 
-void AgentStream::abort(grpc::Status status) {
+void AgentStream::abort(const grpc::Status& status) {
   const std::lock_guard lock(mutex_);
   finish_now(status);
 }

@@ -39,7 +39,7 @@ class AgentStream final
   // Sends the queued messages, then ends the call.
   void finish(grpc::Status status);
   // Ends the call at once, for a peer that counts as dead.
-  void abort(grpc::Status status);
+  void abort(const grpc::Status& status);
 
   [[nodiscard]] Session session() const { return session_; }
   [[nodiscard]] const auth::Peer& peer() const { return peer_; }

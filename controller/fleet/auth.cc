@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kDescriptorPrefix = "fd:";
 constexpr int kMaxGroups = 1'024;
-constexpr std::size_t kUserBufferBytes = 16 * 1'024;
+constexpr std::size_t kUserBufferBytes = 16'384;
 
 // In the order of the enumerators; those of a certificate are the words of its OU.
 constexpr std::array<std::string_view, 5> kRoleNames{"no known role", "agent", "operator", "viewer",
@@ -179,8 +179,9 @@ std::size_t PeerBook::cancel_revoked() const {
 }
 
 Peer anybody(std::string address, std::uint64_t connection) {
-  return {
-      .role = Role::kAny, .who = address, .address = std::move(address), .connection = connection};
+  Peer peer{.role = Role::kAny, .who = address, .connection = connection};
+  peer.address = std::move(address);
+  return peer;
 }
 
 Peer holder_of(const trust::Certificate& certificate, std::string address,
@@ -203,8 +204,10 @@ Subject parse_subject(std::string_view text) {
     while (at < text.size() && text[at] != ',' && text[at] != '+')
       value.push_back(take_character(text, at));
     if (at < text.size()) ++at;
-    if (key == "CN") subject.common_names.push_back(std::move(value));
-    if (key == "OU") subject.units.push_back(std::move(value));
+    if (key == "CN")
+      subject.common_names.push_back(std::move(value));
+    else if (key == "OU")
+      subject.units.push_back(std::move(value));
   }
   return subject;
 }

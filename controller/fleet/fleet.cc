@@ -112,10 +112,10 @@ grpc::Status to_grpc(const Error& error) {
 Fleet::Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options)
     : loop_(loop),
       store_(store),
-      options_(options),
-      gate_(options.streams),
+      options_(std::move(options)),
+      gate_(options_.streams),
       refusals_(kRefusalsAMinute),
-      roster_(options.roster) {
+      roster_(options_.roster) {
   const auto kind = store_.read(store::read_data_kind);
   if (!kind) spdlog::warn("what the data is made of is not read: {}", kind.error().message);
   kind_ = kind.value_or(store::DataKind::kReal);

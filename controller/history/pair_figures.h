@@ -28,6 +28,7 @@ struct PairSeries {
   std::string unit{};
   double message_bytes = 0;
   bool larger_is_better = false;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the comparison with 0 for a pointer
   auto operator<=>(const PairSeries&) const = default;
 };
 

@@ -57,13 +57,12 @@ TEST_F(SqlProcessTest, AnswersAsTheControllerItselfWould) {
 TEST_F(SqlProcessTest, EveryBombEndsWithinItsBoundInOneLine) {
   const std::string endless =
       "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT ";
+  const std::string blobs =
+      "WITH RECURSIVE n (i) AS (SELECT randomblob(99999) UNION SELECT randomblob(99999) FROM n) ";
   for (const std::string& bomb : std::vector<std::string>{
            endless + "count(*) FROM n", endless + "i, randomblob(1000) FROM n ORDER BY 2",
            endless + "group_concat(i, hex(zeroblob(1000000))) FROM n",
-           endless + "count(DISTINCT randomblob(1000)) FROM n",
-           "WITH RECURSIVE n (i) AS (SELECT randomblob(99999) UNION SELECT randomblob(99999) FROM "
-           "n) "
-           "SELECT count(*) FROM n",  // NOLINT(bugprone-suspicious-missing-comma): one statement
+           endless + "count(DISTINCT randomblob(1000)) FROM n", blobs + "SELECT count(*) FROM n",
            "WITH a (x) AS (SELECT value FROM json_each(hex(zeroblob(1)))) SELECT 1 FROM a",
            "SELECT zeroblob(1000000000)", "SELECT hex(randomblob(1000000000))",
            "SELECT printf('%.1000000000d', 1)", "SELECT printf('%*d', 2000000000, 1)",

@@ -215,7 +215,7 @@ class Protocol final : public httplib::Server {
       return refuse(response, 503, "not known yet\n");
     }
     response.status = 200;
-    response.set_content(std::move(text), type);
+    response.set_content(text, type);
   }
 
   void answer_other(const httplib::Request& from, httplib::Response& response) {
@@ -232,11 +232,11 @@ class Protocol final : public httplib::Server {
       request.headers.try_emplace(lower_case(name), value);
     if (serving.config != nullptr && serving.config->auth.has_users())
       request.user = serving.config->auth.user_of(from.get_header_value("Authorization"));
-    Answer answer = pages_.other(request);
+    const Answer answer = pages_.other(request);
     connections_.page_made(serving.connection);
     response.status = answer.status;
     for (const auto& [name, value] : answer.headers) response.set_header(name, value);
-    response.set_content(std::move(answer.body), answer.type);
+    response.set_content(answer.body, answer.type);
   }
 
   Connections& connections_;

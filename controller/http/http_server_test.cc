@@ -177,7 +177,7 @@ TEST(HttpServer, TheSourceWithTheMostConnectionsLosesTheOldest) {
 
 TEST(HttpServer, PeersThatDoNotReadTheirPageStopNoOtherScrape) {
   const std::string large(32U << 20U, 'x');  // more than the buffers of two sockets
-  const auto server = serve([&] { return large; });
+  const auto server = serve([&] { return std::string(large); });
   std::vector<Fd> held;
   for (int i = 0; i < 40; ++i) {
     held.push_back(connect_from(2, server->port()));

@@ -20,7 +20,7 @@
 namespace railgauge::http {
 namespace {
 
-constexpr std::size_t kMostFileBytes = 256 * 1024;
+constexpr std::size_t kMostFileBytes = std::size_t{256} * 1024;
 constexpr std::size_t kMostUsers = 256;
 
 tl::unexpected<Error> wrong(const std::string& message) {

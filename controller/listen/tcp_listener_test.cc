@@ -61,7 +61,7 @@ class Port {
   // The bytes that the receiver of the connection finds.
   std::string bytes_of(std::size_t index) {
     const std::lock_guard lock(mutex_);
-    std::string bytes(64 * 1'024, '\0');
+    std::string bytes(65'536, '\0');
     const ssize_t size = ::recv(taken_.at(index).get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
     return bytes;

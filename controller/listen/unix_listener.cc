@@ -61,7 +61,7 @@ Status clear_stale(const std::string& path, const sockaddr_un& address) {
 
 Result<std::optional<gid_t>> group_id(const std::string& name) {
   if (name.empty()) return std::optional<gid_t>();
-  constexpr std::size_t kBufferBytes = 64 * 1'024;
+  constexpr std::size_t kBufferBytes = 65'536;
   group entry{};
   group* found = nullptr;
   std::string buffer(kBufferBytes, '\0');

@@ -84,7 +84,9 @@ TEST(LocaliseCells, PutAFigureIntoTheBinOfItsDeviation) {
   std::size_t there = 0;
   for (std::int32_t from = 0; from < 150; ++from)
     for (std::int32_t to = 0; to < 150; ++to) {
-      const float value = data.layers[0].values[static_cast<std::size_t>(from * 150 + to)];
+      const float value =
+          data.layers[0]
+              .values[static_cast<std::size_t>(from) * 150 + static_cast<std::size_t>(to)];
       const std::uint8_t bin = cells.bin(0, from, to);
       EXPECT_EQ(bin == kNoFigure, from == to || !usable(value)) << from << ' ' << to;
       if (bin == kNoFigure) continue;

@@ -194,13 +194,12 @@ class FewSearch {
   // The node's figures in the other direction are left out too: acknowledgements and credits of a
   // slow side slow the other one as well, a little.
   void forget(const Found& found) {
-    const auto n = static_cast<std::int32_t>(rest_.nodes.size());
+    const std::size_t n = rest_.nodes.size();
+    const auto first = static_cast<std::size_t>(found.element.first);
     for (const std::size_t layer : found.layers)
-      for (std::int32_t other = 0; other < n; ++other)
-        for (const auto& [from, to] :
-             {std::pair(found.element.first, other), std::pair(other, found.element.first)})
-          rest_.layers[layer].values[static_cast<std::size_t>(from * n + to)] =
-              std::numeric_limits<float>::quiet_NaN();
+      for (std::size_t other = 0; other < n; ++other)
+        for (const auto& [from, to] : {std::pair(first, other), std::pair(other, first)})
+          rest_.layers[layer].values[from * n + to] = std::numeric_limits<float>::quiet_NaN();
   }
 
   // The deviation of one figure, with the difference between hosts in it.

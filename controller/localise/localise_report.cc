@@ -217,9 +217,8 @@ std::string sentence_of(const PairData& data, const Suspect& suspect) {
     text += fmt::format(" {}", of_node(element));
   else
     text += fmt::format("{}: pairs over it are", one_side ? of_group(element) : "");
-  text += fmt::format(
-      " {:.1f} % {} than expected", suspect.drop * 100,
-      data.model == Model::kMinimum ? (node ? "less" : "slower") : (node ? "later" : "later"));
+  text += fmt::format(" {:.1f} % {} than expected", suspect.drop * 100,
+                      data.model == Model::kMinimum ? (node ? "less" : "slower") : "later");
   if (!element.memory.empty()) text += fmt::format(" with {} memory alone", element.memory);
   text += fmt::format(", in {:.0f} of {:.0f} tasks: ", suspect.slow_tasks, suspect.tasks);
   if (suspect.confirmed)
@@ -245,7 +244,7 @@ std::string_view direction_word(Direction direction) {
 }
 
 std::string name_of(const PairData& data, const Element& element) {
-  const std::string rail = rail_words(element);
+  std::string rail = rail_words(element);
   switch (element.kind) {
     case Kind::kPort:
       return fmt::format("{} {}", node_name(data, element.first), rail);

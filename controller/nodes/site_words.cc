@@ -24,8 +24,8 @@ std::string mark_of(const std::string& path) {
                      failed ? 0 : time.time_since_epoch().count());
 }
 
-void add(std::map<std::string, Labels> more, store::NodeWords& words) {
-  for (auto& [node, labels] : more) words.labels[node].merge(labels);
+void add(const std::map<std::string, Labels>& more, store::NodeWords& words) {
+  for (const auto& [node, labels] : more) words.labels[node].insert(labels.begin(), labels.end());
 }
 
 }  // namespace

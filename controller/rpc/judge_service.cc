@@ -25,35 +25,36 @@ Result<Value> as_wrong_use(Result<Value> result) {
 
 class JudgeService final : public api::Judge::CallbackService {
  public:
-  JudgeService(Control& control, store::Store& store, rpc::Gate& gate, fleet::WorkerPool& pool,
+  JudgeService(Control& control, store::Store& store, rpc::Gate& gate, const JudgePools& pools,
                Certify certify, LeafSource leaves)
       : store_(store),
         upgrades_(control, store),
         findings_(store, std::move(leaves)),
         certify_(std::move(certify)),
         gate_(gate),
-        pool_(pool) {}
+        queries_(pools.queries),
+        verdicts_(pools.verdicts) {}
 
-  RAILGAUGE_UNARY(PrepareUpgrade, pool_, api::PrepareRequest, api::Upgrade,
+  RAILGAUGE_UNARY(PrepareUpgrade, verdicts_, api::PrepareRequest, api::Upgrade,
                   upgrades_.prepare(*request, peer.who))
-  RAILGAUGE_UNARY(GateUpgrade, pool_, api::GateRequest, api::GateStep,
+  RAILGAUGE_UNARY(GateUpgrade, verdicts_, api::GateRequest, api::GateStep,
                   upgrades_.gate(*request, peer.who))
-  RAILGAUGE_UNARY(JudgeUpgrade, pool_, api::UpgradeRef, api::Upgrade, judge(*request))
-  RAILGAUGE_UNARY(ListUpgrades, pool_, api::ListUpgradesRequest, api::UpgradeList,
+  RAILGAUGE_UNARY(JudgeUpgrade, verdicts_, api::UpgradeRef, api::Upgrade, judge(*request))
+  RAILGAUGE_UNARY(ListUpgrades, queries_, api::ListUpgradesRequest, api::UpgradeList,
                   list_upgrades(*request))
-  RAILGAUGE_UNARY(GetUpgrade, pool_, api::UpgradeRef, api::Upgrade,
+  RAILGAUGE_UNARY(GetUpgrade, queries_, api::UpgradeRef, api::Upgrade,
                   as_wrong_use(get_upgrade(request->upgrade_id())))
-  RAILGAUGE_UNARY(ListFindings, pool_, api::ListFindingsRequest, api::FindingList,
+  RAILGAUGE_UNARY(ListFindings, queries_, api::ListFindingsRequest, api::FindingList,
                   findings_.list(*request, fleet::unix_seconds()))
-  RAILGAUGE_UNARY(GetFinding, pool_, api::FindingRef, api::Finding,
+  RAILGAUGE_UNARY(GetFinding, queries_, api::FindingRef, api::Finding,
                   findings_.get(request->finding_id(), fleet::unix_seconds()))
-  RAILGAUGE_UNARY(StepFinding, pool_, api::FindingStepRequest, api::Finding,
+  RAILGAUGE_UNARY(StepFinding, queries_, api::FindingStepRequest, api::Finding,
                   findings_.step(*request, peer.who, fleet::unix_seconds()))
-  RAILGAUGE_UNARY(PinBaselines, pool_, api::PinRequest, api::BaselineList,
+  RAILGAUGE_UNARY(PinBaselines, queries_, api::PinRequest, api::BaselineList,
                   findings_.pin(*request, peer.who, fleet::unix_seconds()))
-  RAILGAUGE_UNARY(ListBaselines, pool_, api::ListBaselinesRequest, api::BaselineList,
+  RAILGAUGE_UNARY(ListBaselines, queries_, api::ListBaselinesRequest, api::BaselineList,
                   findings_.baselines(*request))
-  RAILGAUGE_UNARY(GetCertificate, pool_, api::CertificateRequest, api::CertificateDocument,
+  RAILGAUGE_UNARY(GetCertificate, queries_, api::CertificateRequest, api::CertificateDocument,
                   certify_(request->subject()))
 
  private:
@@ -89,15 +90,16 @@ class JudgeService final : public api::Judge::CallbackService {
   FindingService findings_;
   const Certify certify_;
   rpc::Gate& gate_;
-  fleet::WorkerPool& pool_;
+  fleet::WorkerPool& queries_;
+  fleet::WorkerPool& verdicts_;
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> make_judge_service(Control& control, store::Store& store,
-                                                  rpc::Gate& gate, fleet::WorkerPool& pool,
+                                                  rpc::Gate& gate, const JudgePools& pools,
                                                   Certify certify, LeafSource leaves) {
-  return std::make_unique<JudgeService>(control, store, gate, pool, std::move(certify),
+  return std::make_unique<JudgeService>(control, store, gate, pools, std::move(certify),
                                         std::move(leaves));
 }
 

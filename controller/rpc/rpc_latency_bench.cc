@@ -38,9 +38,9 @@ struct Kind {
 
 // Answers are thrown away.
 template <class Answer, class Stub, class Request>
-Kind kind_of(std::string name, Stub& stub, const Request& request,
+Kind kind_of(const std::string& name, Stub& stub, const Request& request,
              grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Answer*)) {
-  return {.name = std::move(name), .call = [&stub, request, method](grpc::ClientContext& context) {
+  return {.name = name, .call = [&stub, request, method](grpc::ClientContext& context) {
             Answer answer;
             return (stub.*method)(&context, request, &answer);
           }};

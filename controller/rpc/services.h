@@ -54,10 +54,16 @@ std::unique_ptr<grpc::Service> make_archive_service(Archive& archive, rpc::Gate&
 // Makes the certificate of a run or an upgrade. Any thread.
 using Certify = std::function<Result<api::CertificateDocument>(const std::string& subject)>;
 
+// The threads of the judge's calls. A verdict takes seconds, so gates delay no reader.
+struct JudgePools {
+  fleet::WorkerPool& queries;   // bounded reads and single rows
+  fleet::WorkerPool& verdicts;  // upgrades planned and judged
+};
+
 // Upgrades, findings, baselines and certificates. upgrade_judge.h and the services of gate/ and
 // findings/ define the answers.
 std::unique_ptr<grpc::Service> make_judge_service(Control& control, store::Store& store,
-                                                  rpc::Gate& gate, fleet::WorkerPool& pool,
+                                                  rpc::Gate& gate, const JudgePools& pools,
                                                   Certify certify, LeafSource leaves = {});
 
 // Makes the ticket of a caller. kFailedPrecondition: this controller has no console.

@@ -82,6 +82,6 @@ Unary* unary(Context* context, Gate& gate, const Right& right, fleet::WorkerPool
                    Response* response) override {                                              \
     return rpc::unary(context, gate_, rpc::right_of(kService, #name), pool, request, response, \
                       [=, this]([[maybe_unused]] const auth::Peer& peer) -> Result<Response> { \
-                        return answer;                                                         \
+                        return (answer);                                                       \
                       });                                                                      \
   }

@@ -90,7 +90,7 @@ TEST(PartnerBook, LooksAtAFewPlacesForEachEndHoweverManyThereAre) {
         tasks.push_back(pair(port(node), port((node + distance) % kNodes)));
       }
   PartnerBook book(tasks);
-  constexpr std::size_t kFailed = kNodes / 2 * kRails;
+  constexpr std::size_t kFailed = std::size_t{kNodes} / 2 * kRails;
   for (std::size_t task = 0; task < tasks.size(); ++task)
     task < kFailed ? book.failed(task) : book.passed(task);
   EXPECT_THAT(book.next(), SizeIs(kNodes * kRails));

@@ -107,6 +107,9 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+std::vector<SiteFault> two_faults_of(const Row& row, const SiteSpec& spec, std::uint32_t leaves,
+                                     Random& random);
+
 // A fault at a random place.
 std::vector<SiteFault> faults_of(const Row& row, const SiteSpec& spec, std::uint32_t leaves,
                                  Random& random) {
@@ -151,36 +154,38 @@ std::vector<SiteFault> faults_of(const Row& row, const SiteSpec& spec, std::uint
           (static_cast<std::uint32_t>(node) + 1 + random.below(spec.nodes - 1)) % spec.nodes);
       fault.element.direction = Direction::kSends;
       break;
-    case Fault::kTwo: {
-      static constexpr std::array kChoices{Fault::kNicSends, Fault::kNic,  Fault::kGpu,
-                                           Fault::kNode,     Fault::kLeaf, Fault::kTrunk};
-      const auto first = random.below(kChoices.size());
-      const auto second =
-          (first + 1 + random.below(static_cast<std::uint32_t>(kChoices.size()) - 1)) %
-          static_cast<std::uint32_t>(kChoices.size());
-      for (;;) {
-        Row a = row;
-        Row b = row;
-        a.fault = kChoices[first];
-        b.fault = kChoices[second];
-        std::vector<SiteFault> both = faults_of(a, spec, leaves, random);
-        both.push_back(faults_of(b, spec, leaves, random).front());
-        const auto touched = [&](const Element& element, std::int32_t place) {
-          return localise::is_of_node(element)
-                     ? place / static_cast<std::int32_t>(spec.nodes_per_leaf)
-                     : place;
-        };
-        const auto leaf_of = [&](const SiteFault& one) {
-          return touched(one.element, one.element.first);
-        };
-        // The slower part alone decides about pairs that use both.
-        if (leaf_of(both[0]) != leaf_of(both[1]) && leaf_of(both[0]) != both[1].element.second &&
-            leaf_of(both[1]) != both[0].element.second)
-          return both;
-      }
-    }
+    case Fault::kTwo:
+      return two_faults_of(row, spec, leaves, random);
   }
   return {fault};
+}
+
+// Two faults of different kinds that do not meet: the slower part alone decides about pairs that
+// use both.
+std::vector<SiteFault> two_faults_of(const Row& row, const SiteSpec& spec, std::uint32_t leaves,
+                                     Random& random) {
+  static constexpr std::array kChoices{Fault::kNicSends, Fault::kNic,  Fault::kGpu,
+                                       Fault::kNode,     Fault::kLeaf, Fault::kTrunk};
+  const auto first = random.below(kChoices.size());
+  const auto second = (first + 1 + random.below(static_cast<std::uint32_t>(kChoices.size()) - 1)) %
+                      static_cast<std::uint32_t>(kChoices.size());
+  const auto leaf_of = [&](const SiteFault& one) {
+    const std::int32_t place = one.element.first;
+    return localise::is_of_node(one.element)
+               ? place / static_cast<std::int32_t>(spec.nodes_per_leaf)
+               : place;
+  };
+  for (;;) {
+    Row a = row;
+    Row b = row;
+    a.fault = kChoices[first];
+    b.fault = kChoices[second];
+    std::vector<SiteFault> both = faults_of(a, spec, leaves, random);
+    both.push_back(faults_of(b, spec, leaves, random).front());
+    if (leaf_of(both[0]) != leaf_of(both[1]) && leaf_of(both[0]) != both[1].element.second &&
+        leaf_of(both[1]) != both[0].element.second)
+      return both;
+  }
 }
 
 // The same part, flapping or not.

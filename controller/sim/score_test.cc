@@ -69,7 +69,8 @@ TEST(Simulator, GivesTheSameFiguresInMemoryThatWasUsedBefore) {
       for (int i = 0; i < 3 * kFaultKinds; ++i) {
         const auto kind = static_cast<FaultKind>(i * 5 % kFaultKinds);
         const FabricSpec spec{.nodes = nodes, .nodes_per_leaf = 8, .seed = seed};
-        const double drop = 0.05 * (1 + i / kFaultKinds);
+        const int step = 1 + i / kFaultKinds;
+        const double drop = 0.05 * step;
         Fabric alone(spec);
         Fabric shared(spec);
         for (const Fault& fault : alone.random_faults(kind, drop)) alone.inject(fault);

@@ -23,6 +23,7 @@ struct Cell {
   FaultKind kind = FaultKind::kNone;
   // Share of bandwidth that the fault takes, in percent; 0 without a fault.
   std::uint32_t takes_percent = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the comparison with 0 for a pointer
   auto operator<=>(const Cell&) const = default;
 };
 

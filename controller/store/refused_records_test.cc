@@ -339,12 +339,11 @@ class Times : public RefusedRecords {
  protected:
   Status deliver_checked(std::vector<Record> records, bool clock_is_off = false) {
     Status told = fail(Code::kUnknown, "never told");
-    const Status taken =
-        store_->append("id-1", std::make_shared<const Parcel>(pack(std::move(records))),
-                       [&](const Status& status) { told = status; }, {},
-                       {.is_checked = true, .clock_is_off = clock_is_off});
+    Status taken = store_->append("id-1", std::make_shared<const Parcel>(pack(std::move(records))),
+                                  [&](const Status& status) { told = status; }, {},
+                                  {.is_checked = true, .clock_is_off = clock_is_off});
     if (!taken) return taken;
-    if (const Status flushed = store_->flush(); !flushed) return flushed;
+    if (Status flushed = store_->flush(); !flushed) return flushed;
     return told;
   }
   Record point_at(std::uint32_t sequence, double time) {

@@ -38,14 +38,14 @@ Result<std::unique_ptr<Store>> Store::open(StoreOptions options) {
   return std::unique_ptr<Store>(new Store(std::move(impl)));
 }
 
-Status Store::append_records(std::string node_id, std::vector<Record> records, Completion done,
-                             std::optional<SpoolRange> range) {
-  return append(std::move(node_id), std::make_shared<const Parcel>(pack(std::move(records))),
-                std::move(done), range);
+Status Store::append_records(const std::string& node_id, std::vector<Record> records,
+                             Completion done, std::optional<SpoolRange> range) {
+  return append(node_id, std::make_shared<const Parcel>(pack(std::move(records))), std::move(done),
+                range);
 }
 
-Status Store::append(std::string node_id, std::shared_ptr<const Parcel> parcel, Completion done,
-                     std::optional<SpoolRange> range, Timing timing,
+Status Store::append(const std::string& node_id, std::shared_ptr<const Parcel> parcel,
+                     Completion done, std::optional<SpoolRange> range, Timing timing,
                      std::shared_ptr<NotNew> not_new) {
   RG_TRY_OK(impl_->reserve->check());
   WriteJob job{.done = std::move(done), .records = parcel->records.size(), .bytes = parcel->bytes};
@@ -277,7 +277,7 @@ class Copier {
     const auto more = std::make_shared<bool>(true);
     for (int refusals = 0; *more;) {
       if (upkeep.stopping()) return fail(Code::kCancelled, "the controller is stopping");
-      const Status stepped = alone([copy = copy_, more]() -> Status {
+      Status stepped = alone([copy = copy_, more]() -> Status {
         *more = RG_TRY((*copy)->step());
         return {};
       });

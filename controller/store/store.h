@@ -130,11 +130,11 @@ class Store {
   // cases, so that it cannot block the spool. An empty batch is allowed. `range`: the spool's
   // numbers of these records; the node's mark follows it. After a failed delivery, later ones of
   // the node fail as well until it is sent again: the mark must not pass missing records.
-  Status append_records(std::string node_id, std::vector<Record> records, Completion done,
+  Status append_records(const std::string& node_id, std::vector<Record> records, Completion done,
                         std::optional<SpoolRange> range = {});
   // The same for records that were packed on another thread, which saves work on the writer thread.
   // `not_new` gets the records that were put aside and the repeats, before `done` is called.
-  Status append(std::string node_id, std::shared_ptr<const Parcel> parcel, Completion done,
+  Status append(const std::string& node_id, std::shared_ptr<const Parcel> parcel, Completion done,
                 std::optional<SpoolRange> range = {}, Timing timing = {},
                 std::shared_ptr<NotNew> not_new = {});
   // Moves `last_seen_at` of nodes and their endpoints on to these times, never back. Not retried:

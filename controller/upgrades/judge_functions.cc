@@ -21,6 +21,7 @@ struct TaskPlace {
   std::string kernel;
   std::string parameters;
   std::vector<std::string> where;  // "n1/rxe0:1"
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the comparison with 0 for a pointer
   auto operator<=>(const TaskPlace&) const = default;
 };
 // The outcomes of one task over the runs of a side. Cancelled tasks do not count.

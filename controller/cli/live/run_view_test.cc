@@ -52,7 +52,7 @@ TEST(RunView, FailuresAreCountedByKindAndBoundByTheScreen) {
   EXPECT_EQ(lines[6], "  more kinds of failures: 1");
   EXPECT_THAT(view.lines(kTimes, {.columns = 80, .rows = 5}, false), SizeIs(4));
   lines = view.lines(kTimes, {.columns = 20}, true);
-  for (const std::string& line : lines) EXPECT_EQ(line.find("\n"), std::string::npos);
+  for (const std::string& line : lines) EXPECT_EQ(line.find('\n'), std::string::npos);
   EXPECT_THAT(lines[1], HasSubstr("\x1b["));
 }
 

@@ -144,7 +144,7 @@ std::string csv_row(const Message& message) {
 // Quotes only where RFC 4180 demands them: comma and quote. Line ends are escaped, so that a row is
 // a line and no cell can forge another row.
 std::string csv_cell(const std::string& raw) {
-  const std::string text = printable(raw);
+  std::string text = printable(raw);
   if (text.find_first_of(",\"") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) {

@@ -43,7 +43,7 @@ class Certificates : public Commands {
   }
 
   std::string file(const std::string& name, const std::string& text) {
-    const std::string path = (folder_ / name).string();
+    std::string path = (folder_ / name).string();
     std::ofstream(path, std::ios::binary) << text;
     return path;
   }

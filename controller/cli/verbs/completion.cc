@@ -64,7 +64,7 @@ std::string_view value_kind_of(const Flag& flag) {
 
 // The kind of an operand, where its word in the help says less: "A" and "B" are what the verb
 // compares, and what is renewed or revoked was issued.
-std::string operand_kind_of(const Verb& verb, std::string kind) {
+std::string operand_kind_of(const Verb& verb, const std::string& kind) {
   if (kind == "A" || kind == "B") return verb.noun == "nodes" ? "NODESET" : "RUN";
   const bool is_issued = verb.noun == "pki" && (verb.name == "renew" || verb.name == "revoke");
   return is_issued && kind.starts_with("NAME") ? "ISSUED" : kind;
@@ -284,7 +284,7 @@ std::vector<std::string> kinds_of(const Verb& verb) {
   for (const std::string_view word : words_of(verb.operands)) {
     std::string kind(word);
     std::erase_if(kind, [](char c) { return c == '[' || c == ']' || c == '.'; });
-    kinds.push_back(operand_kind_of(verb, std::move(kind)));
+    kinds.push_back(operand_kind_of(verb, kind));
   }
   return kinds;
 }

@@ -246,8 +246,13 @@ Rows node_rows(const NodeList& list) {
     }
     std::string busy = std::get<5>(key);
     const bool is_held = !reasons.empty() || nodes.front()->has_pause();
-    for (const TextGroup& group : group_texts(reasons, names))
-      busy = (busy == "busy" ? "" : busy + "; ") + group.text;
+    for (const TextGroup& group : group_texts(reasons, names)) {
+      if (busy == "busy")
+        busy.clear();
+      else
+        busy += "; ";
+      busy += group.text;
+    }
     rows.push_back({fold_names(names), nodes.size(), state_cell(nodes.front()->state()),
                     nodes.front()->version(), nic_names(*nodes.front()), gpu_names(*nodes.front()),
                     seen, fold_briefly(tasks), Cell(busy, is_held ? Tone::kBad : Tone::kPlain)});

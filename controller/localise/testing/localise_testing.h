@@ -32,9 +32,9 @@ inline PairData healthy(int nodes, int nodes_per_leaf = 0) {
     Layer& layer = data.layers.emplace_back(Layer{.rail = 0, .memory = memory});
     for (int i = 0; i < nodes * nodes; ++i)
       layer.values.push_back(1000 * (1 + 0.02F * (uniform() + uniform() + uniform())));
-    for (int i = 0; i < nodes; ++i)
-      layer.values[static_cast<std::size_t>(i * nodes + i)] =
-          std::numeric_limits<float>::quiet_NaN();
+    const auto row = static_cast<std::size_t>(nodes) + 1;
+    for (std::size_t own = 0; own < layer.values.size(); own += row)
+      layer.values[own] = std::numeric_limits<float>::quiet_NaN();
   }
   return data;
 }
@@ -45,9 +45,10 @@ void for_all(PairData& data, Change change, std::string_view memory = "") {
   const int n = static_cast<int>(data.nodes.size());
   for (Layer& layer : data.layers) {
     if (!memory.empty() && layer.memory != memory) continue;
+    float* value = layer.values.data();
     for (int from = 0; from < n; ++from)
-      for (int to = 0; to < n; ++to)
-        if (from != to) change(from, to, layer.values[static_cast<std::size_t>(from * n + to)]);
+      for (int to = 0; to < n; ++to, ++value)
+        if (from != to) change(from, to, *value);
   }
 }
 

@@ -24,7 +24,7 @@ std::vector<LeafPlace> places_of(std::span<const std::uint32_t> members,
 
 // The groups alone, in the order of their keys.
 std::vector<std::vector<std::uint32_t>> groups_in(
-    std::map<std::uint32_t, std::vector<std::uint32_t>> by_key) {
+    std::map<std::uint32_t, std::vector<std::uint32_t>>&& by_key) {
   std::vector<std::vector<std::uint32_t>> out;
   for (auto& [key, nodes] : by_key) out.push_back(std::move(nodes));
   return out;

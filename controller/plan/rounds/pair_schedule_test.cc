@@ -74,7 +74,7 @@ TEST(PairSchedule, OfEqualLeavesOfEvenSizeHasOneDistanceARound) {
 TEST(PairSchedule, OfEqualPodsOfEqualLeavesHasOneDistanceARound) {
   for (std::uint32_t pods = 2; pods <= 4; ++pods)
     for (std::uint32_t per_pod = 1; per_pod <= 4; ++per_pod)
-      EXPECT_EQ(expect_sound(places_of(std::vector(pods * per_pod, 4U), per_pod),
+      EXPECT_EQ(expect_sound(places_of(std::vector(std::size_t{pods} * per_pod, 4U), per_pod),
                              fmt::format("{} pods of {} leaves", pods, per_pod)),
                 0u)
           << pods << " pods of " << per_pod;

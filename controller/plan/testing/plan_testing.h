@@ -72,7 +72,7 @@ inline Suite suite_of(std::vector<Stage> stages) {
   return {.name = "test", .stages = std::move(stages)};
 }
 
-inline Stage stage_of(std::string kernel, PlacementKind kind) {
+inline Stage stage_of(const std::string& kernel, PlacementKind kind) {
   return {.name = kernel, .kernel = kernel, .placement = {.kind = kind}};
 }
 

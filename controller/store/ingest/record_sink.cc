@@ -220,8 +220,8 @@ Result<NotNew> RecordSink::store(std::string_view node_id, std::span<const Ready
 }
 
 // Stores an event, at most kEventsAMinute for a node; then one with their number.
-Status RecordSink::report(std::string_view node_id, const std::string& run_id, std::string text,
-                          double now) {
+Status RecordSink::report(std::string_view node_id, const std::string& run_id,
+                          std::string_view text, double now) {
   const auto put = [&](std::string_view node, std::string_view run, std::string_view words) {
     return insert_event(connection_, {.at = now,
                                       .kind = "record_refused",

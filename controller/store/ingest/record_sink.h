@@ -220,7 +220,8 @@ class RecordSink {
   Result<Refusal> admit_to_run(std::string_view node_id, Rank& rank, const ReadyRecord& ready,
                                double now);
   Result<std::optional<std::int64_t>> series_of(Rank& rank, const Point& point);
-  Status report(std::string_view node_id, const std::string& run_id, std::string text, double now);
+  Status report(std::string_view node_id, const std::string& run_id, std::string_view text,
+                double now);
   Status load_endpoints(Rank& rank, double now);
   Status open_rank(Rank& rank);
   void identify(Rank& rank, const TextMap& parameters);

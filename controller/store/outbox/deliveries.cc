@@ -7,7 +7,7 @@
 namespace railgauge::store {
 
 Status write_delivery(Connection& connection, const DeliveryRow& row) {
-  const Status inserted = connection.execute(
+  Status inserted = connection.execute(
       "INSERT INTO delivery (target, delivery_id, digest, body, state, attempts, created_at, "
       "next_at, cause) VALUES (?1, ?2, ?3, ?4, 'waiting', ?5, ?6, ?7, '')",
       row.target, row.delivery_id, row.digest, row.body, row.attempts, row.created_at, row.next_at);

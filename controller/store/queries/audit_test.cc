@@ -51,11 +51,12 @@ TEST_F(AuditTest, NoStatementOfAnotherProgramChangesOrDeletesARow) {
   add(row_at(2));
   auto shell = Connection::open(folder_.file("db"), Connection::Mode::kCreate, 5);
   ASSERT_TRUE(shell);
+  constexpr const char* kForged =
+      "INSERT OR REPLACE INTO audit SELECT id, at, call, 'eve', role, address, rpc, subject, "
+      "outcome, reason, refused, count FROM audit";
   for (const char* sql :
        {"DELETE FROM audit", "DELETE FROM audit WHERE id=1", "UPDATE audit SET who='eve'",
-        "UPDATE OR REPLACE audit SET id=2 WHERE id=1", "UPDATE OR IGNORE audit SET at=0",
-        "INSERT OR REPLACE INTO audit SELECT id, at, call, 'eve', role, address, rpc, subject, "
-        "outcome, reason, refused, count FROM audit",
+        "UPDATE OR REPLACE audit SET id=2 WHERE id=1", "UPDATE OR IGNORE audit SET at=0", kForged,
         "REPLACE INTO audit SELECT * FROM audit",
         "INSERT INTO audit SELECT * FROM audit WHERE true ON CONFLICT (id) DO UPDATE SET who='eve'",
         "WITH old AS (SELECT 1) DELETE FROM audit WHERE id IN (SELECT * FROM old)"}) {

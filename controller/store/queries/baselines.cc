@@ -44,7 +44,7 @@ Status write_baseline(Connection& connection, const BaselineRow& baseline) {
 
 Status write_baselines(Connection& connection, const std::vector<BaselineRow>& baselines) {
   for (const BaselineRow& row : baselines) {
-    const Status written = write_baseline(connection, row);
+    Status written = write_baseline(connection, row);
     const bool left_out =
         baselines.size() > 1 && !written && written.error().code == Code::kNotFound;
     if (!written && !left_out) return written;

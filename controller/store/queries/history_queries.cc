@@ -1,5 +1,6 @@
 // Queries about series over time, between two runs, and in a person's own SQL.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 
@@ -191,7 +192,7 @@ constexpr std::string_view kHeadlines =
 // A series' headlines in both runs.
 struct Headlines {
   std::int64_t series = 0;
-  std::vector<double> values[2];
+  std::array<std::vector<double>, 2> values{};
 };
 
 // Counts the series; of one that both runs have the row goes to the comparison.

@@ -303,7 +303,7 @@ TEST_F(Queries, TheSeriesOfAFilterAreToldUnlessTheyAreMany) {
   Record larger = point_record({}, 2);
   larger.mutable_point()->set_message_bytes(64);
   ASSERT_TRUE(append(*store_, "id-1", {started_record({}), point_record({}, 1), larger}));
-  const auto few = [&](ResultsFilter filter, std::size_t most) {
+  const auto few = [&](const ResultsFilter& filter, std::size_t most) {
     return store_->few_series(filter, most).value();
   };
   EXPECT_EQ(few({.nodes = {"n1"}}, 2)->size(), 2u);

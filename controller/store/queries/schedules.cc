@@ -28,7 +28,7 @@ Status forget_old(Connection& connection, std::int64_t id) {
 
 Status insert_due(Connection& connection, std::int64_t id, std::string_view name,
                   const DueRow& due) {
-  const Status inserted = connection.execute(
+  Status inserted = connection.execute(
       "INSERT INTO schedule_due (schedule, due_at, decided_at, result, run_id, reason, note) "
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)",
       id, due.due_at, due.decided_at, due.result, due.run_id, due.reason);
@@ -79,7 +79,7 @@ Status pass_on_due(Connection& connection, std::int64_t id, const ScheduleClaim&
 }  // namespace
 
 Status write_schedule(Connection& connection, const ScheduleRow& row) {
-  const Status inserted = connection.execute(
+  Status inserted = connection.execute(
       "INSERT INTO schedule (name, suite, node_set, exclusive, cron, zone, jitter_seconds, "
       "windows, "
       "blackouts, concurrency, catch_up_seconds, paused, created_at, created_by, decided_until) "

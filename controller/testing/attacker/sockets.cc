@@ -54,7 +54,8 @@ void bind_source(int fd, int i, int sources) {
   sockaddr_in source{};
   source.sin_family = AF_INET;
   source.sin_addr.s_addr = htonl(0x7f000101U + static_cast<std::uint32_t>(i % sources));
-  ::bind(fd, reinterpret_cast<const sockaddr*>(&source), sizeof(source));
+  // A source that is taken leaves the choice to the kernel.
+  (void)::bind(fd, reinterpret_cast<const sockaddr*>(&source), sizeof(source));
 }
 
 // A connection that is being opened; empty where no descriptor is left or it is refused at once.

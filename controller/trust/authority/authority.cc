@@ -210,7 +210,7 @@ Result<std::vector<Issued>> issue(const std::string& path, const IssueOrder& ord
             Code::kAlreadyExists,
             fmt::format("{}: is there already and is not overwritten; railgauge pki renew "
                         "replaces a certificate",
-                        folder.path_of(name + (folder.has(name + ".crt") ? ".crt" : ".key"))));
+                        folder.path_of(folder.has(name + ".crt") ? name + ".crt" : name + ".key")));
       batch.issued.push_back({.path = folder.path_of(name + ".crt"), .kept = true});
       continue;
     }
