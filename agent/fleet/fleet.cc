@@ -116,7 +116,7 @@ void Fleet::take_events() {
   }
 }
 
-void Fleet::take_message(Node& node, api::ControllerMessage message) {
+void Fleet::take_message(Node& node, const api::ControllerMessage& message) {
   const auto index = static_cast<std::uint32_t>(&node - nodes_.data());
   const bool was_attached = node.agent.is_attached();
   if (message.has_refused()) {

@@ -78,7 +78,7 @@ class Fleet {
   [[nodiscard]] Nanoseconds now() const;
   void wait(int stop_fd, Nanoseconds until) const;
   void take_events();
-  void take_message(Node& node, api::ControllerMessage message);
+  void take_message(Node& node, const api::ControllerMessage& message);
   void note_prepare();
   void tick_due();
   // After a jump of the simulated clock every agent looks at its node.

@@ -256,7 +256,7 @@ Status Spool::make_room(std::int64_t max_records) {
 }
 
 Status Spool::open_task(const OpenTask& task) {
-  const Status opened = transact([&] {
+  Status opened = transact([&] {
     Statement insert(database_.get(),
                      "INSERT INTO task (run_id, task_id, attempt, rank, pid, start_ticks, "
                      "opened_unix_seconds) VALUES (?, ?, ?, ?, ?, ?, ?)");

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "agent/inventory/facts/files.h"
 #include "agent/watch/rules.h"
 #include "kernels/core/text/text.h"
@@ -111,8 +113,8 @@ std::vector<Reading> read_counters(const std::string& sysfs) {
   }
   for (const std::string& netdev : netdevs)
     add(readings, netdev, "carrier_changes",
-        parse_counter(
-            small_file(sysfs + "/class/net/" + netdev + "/carrier_changes", kMostCounterBytes)));
+        parse_counter(small_file(fmt::format("{}/class/net/{}/carrier_changes", sysfs, netdev),
+                                 kMostCounterBytes)));
   const fs::path pci = sysfs + "/bus/pci/devices";
   for (const std::string& address : names_in(pci, kMostPciDevices))
     if (is_pci_address(address) && is_gpu(pci / address)) add_path(pci / address, addresses);

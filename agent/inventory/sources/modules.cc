@@ -23,7 +23,7 @@ LoadedModule read_loaded(const NodeFiles& files, const std::string& name) {
   module.version = files.line(folder + "/version");
   const NameList parameters = files.list(folder + "/parameters");
   for (const std::string& parameter : parameters.value)
-    module.parameters[parameter] = files.line(folder + "/parameters/" + parameter);
+    module.parameters[parameter] = files.line(fmt::format("{}/parameters/{}", folder, parameter));
   module.parameters_told = parameters.without_value<bool>();
   const NameList holders = files.list(folder + "/holders");
   module.holders = holders.value;
@@ -109,7 +109,7 @@ void take_folders(const NodeFiles& files, const std::string& name, Take take, Bo
     const NameList list = files.list(folder + name, kMostConfigFiles);
     spoil(boot, list);
     for (const std::string& file : list.value)
-      if (file.ends_with(".conf")) paths[file] = folder + name + "/" + file;
+      if (file.ends_with(".conf")) paths[file] = fmt::format("{}{}/{}", folder, name, file);
   }
   for (const auto& [file, path] : paths)
     if (!files.link(path).is("null")) take(files, path, boot);  // /dev/null disables the file
@@ -192,7 +192,7 @@ Apply read_module_files(const NodeFiles& files) {
 // needed.
 Apply read_symbols(const NodeFiles& files) {
   const char* const path = "/proc/kallsyms";
-  const auto put_symbol = [](Fact<bool> symbol) {
+  const auto put_symbol = [](const Fact<bool>& symbol) {
     return [symbol](Inventory& inventory) { inventory.peer_memory_symbol = symbol; };
   };
   if (!files.exists("/sys/module/ib_core")) return put_symbol(Fact<bool>::absent(path));

@@ -48,7 +48,7 @@ void read_gids(const NodeFiles& files, const std::string& port, RdmaPort& out) {
   bool any = false;
   for (std::uint32_t index = 0, empty = 0; index < kMostGids && empty < kEmptyGids; ++index) {
     const std::string name = std::to_string(index);
-    const Fact<std::string> gid = files.line(port + "/gids/" + name);
+    const Fact<std::string> gid = files.line(fmt::format("{}/gids/{}", port, name));
     ++empty;
     any = any || gid.is_known();
     if (gid.state == FactState::kUnknown)
@@ -59,8 +59,8 @@ void read_gids(const NodeFiles& files, const std::string& port, RdmaPort& out) {
     empty = 0;
     gids.push_back({.index = index,
                     .gid = gid.value,
-                    .type = files.line(port + "/gid_attrs/types/" + name).value,
-                    .netdev = files.line(port + "/gid_attrs/ndevs/" + name).value});
+                    .type = files.line(fmt::format("{}/gid_attrs/types/{}", port, name)).value,
+                    .netdev = files.line(fmt::format("{}/gid_attrs/ndevs/{}", port, name)).value});
   }
   if (!any) out.gids_told.spoil_by(refused);
 }
@@ -102,9 +102,10 @@ Fact<std::vector<std::uint32_t>> ports_of(const NodeFiles& files, const std::str
 // Returns the uverbsN of a device, from the device's folder or from the files of each uverbsN.
 Fact<std::string> uverbs_of(const NodeFiles& files, const std::string& device) {
   const std::string folder = "/sys/class/infiniband_verbs";
-  for (const std::string& name : files.names(folder))
-    if (files.line(folder + "/" + name + "/ibdev").value == device)
-      return Fact<std::string>::known(name, folder + "/" + name + "/ibdev");
+  for (const std::string& name : files.names(folder)) {
+    const std::string path = fmt::format("{}/{}/ibdev", folder, name);
+    if (files.line(path).value == device) return Fact<std::string>::known(name, path);
+  }
   return Fact<std::string>::absent(folder);
 }
 
@@ -158,7 +159,7 @@ Fact<Counters> read_counters(const NodeFiles& files, const std::string& folder) 
   FactInfo unread = names;
   FactInfo refused = counters;
   for (const std::string& name : names.value) {
-    const auto value = files.number(folder + "/" + name);
+    const auto value = files.number(fmt::format("{}/{}", folder, name));
     if (value.is_known()) counters.value[name] = value.value;
     (value.state == FactState::kUnknown ? refused : unread).spoil_by(value);
   }

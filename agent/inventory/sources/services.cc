@@ -61,8 +61,8 @@ Fact<std::string> enablement_of(const NodeFiles& files, const std::string& name,
     return Fact<std::string>::known("masked", own);
   for (const std::string folder :
        {kAdministrator, "/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}) {
-    const std::string path = folder + "/" + unit;
-    const Fact<std::string> text = files.text(path);
+    const std::string path = fmt::format("{}/{}", folder, unit);
+    Fact<std::string> text = files.text(path);
     if (text.is_absent()) continue;
     if (units.value.contains(unit)) return Fact<std::string>::known("enabled", path);
     if (!text.is_known()) return text;

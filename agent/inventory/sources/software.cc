@@ -29,7 +29,7 @@ Fact<std::string> library_version(const NodeFiles& files, const std::string& son
                                   std::string_view prefix) {
   auto found = Fact<std::string>::absent(fmt::format("{}/{}", kLibraryFolders[0], soname));
   for (const char* folder : kLibraryFolders) {
-    const Fact<std::string> version = library_version(files, folder, soname, prefix);
+    Fact<std::string> version = library_version(files, folder, soname, prefix);
     if (version.is_known()) return version;
     if (!version.is_absent()) found = version;
   }
@@ -64,7 +64,7 @@ Fact<std::string> ofed_version(const NodeFiles& files) {
   constexpr std::string_view kPart =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
   for (const char* path : {"/usr/bin/ofed_info", "/usr/sbin/ofed_info"}) {
-    const Fact<std::string> text = files.text(path);
+    Fact<std::string> text = files.text(path);
     if (text.is_absent()) continue;
     if (!text.is_known()) return text;
     for (const std::string_view begin :
@@ -82,7 +82,7 @@ Fact<std::string> ofed_version(const NodeFiles& files) {
 // The toolkit's own file; the first "version" in it is the toolkit's.
 Fact<std::string> cuda_version(const NodeFiles& files) {
   const std::string path = "/usr/local/cuda/version.json";
-  const Fact<std::string> text = files.text(path);
+  Fact<std::string> text = files.text(path);
   if (text.is_absent()) {
     Fact<std::string> old = files.line("/usr/local/cuda/version.txt");
     constexpr std::string_view kWords = "CUDA Version ";
@@ -174,13 +174,14 @@ TextMap read_dkms(const NodeFiles& files) {
   const NameList modules = files.list(folder, kMostPackages);
   FactInfo told = modules;
   for (const std::string& module : modules.value) {
-    if (files.is_file(folder + "/" + module)) continue;  // its signing key
-    const NameList versions = files.list(folder + "/" + module, kMostPackages);
+    const std::string path = fmt::format("{}/{}", folder, module);
+    if (files.is_file(path)) continue;  // its signing key
+    const NameList versions = files.list(path, kMostPackages);
     told.spoil_by(versions);
     for (const std::string& version : versions.value) {
       if (version.starts_with("kernel-") || version == "original_module") continue;
       found.state = FactState::kKnown;
-      found.value[module + "/" + version] = folder + "/" + module + "/" + version;
+      found.value[fmt::format("{}/{}", module, version)] = fmt::format("{}/{}", path, version);
     }
   }
   found.spoil_by(told);
@@ -217,7 +218,7 @@ Fact<std::string> pkgconfig_version(const NodeFiles& files, const std::string& f
                                     const std::string& name) {
   constexpr std::string_view kKey = "Version:";
   const std::string path = fmt::format("{}/pkgconfig/{}.pc", folder, name);
-  const Fact<std::string> text = files.text(path);
+  Fact<std::string> text = files.text(path);
   const std::size_t at = text.value.find(kKey);
   if (!text.is_known()) return text;
   const auto fields = at == std::string::npos

@@ -18,10 +18,11 @@ constexpr std::uint64_t kGoodLockedBytes = std::uint64_t{1} << 30U;
 constexpr std::uint64_t kLeastRoomBytes = std::uint64_t{1} << 30U;
 
 const std::vector<std::string>& memlock_remedy() {
-  static const std::vector<std::string> kRemedy{
-      "mkdir -p /etc/systemd/system/railgauge-agent.service.d",
+  static constexpr const char* kSetMemlock =
       "printf '[Service]\\nLimitMEMLOCK=infinity\\n' > "
-      "/etc/systemd/system/railgauge-agent.service.d/memlock.conf",
+      "/etc/systemd/system/railgauge-agent.service.d/memlock.conf";
+  static const std::vector<std::string> kRemedy{
+      "mkdir -p /etc/systemd/system/railgauge-agent.service.d", kSetMemlock,
       "systemctl daemon-reload && systemctl restart railgauge-agent",
       "# in a container: --ulimit memlock=-1, or the capability IPC_LOCK",
       "# of a shell (--local): ulimit -l unlimited, which /etc/security/limits.conf must allow"};

@@ -74,7 +74,7 @@ void add_config_space(std::istringstream& words, ConfigSpaces& spaces) {
 }
 
 Result<std::string> ask_helper(double seconds) {
-  const auto told = read_socket(kSocket, seconds, kMaxFactsBytes);
+  auto told = read_socket(kSocket, seconds, kMaxFactsBytes);
   if (told || told.error().code != Code::kNotFound) return told;
   const std::string path = helper_path();
   std::error_code error;
