@@ -69,7 +69,7 @@ TEST(ChaseRounds, SpreadEachSampleOverTheChip) {
   constexpr unsigned kMultiprocessors = 132;
   const unsigned launches = launches_in_sample(kMultiprocessors);
   EXPECT_EQ(launches, 12U);
-  for (unsigned sample = 0; sample < 2 * kRounds; ++sample)
+  for (std::uint64_t sample = 0; sample < 2 * kRounds; ++sample)
     for (unsigned launch = 1; launch < launches; ++launch)
       EXPECT_EQ(
           multiprocessor_of(sample * launches + launch, kMultiprocessors),
