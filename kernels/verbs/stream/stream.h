@@ -167,6 +167,7 @@ class Stream {
     return all;
   }
   [[nodiscard]] SendQueue& queue() { return queue_; }
+  [[nodiscard]] const Slots& slots() const { return aim_.slots; }
 
  private:
   // The next post of one queue pair. The loop works on a copy in registers.
