@@ -78,7 +78,7 @@ for program in railgauge-runner compare_launches; do
 done
 # find_perftest: sets perftest to a folder with built programs that validate data; builds them from a source.
 find_perftest() {
-  local version
+  local version needed="autoconf automake libtool pkg-config libibverbs-dev librdmacm-dev libibumad-dev libpci-dev"
   if [ ! -x "$perftest/ib_write_bw" ]; then
     [ -e "$perftest/configure.ac" ] || { echo "compare_perftest.sh: --perftest $perftest: neither ib_write_bw nor perftest's source is in it" >&2; exit 2; }
     built=${built:-$(dirname "$bin")/perftest}
@@ -86,7 +86,7 @@ find_perftest() {
       mkdir -p "$built"
       cp -r "$perftest/." "$built/"
       (cd "$built" && ./autogen.sh && ./configure && make ib_write_bw ib_read_bw) >"$built/build.log" 2>&1 ||
-        { echo "compare_perftest.sh: perftest did not build: $(tail -n 1 "$built/build.log"); see $built/build.log" >&2; exit 2; }
+        { echo "compare_perftest.sh: perftest did not build: $(grep -m 1 'error:' "$built/build.log" || tail -n 1 "$built/build.log"); see $built/build.log; it needs Debian's packages $needed" >&2; exit 2; }
     fi
     perftest=$built
   fi

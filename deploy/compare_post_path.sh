@@ -4,18 +4,20 @@
 # their callees (see kernels/fakes/verbs/counted_verbs.cc). Ours counts twice: with the proof of its data, as always, and
 # without (verify=false). Exit 0: ours is at most perftest's, and at most 2 % more with the proof than without; 1: it is
 # more; 4: no figure; 5: waived (no perftest, no valgrind). Takes a few minutes: callgrind runs in an emulated guest.
-#   deploy/compare_post_path.sh [--bin DIR] [--messages N] [--perftest FOLDER]
+#   deploy/compare_post_path.sh [--bin DIR] [--messages N] [--post-list N] [--perftest FOLDER]
+# --post-list  posts that one call hands over, as a chain, in both programs; perftest then asks for a completion a chain
 # --perftest  a folder with another release's programs. Its --data_validation has threads and completions of its own,
 #             which cannot be counted so: compare_perftest.sh takes its time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-bin=${RAILGAUGE_BUILD_DIR:-build/ci}/bin messages=1000 perftest=""
+bin=${RAILGAUGE_BUILD_DIR:-build/ci}/bin messages="" list=1 perftest=""
 while [ $# -gt 0 ]; do
   case "$1" in
     --bin) bin=${2:?} ;;
     --messages) messages=${2:?} ;;
+    --post-list) list=${2:?} ;;
     --perftest) perftest=$(realpath "${2:?}") ;;
-    *) echo "compare_post_path.sh: unknown option $1; allowed: --bin DIR, --messages N, --perftest FOLDER" >&2; exit 2 ;;
+    *) echo "compare_post_path.sh: unknown option $1; allowed: --bin DIR, --messages N, --post-list N, --perftest FOLDER" >&2; exit 2 ;;
   esac
   shift 2
 done
@@ -26,9 +28,12 @@ done
 bin=$(realpath "$bin")
 library=$(realpath -m "$bin/../lib/libibverbs-counted.so")
 [ -e "$library" ] || { echo "waived: $library is not there: valgrind's headers were missing at build time"; exit 5; }
-readonly kDepth=128 kSignalEvery=100
-((messages % kSignalEvery == 0 && messages > 2 * kDepth)) ||
-  { echo "compare_post_path.sh: --messages $messages: whole hundreds from 300" >&2; exit 2; }
+readonly kDepth=128
+[[ $list =~ ^([1-9]|[1-5][0-9]|6[0-4])$ ]] || { echo "compare_post_path.sh: --post-list $list: 1 to 64" >&2; exit 2; }
+signal_every=$((list == 1 ? 100 : list))
+[ -n "$messages" ] || messages=$((1000 / signal_every * signal_every))
+((messages % signal_every == 0 && messages > 2 * kDepth)) ||
+  { echo "compare_post_path.sh: --messages $messages: whole ${signal_every}s from $(((2 * kDepth / signal_every + 1) * signal_every))" >&2; exit 2; }
 fabric=(deploy/vfabric/vfabric --dir "${TMPDIR:-/tmp}/railgauge-post-path.$$")
 logs=$(mktemp -d)
 finish() { rm -rf "$logs"; "${fabric[@]}" down >/dev/null 2>&1 || true; }
@@ -42,7 +47,8 @@ shared=/run/vfabric/shared
 port=20000  # another one each time: a server that was left alone must not be in the way
 # command_of NODE SIZE PROGRAM: prints the command line of one side.
 command_of() {
-  local common="-d rxe0 -s $2 -n $messages -t $kDepth -Q $kSignalEvery -p $port -F"
+  local common="-d rxe0 -s $2 -n $messages -t $kDepth -Q $signal_every -p $port -F"
+  [ "$list" = 1 ] || common+=" -l $list"
   case $3 in
     ours) echo "$runner ib_write_bw $common --set stall_timeout=60s" ;;
     unproved) echo "$runner ib_write_bw $common --set stall_timeout=60s --set verify=false" ;;
@@ -60,7 +66,7 @@ count() {
   sleep 2
   # Posts before the first completion are not counted: they fill the queue.
   counted=$("${fabric[@]}" exec n1 sh -c "rm -f $shared/callgrind.*
-    COUNTED_VERBS_COMPLETIONS=$((messages / kSignalEvery)) RAILGAUGE_LIBIBVERBS=$library LD_PRELOAD=$library \
+    COUNTED_VERBS_COMPLETIONS=$((messages / signal_every)) RAILGAUGE_LIBIBVERBS=$library LD_PRELOAD=$library \
     timeout -k 5 240 valgrind --tool=callgrind --collect-atstart=no --callgrind-out-file=$shared/callgrind.%p $client 192.0.2.2 >&2
     cat $shared/callgrind.*" 2>"$logs/client" |
     awk -v messages=$((messages - kDepth)) '/^totals:/ { sum += $2 } END { if (sum) printf "%.1f", sum / messages }')
@@ -70,7 +76,7 @@ count() {
   exit 4
 }
 
-echo "instructions per message of the post path; $messages writes, depth $kDepth, a completion every $kSignalEvery"
+echo "instructions per message of the post path; $messages writes, depth $kDepth, a completion every $signal_every$([ "$list" = 1 ] || echo ", chains of $list")"
 ratio_of() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.3f", a / b }'; }
 above() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > b) }'; }
 printf '%8s %10s %10s %8s %10s %8s\n' bytes ours perftest ratio "no proof" ratio

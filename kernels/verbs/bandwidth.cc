@@ -239,7 +239,7 @@ class Bandwidth final : public LinkKernel {
     facts["bytes_in_flight"] =
         std::to_string(form_.plan.depth * link_->options().lanes * sizes_[size_index]);
     facts["signal_every"] = std::to_string(plan_of(size_index).signal_every);
-    add_buffer(*link_, facts);
+    facts["buffer"] = buffer_words(*link_);
     add_bandwidth_accounts(closed, form.message_bytes, facts);
     if (!counts_arrivals()) {
       facts["counted"] = "messages posted, lost ones among them";

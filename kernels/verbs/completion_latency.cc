@@ -13,6 +13,7 @@
 #include "kernels/verbs/link/memory_choice.h"
 #include "kernels/verbs/ping_pong.h"
 #include "kernels/verbs/stream/link_kernel.h"
+#include "kernels/verbs/stream/link_stream.h"
 
 namespace railgauge::verbs {
 namespace {
@@ -26,12 +27,13 @@ class CompletionLatency final : public LinkKernel {
     Link::Options options = RG_TRY(read(context, verb_));
     choose_memory(context, options);
     options.sleeps = context.params.text("poll") == "events";
+    if (!operation_of(options.verb).is_atomic()) choose_places(context.params, options);
     return open(context, options, false);
   }
 
  private:
   Status measure_size(Context& context, Group& group, std::size_t size_index) override {
-    const Layout layout = single_layout(*link_, sizes_[size_index]);
+    const Layout layout = latency_layout(*link_, sizes_[size_index]);
     std::optional<Point> point;
     return take_steps(
         context, group, set_up_areas(*link_, layout, size_index, rank_),
@@ -39,7 +41,7 @@ class CompletionLatency final : public LinkKernel {
            if (rank_ == 0) point = RG_TRY(sample(context, size_index, layout, mine));
            return {};
          },
-         .verify = [&](const Told& told) { return verify(layout, size_index, told[0].posted()); },
+         .verify = [&](const Told& told) { return verify(layout, size_index, told[0]); },
          .report = [&](const Told&, const Told& closed) -> Status {
            add_latency_accounts(closed, *point->mutable_facts());
            add_proof(*point);
@@ -53,10 +55,18 @@ class CompletionLatency final : public LinkKernel {
   Result<Point> sample(Context& context, std::size_t size_index, const Layout& layout,
                        PeerStatus& mine) {
     const TickClock& clock = tick_clock(context);
-    const auto ready = [&] { return renew_areas(*link_, layout, size_index, rank_); };
     RoundTrip round_trip;
     round_trip.request = link_->request(sizes_[size_index]);
     round_trip.added_cost = context.params.number("added_cost_fraction");
+    Walk walk{.from = round_trip.request.sge.addr,
+              .to = round_trip.request.wr.wr.rdma.remote_addr,
+              .stride = layout.target.stride_bytes,
+              .slots = layout.target.count};
+    if (link_->options().ring_bytes > kHotRingBytes) round_trip.walk = &walk;
+    const auto ready = [&] {
+      walk.begin();
+      return renew_areas(*link_, layout, size_index, rank_);
+    };
     round_trip.counts_up = link_->operation().verb == Verb::kCompareSwap;
     std::uint64_t posted = 0;
     Sampler sampler(context.clock, options_);
@@ -75,17 +85,19 @@ class CompletionLatency final : public LinkKernel {
     const Sampled sampled = RG_TRY(sampler.run(batch, ready));
     book_.end_work(static_cast<double>(posted));
     mine.set_posted(posted);
-    // Every operation uses the same slot.
-    mine.set_slots_written(1);
+    mine.set_slots_written(round_trip.walk != nullptr ? walk.slots_used() : 1);
     return latency_point(context, "completion", size_index, sampled);
   }
 
   // Rank 1 verifies what writes and atomics left in its memory, rank 0 what its reads fetched.
   // kDataLoss.
   [[nodiscard]] Status verify(const Layout& layout, std::size_t size_index,
-                              std::uint64_t posted) const {
-    const Brought brought{
-        .size_index = size_index, .from = 1 - rank_, .slots = 1, .posted = posted};
+                              const PeerStatus& initiator) const {
+    const std::uint64_t posted = initiator.posted();
+    const Brought brought{.size_index = size_index,
+                          .from = 1 - rank_,
+                          .slots = initiator.slots_written(),
+                          .posted = posted};
     if (rank_ == 1) return verify_target(*link_, layout, brought);
     RG_TRY_OK(verify_fetched(*link_, layout, brought));
     return link_->operation().is_atomic() ? verify_last_answer(posted) : Status{};

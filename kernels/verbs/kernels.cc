@@ -87,7 +87,7 @@ void add_bandwidth(InfoBuilder& builder, const Operation& does) {
   add_stream(builder, plural_of(does));
   add_poll(builder);
   add_manner(builder);
-  if (does.is_placed())
+  if (!does.is_atomic())
     builder
         .choice("buffer", "",
                 "hot: short messages move through one page and long ones through the same bytes, "
@@ -141,6 +141,13 @@ void add_latency(InfoBuilder& builder, const Operation& does) {
     builder
         .integer("signal_every", fmt::format("{} from one completion to the next", plural_of(does)),
                  1, 1, 1024)
+        .identity();
+  if (!does.is_atomic())
+    builder
+        .choice("buffer", "",
+                "hot: all messages have the same bytes, as perftest's have; cold: messages move "
+                "through 64 MiB, so that none finds the last one's bytes in a cache",
+                {"hot", "cold"})
         .identity();
   if (does.verb != Verb::kWrite) add_poll(builder);  // a write is waited for in memory
   builder.sampling(does.fetches ? plural_of(does) : "round trips", kLatencySamples, 100'000)

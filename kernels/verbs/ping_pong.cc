@@ -6,6 +6,7 @@
 // come last. The CPU never polls GPU memory: a write into it has no latency here.
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "kernels/core/agreement.h"
@@ -17,6 +18,7 @@
 #include "kernels/verbs/link/message_sink.h"
 #include "kernels/verbs/ping_pong.h"
 #include "kernels/verbs/stream/link_kernel.h"
+#include "kernels/verbs/stream/link_stream.h"
 
 namespace railgauge::verbs {
 namespace {
@@ -33,6 +35,7 @@ class PingPong final : public LinkKernel {
   Status prepare(Context& context) override {
     Link::Options options = RG_TRY(read(context, verb_));
     choose_memory(context, options);
+    choose_places(context.params, options);
     options.send_depth = static_cast<std::uint32_t>(context.params.integer("signal_every"));
     if (operation_of(verb_).takes_receive) {
       options.receive_depth = kReceiveDepth;
@@ -78,8 +81,7 @@ class PingPong final : public LinkKernel {
   Status begin(Context& context, Group& group) override {
     Status here;
     if (operation_of(verb_).takes_receive)
-      here = renew_receives(*link_, single_layout(*link_, link_->options().largest_bytes).target,
-                            {.receives = true}, false);
+      here = renew_receives(*link_, receive_slots(), {.receives = true}, false);
     return agree<PeerStatus>(group, here, seconds_left(context));
   }
 
@@ -87,6 +89,7 @@ class PingPong final : public LinkKernel {
   template <class Play>
   bool play(const RoundTrip& own, Play loop) {
     if (operation_of(verb_).takes_receive) return loop(ByReceive{link_->receives()});
+    if (is_cold()) return loop(ByMovingMemory{in_});
     return loop(ByMemory{own.last_in});
   }
 
@@ -102,9 +105,10 @@ class PingPong final : public LinkKernel {
     } else {  // the CPU touches no byte of it: completions report the messages
       made.last_out = made.last_in = &untouched_;
     }
+    if (is_cold()) made.walk = &out_;
     made.signal_every = static_cast<std::uint64_t>(context.params.integer("signal_every"));
     made.added_cost = context.params.number("added_cost_fraction");
-    __atomic_store_n(made.last_in, 0, __ATOMIC_RELAXED);
+    if (!is_cold()) __atomic_store_n(made.last_in, 0, __ATOMIC_RELAXED);
     return made;
   }
 
@@ -123,7 +127,36 @@ class PingPong final : public LinkKernel {
 
   // Before a size's first ball.
   Status set_up(std::size_t size_index) {
-    return set_up_areas(*link_, single_layout(*link_, sizes_[size_index]), size_index, rank_);
+    const Layout layout = layout_of(size_index);
+    RG_TRY_OK(set_up_areas(*link_, layout, size_index, rank_));
+    if (is_cold()) begin_walks(layout, size_index);
+    return {};
+  }
+
+  [[nodiscard]] bool is_cold() const { return link_->options().ring_bytes > kHotRingBytes; }
+  [[nodiscard]] Layout layout_of(std::size_t size_index) const {
+    return latency_layout(*link_, sizes_[size_index]);
+  }
+  // The receives of all sizes: each takes the largest message.
+  [[nodiscard]] Slots receive_slots() const {
+    return latency_layout(*link_, link_->options().largest_bytes).target;
+  }
+
+  // Both ranks' messages of a cold ring begin at its first slot again; a rank that looks for them
+  // in memory finds kBall at their ends.
+  void begin_walks(const Layout& layout, std::size_t size_index) {
+    const std::size_t last = sizes_[size_index] - 1;
+    const Request request = link_->request(sizes_[size_index]);
+    out_ = {.from = request.sge.addr,
+            .to = link_->operation().is_aimed() ? request.wr.wr.rdma.remote_addr : 0,
+            .stride = layout.source.stride_bytes,
+            .slots = layout.source.count};
+    if (operation_of(verb_).takes_receive) return;
+    in_ = out_;
+    in_.from = reinterpret_cast<std::uint64_t>(link_->receive_area().data()) + last;
+    const std::span<std::byte> source = link_->send_area();
+    for (std::size_t slot = 0; slot < out_.slots; ++slot)
+      source[slot * out_.stride + last] = std::byte{kBall};
   }
 
   // Measures one size on rank 0: set up, sample, verify both directions, keep the point until the
@@ -159,7 +192,7 @@ class PingPong final : public LinkKernel {
   Status batch(const TickClock& clock, RoundTrip& own, std::size_t size_index, std::uint64_t count,
                std::vector<double>& out) {
     RG_CHECK(count < stamps_.size());
-    __atomic_store_n(own.last_in, 0, __ATOMIC_RELAXED);
+    if (!is_cold()) __atomic_store_n(own.last_in, 0, __ATOMIC_RELAXED);
     ControlWord ready;
     if (!link_->waiting().before_deadline() ||
         !control_->send(batch_of(Order::kPingPong, size_index, count)) || !control_->receive(ready))
@@ -180,8 +213,11 @@ class PingPong final : public LinkKernel {
       return failure();
     return renew(size_index);
   }
-  Status renew(std::size_t size_index) const {
-    return renew_areas(*link_, single_layout(*link_, sizes_[size_index]), size_index, rank_);
+  Status renew(std::size_t size_index) {
+    const Layout layout = layout_of(size_index);
+    RG_TRY_OK(renew_areas(*link_, layout, size_index, rank_));
+    if (is_cold()) begin_walks(layout, size_index);
+    return {};
   }
 
   // Has the last ball compared that went there, and compares the last one that came here.
@@ -204,19 +240,25 @@ class PingPong final : public LinkKernel {
     return {};
   }
   [[nodiscard]] Proving proving(std::size_t size_index) const {
-    return {.size_index = size_index,
-            .both = true,
-            .receives = single_layout(*link_, link_->options().largest_bytes).target};
+    return {.size_index = size_index, .both = true, .receives = receive_slots()};
   }
 
   // All but the message's last byte: that is the ball's number, and the wait has seen it.
   [[nodiscard]] Status compare(std::size_t size_index) const {
-    return verify_target(*link_, renewed(single_layout(*link_, sizes_[size_index])),
-                         {.size_index = size_index,
-                          .from = 1 - rank_,
-                          .slots = 1,
-                          .renewed = 1,
-                          .uncompared = kUncompared});
+    Brought brought{.size_index = size_index,
+                    .from = 1 - rank_,
+                    .slots = 1,
+                    .renewed = 1,
+                    .uncompared = kUncompared};
+    const Layout layout = renewed(layout_of(size_index));
+    if (is_cold()) {
+      const std::uint64_t count = layout.target.count;
+      // As many came as went. Sends came into the slots up to the last receive's.
+      brought.slots = brought.renewed = std::min(count, out_.messages);
+      if (is_cold_ring(layout.target) && link_->operation().verb == Verb::kSend)
+        brought.first_slot = (link_->receives().last_slot() + 1 + count - brought.slots) % count;
+    }
+    return verify_target(*link_, layout, brought);
   }
 
   // On the target; ends the size before.
@@ -287,6 +329,9 @@ class PingPong final : public LinkKernel {
   Verb verb_;
   std::vector<Account> accounts_;  // one a size
   std::vector<Point> points_;      // one a size, on rank 0
+  // In a cold ring: this rank's messages, and those that it waits for in memory.
+  Walk out_;
+  Walk in_;
   // Set on rank 0 when rank 1 found wrong bytes.
   bool peer_found_mismatch_ = false;
   std::uint8_t untouched_ = 0;  // used in place of a message's last byte in GPU memory

@@ -2,6 +2,7 @@
 // TSC is the clock and completions are polled.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/core/base/clock.h"
@@ -11,10 +12,44 @@
 
 namespace railgauge::verbs {
 
+// The way of messages through a ring of slots, for one end of them.
+struct Walk {
+  // Addresses in the first slot: of the message, or its last byte where it arrives; and of the
+  // target's memory, 0 where the request names none.
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+  std::uint64_t stride = 0;
+  std::uint64_t slots = 1;
+  // Slot of the next message.
+  std::uint64_t slot = 0;
+  // Messages since begin().
+  std::uint64_t messages = 0;
+
+  // Goes back to the first slot.
+  void begin() { slot = messages = 0; }
+  // Returns how many slots have a message of since begin().
+  [[nodiscard]] std::uint64_t slots_used() const { return std::min(slots, messages); }
+  // Distance of the next message's slot from the first one; continues to the slot behind it.
+  std::uint64_t next() {
+    const std::uint64_t at = slot * stride;
+    ++messages;
+    if (++slot == slots) slot = 0;
+    return at;
+  }
+  // Moves the request to the next slot.
+  void aim(Request& request) {
+    const std::uint64_t at = next();
+    request.sge.addr = from + at;
+    if (to != 0) request.wr.wr.rdma.remote_addr = to + at;
+  }
+};
+
 // One side's part in a round trip; plain values for the timed loop.
 struct RoundTrip {
   // The message, posted again each time.
   Request request;
+  // The way of the messages through a cold ring; nullptr: all have the same bytes.
+  Walk* walk = nullptr;
   // Last byte of the message in the send area.
   std::uint8_t* last_out = nullptr;
   // Last byte of the peer's message in the receive area.
@@ -35,6 +70,20 @@ struct ByMemory {
   }
   [[nodiscard]] bool give_back() const { return true; }
 };
+// Detects the ball of a cold ring, whose messages all end with kBall: nothing of a source is
+// touched while time is taken. The byte is 0 again for the next lap.
+inline constexpr std::uint8_t kBall = 1;
+struct ByMovingMemory {
+  Walk& walk;
+  [[nodiscard]] bool wait(SendQueue& queue, std::uint64_t) const {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address in the link's own memory
+    auto* const last = reinterpret_cast<std::uint8_t*>(walk.from + walk.next());
+    if (!queue.wait_for_byte(last, kBall)) return false;
+    __atomic_store_n(last, 0, __ATOMIC_RELAXED);
+    return true;
+  }
+  [[nodiscard]] bool give_back() const { return true; }
+};
 // Detects a message that uses up a receive by its completion, and posts the receive again while the
 // next ball flies.
 struct ByReceive {
@@ -48,7 +97,10 @@ struct ByReceive {
 // Posts message number `turn` and waits for its completion, if requested. A tail without a
 // completion carries over into the next batch.
 inline bool serve_ball(SendQueue& queue, RoundTrip& round_trip, std::uint64_t turn) {
-  __atomic_store_n(round_trip.last_out, static_cast<std::uint8_t>(turn), __ATOMIC_RELAXED);
+  if (round_trip.walk != nullptr)
+    round_trip.walk->aim(round_trip.request);
+  else
+    __atomic_store_n(round_trip.last_out, static_cast<std::uint8_t>(turn), __ATOMIC_RELAXED);
   const bool signalled = queue.lane(0).unsignalled + 1 >= round_trip.signal_every;
   return queue.post(round_trip.request, signalled) && (!signalled || queue.wait_retired());
 }
@@ -85,6 +137,7 @@ inline bool complete_each(SendQueue& queue, RoundTrip& round_trip, const TickClo
                           std::uint64_t count, std::uint64_t* stamps) {
   for (std::uint64_t i = 0; i < count; ++i) {
     stamps[i] = clock.ticks();
+    if (round_trip.walk != nullptr) round_trip.walk->aim(round_trip.request);
     if (!queue.post(round_trip.request, true) || !queue.wait_retired()) return false;
     if (round_trip.counts_up) {
       ++round_trip.request.wr.wr.atomic.compare_add;

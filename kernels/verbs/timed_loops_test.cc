@@ -416,6 +416,51 @@ TEST(Stream, SpreadsAFixedNumberOverItsLanesInChainsAndEachLaneEndsWithACompleti
   EXPECT_EQ(queue.awaited(), 11U);
 }
 
+TEST(Stream, CompletesEveryAskedForPostWhereverItIsInAChain) {
+  constexpr std::uint64_t kDepth = 24;
+  constexpr std::uint64_t kLists = 7;
+  for (const auto& [list, signal_every] :
+       std::vector<std::pair<std::uint64_t, std::uint64_t>>{{2, 1}, {4, 3}, {3, 7}, {5, 5}}) {
+    struct Seen {
+      ibv_context context{};
+      ibv_qp qp{};
+      std::uint64_t posts = 0;
+      std::vector<std::pair<std::uint64_t, std::uint64_t>> signalled;  // number of the post, its id
+    } seen;
+    seen.context.ops.post_send = [](ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr**) {
+      auto& all = *static_cast<Seen*>(qp->qp_context);
+      for (; wr != nullptr; wr = wr->next) {
+        ++all.posts;
+        if ((wr->send_flags & IBV_SEND_SIGNALED) != 0)
+          all.signalled.emplace_back(all.posts, wr->wr_id);
+        EXPECT_NE(wr->send_flags & IBV_SEND_INLINE, 0U) << "the request's own flag";
+      }
+      return 0;
+    };
+    seen.qp.context = &seen.context;
+    seen.qp.qp_context = &seen;
+    Waiting waiting;
+    const std::array raw{&seen.qp};
+    SendQueue queue(waiting, {}, raw);
+    std::array<Request, 1> requests{};
+    requests[0].flags = IBV_SEND_INLINE;
+    const std::uint64_t writes = kLists * list + 1;
+    Stream stream(
+        queue, test_clock(), requests,
+        {.depth = kDepth * list, .signal_every = signal_every, .post_list = list, .writes = writes},
+        {});
+    ASSERT_TRUE(stream.top_up());
+    EXPECT_EQ(seen.posts, writes);
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> expected;
+    for (std::uint64_t post = signal_every; post <= writes; post += signal_every)
+      expected.emplace_back(post, signal_every);
+    if (writes % signal_every != 0) expected.emplace_back(writes, writes % signal_every);
+    EXPECT_EQ(seen.signalled, expected) << list << " in a chain, one of " << signal_every;
+    EXPECT_EQ(queue.awaited(), writes);
+    EXPECT_EQ(queue.lane(0).unsignalled, 0U);
+  }
+}
+
 TEST(Slots, OneSourceHasTheContentOfBeforeAndAfterTheRenewal) {
   auto memory = Memory::allocate({}, 4 * kRenewedBytes);
   ASSERT_TRUE(memory);

@@ -21,6 +21,12 @@ Area sending(const Link& link) { return {link.memory(), 0}; }
 // The second half, where the peer's messages arrive.
 Area receiving(const Link& link) { return {link.memory(), link.memory().size() / 2}; }
 
+// For messages that any slot may take.
+void make_alike(Slots& slots) {
+  slots.are_alike = true;
+  slots.is_placed = false;
+}
+
 // Compares the slots that the peer reports as used. kDataLoss names the first wrong byte; kInternal
 // when the report exceeds the slots.
 Status compare(const Link& link, Slots slots, const Brought& brought) {
@@ -28,10 +34,19 @@ Status compare(const Link& link, Slots slots, const Brought& brought) {
     return fail(Code::kInternal, fmt::format("rank {}: {} slots used, of {}", brought.from,
                                              brought.slots, slots.count));
   const Compared compared{link.device().endpoint(), link.operation().words};
-  slots.count = static_cast<std::size_t>(brought.slots);
   slots.old_from = static_cast<std::size_t>(brought.renewed);
-  return verify_slots(receiving(link), slots, brought.size_index, brought.from, brought.uncompared,
-                      compared);
+  RG_CHECK(brought.first_slot == 0 || slots.are_alike);
+  const auto verify = [&](std::size_t first, std::size_t count) -> Status {
+    Slots part = slots;
+    part.count = count;
+    Area area = receiving(link);
+    area.begin += first * slots.stride_bytes;
+    return verify_slots(area, part, brought.size_index, brought.from, brought.uncompared, compared);
+  };
+  // The ring's end may be within.
+  const auto to_end = std::min<std::size_t>(brought.slots, slots.count - brought.first_slot);
+  RG_TRY_OK(verify(brought.first_slot, to_end));
+  return to_end == brought.slots ? Status{} : verify(0, brought.slots - to_end);
 }
 
 // Each atomic that did its work added one to some word.
@@ -66,7 +81,7 @@ Layout stream_layout(const Link& link, std::uint64_t message_bytes) {
   }
   layout.target = slots_in(link.common_area_bytes() - kRenewedBytes, message_bytes,
                            link.grh_bytes(), link.options().ring_bytes);
-  layout.target.are_alike = link.operation().verb == Verb::kSend;
+  if (link.operation().verb == Verb::kSend) make_alike(layout.target);
   layout.source = layout.target;
   layout.source.offset_bytes = 0;
   return layout;
@@ -76,6 +91,21 @@ Layout single_layout(const Link& link, std::uint64_t message_bytes) {
   Layout layout;
   layout.source = {.bytes = message_bytes};
   layout.target = {.bytes = message_bytes, .offset_bytes = link.grh_bytes()};
+  return layout;
+}
+
+Layout latency_layout(const Link& link, std::uint64_t message_bytes) {
+  const std::size_t ring = link.options().ring_bytes;
+  if (ring <= kHotRingBytes) return single_layout(link, message_bytes);
+  Layout layout;
+  layout.source = slots_in(link.common_area_bytes(), message_bytes, 0, ring);
+  layout.target = layout.source;
+  if (link.operation().verb != Verb::kSend) return layout;
+  layout.target =
+      slots_in(link.common_area_bytes(), link.options().largest_bytes, link.grh_bytes(), ring);
+  layout.target.bytes = message_bytes;
+  make_alike(layout.source);
+  make_alike(layout.target);
   return layout;
 }
 
@@ -96,7 +126,7 @@ Status set_up_areas(const Link& link, const Layout& layout, std::size_t size_ind
 
 Layout renewed(Layout layout) {
   layout.source.is_renewed = layout.target.is_renewed = true;
-  layout.source.offset_bytes += kRenewedBytes;
+  layout.source.offset_bytes += renewal_offset(layout.source);
   return layout;
 }
 

@@ -22,6 +22,9 @@ struct Layout {
 Layout stream_layout(const Link& link, std::uint64_t message_bytes);
 // Returns the layout of one message at a time: at the area's first byte, a datagram behind its GRH.
 Layout single_layout(const Link& link, std::uint64_t message_bytes);
+// Returns the layout of messages one after another: as single_layout() has it, or a cold link's
+// ring. Sends arrive in slots of the link's largest message, because receives are posted once.
+Layout latency_layout(const Link& link, std::uint64_t message_bytes);
 // Returns the bytes that an area needs for messages of at most `largest_bytes`.
 std::size_t area_bytes_for(const Operation& operation, std::uint64_t largest_bytes,
                            std::uint32_t lanes);
@@ -32,7 +35,7 @@ Status set_up_areas(const Link& link, const Layout& layout, std::size_t size_ind
                     std::uint32_t rank);
 
 // The layout after the renewal: what is sent then differs from what was sent before, so that
-// verification covers it. The source has it kRenewedBytes further on.
+// verification covers it. The source has it renewal_offset() further on.
 Layout renewed(Layout layout);
 // Prepares the renewed source of a stream, which continues there in full flow; for a layout whose
 // area has the room, as area_bytes_for() has it.
@@ -55,6 +58,8 @@ struct Brought {
   // sent before.
   std::uint64_t renewed = 0;
   std::size_t uncompared = 0;
+  // The slot of the first one; only alike slots begin elsewhere than in the first one.
+  std::size_t first_slot = 0;
 };
 // Verifies the changes in this rank's receive area. kDataLoss names the fault; kInternal when the
 // peer's report does not fit the layout.

@@ -175,8 +175,8 @@ bool finish_and_sink(Link& link, ControlChannel& control, const TickClock& clock
 
 std::uint64_t slots_reached(const Link& link, const Slots& slots, std::uint64_t arrived) {
   const std::uint64_t rings = rings_of(link);
-  return std::min<std::uint64_t>(
-      {slots.count, link.options().receive_depth, (arrived + rings - 1) / rings});
+  const std::uint64_t used = is_cold_ring(slots) ? slots.count : link.options().receive_depth;
+  return std::min<std::uint64_t>({slots.count, used, (arrived + rings - 1) / rings});
 }
 
 }  // namespace railgauge::verbs

@@ -28,9 +28,6 @@ struct Operation {
   [[nodiscard]] bool is_atomic() const {
     return verb == Verb::kFetchAdd || verb == Verb::kCompareSwap;
   }
-  // Reports whether each message's place in memory is the initiator's choice, so that a stream can
-  // move through any memory.
-  [[nodiscard]] bool is_placed() const { return is_aimed() && !is_atomic(); }
   // Reports whether the request names memory of the target.
   [[nodiscard]] bool is_aimed() const { return verb != Verb::kSend; }
 };

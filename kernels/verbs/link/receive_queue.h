@@ -30,7 +30,8 @@ class ReceiveQueue {
         shared_(shared) {}
 
   // Posts `depth` receives a ring into `slots` at `area`, without a buffer when `slots.bytes` is 0.
-  // The rings are empty before the call.
+  // A receive that is posted again stays in its slot; those of a cold ring move on through all of
+  // it. The rings are empty before the call.
   [[nodiscard]] bool fill(const Slots& slots, std::span<std::byte> area, std::uint32_t key,
                           std::uint32_t depth);
 
@@ -59,7 +60,7 @@ class ReceiveQueue {
   [[nodiscard]] std::int64_t take_into(std::vector<std::size_t>& slots) {
     const std::int64_t count = take(true);
     for (std::int64_t i = 0; i < count; ++i)
-      slots.push_back(completion_[static_cast<std::size_t>(i)].wr_id & ((1ULL << kLaneShift) - 1));
+      slots.push_back(completion_[static_cast<std::size_t>(i)].wr_id & kSlotMask);
     return count;
   }
 
@@ -90,6 +91,9 @@ class ReceiveQueue {
     return give_out(owed_);
   }
 
+  // Returns the slot of the last message that wait_one() took.
+  [[nodiscard]] std::size_t last_slot() const { return owed_ & kSlotMask; }
+
   // Takes as take() does, but waits until a message comes.
   [[nodiscard]] std::int64_t take_or_wait(bool again);
   // Checks the limits between two takes that found nothing; `since` as in Waiting.
@@ -107,8 +111,9 @@ class ReceiveQueue {
  private:
   // A receive's id: the ring above these bits, the slot below.
   static constexpr unsigned kLaneShift = 32;
+  static constexpr std::uint64_t kSlotMask = (1ULL << kLaneShift) - 1;
 
-  // A receive of one slot, posted again and again.
+  // A receive of one slot, posted again and again; in a cold ring, the next one of a queue pair.
   struct Receive {
     ibv_sge sge{};
     ibv_recv_wr wr{};
@@ -125,9 +130,21 @@ class ReceiveQueue {
 
   // Posts the receive `id` again into the ring that it came from.
   [[nodiscard]] bool give_out(std::uint64_t id) {
-    ibv_recv_wr& wr = receives_[id & ((1ULL << kLaneShift) - 1)].wr;
+    const std::size_t lane = id >> kLaneShift;
+    if (moves_) return give_out_next(lane);
+    ibv_recv_wr& wr = receives_[id & kSlotMask].wr;
     wr.wr_id = id;
-    return post(wr, id >> kLaneShift);
+    return post(wr, lane);
+  }
+  // Posts a receive of a cold ring into its next slot.
+  [[nodiscard]] bool give_out_next(std::size_t lane) {
+    Receive& receive = receives_[lane];
+    receive.wr.wr_id = lane << kLaneShift | receive.wr.wr_id;
+    receive.sge.addr = first_ + (receive.wr.wr_id & kSlotMask) * stride_;
+    const std::uint64_t next = (receive.wr.wr_id & kSlotMask) + 1;
+    const bool posted = post(receive.wr, lane);
+    receive.wr.wr_id = next == slots_ ? 0 : next;
+    return posted;
   }
   // Posts a chain into one ring.
   [[nodiscard]] bool post(ibv_recv_wr& first, std::size_t lane) {
@@ -144,7 +161,12 @@ class ReceiveQueue {
   unsigned polls_between_looks_ = SendQueue::kPollsBetweenLooks;
   std::vector<ibv_qp*> queue_pairs_;
   ibv_srq* shared_ = nullptr;
-  std::vector<Receive> receives_;  // one a slot
+  std::vector<Receive> receives_;  // one a slot, or one a ring that moves
+  // A cold ring: its receives move on. Address of the first slot, distance and number of slots.
+  bool moves_ = false;
+  std::uint64_t first_ = 0;
+  std::uint64_t stride_ = 0;
+  std::uint64_t slots_ = 0;
   std::uint64_t arrived_ = 0;
   std::array<ibv_wc, SendQueue::kPollBatch> completion_{};
   int polled_ = 0;  // of completion_, for wait_one

@@ -110,6 +110,26 @@ Status Memory::fill(std::size_t offset, std::size_t bytes, std::uint64_t seed) {
   return {};
 }
 
+// Each copy doubles what is there, so a GPU makes few of them.
+Status Memory::repeat(std::size_t offset, std::size_t period, std::size_t bytes) {
+  RG_TRY_OK(make_current());
+  for (std::size_t done = period; done < bytes;) {
+    const std::size_t more = std::min(done, bytes - done);
+    if (is_host()) {
+      std::memcpy(host_.data() + offset + done, host_.data() + offset, more);
+    } else {
+      const cu::DevicePtr from = on_gpu_->buffer.data() + offset;
+      RG_TRY_OK(gpu_status(on_gpu_->gpu,
+                           loaded_cuda().memcpy_async(from + done, from, more, nullptr),
+                           "repeat a message in its memory"));
+    }
+    done += more;
+  }
+  if (is_host()) return {};
+  return gpu_status(on_gpu_->gpu, loaded_cuda().ctx_synchronize(),
+                    "wait until a message is repeated in its memory");
+}
+
 // Waits until a GPU's memory is clear: a NIC's write that comes next must not be overwritten.
 Status Memory::clear(std::size_t offset, std::size_t bytes) {
   if (is_host()) {

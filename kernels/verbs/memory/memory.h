@@ -66,6 +66,8 @@ class Memory {
 
   // Writes the pattern of `seed` into `bytes` from `offset` on.
   Status fill(std::size_t offset, std::size_t bytes, std::uint64_t seed);
+  // Repeats the `period` bytes from `offset` on until `bytes` are written, them included.
+  Status repeat(std::size_t offset, std::size_t period, std::size_t bytes);
   // Writes zeros.
   Status clear(std::size_t offset, std::size_t bytes);
   // Describes the first difference from the pattern: "byte 32 is 0x00, expected 0x7f"; absent when

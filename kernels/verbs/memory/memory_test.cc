@@ -288,7 +288,8 @@ TEST_F(Memories, TheConnectionManagerConnectsGpuMemoryAndStagedMemoryToo) {
 
 // 64 MiB are 16,384 messages of 4 KiB.
 TEST_F(Memories, AColdStreamMovesThroughMoreThanACacheAndAllOfItIsCompared) {
-  for (const char* kernel : {"verbs.write_bw", "verbs.write_imm_bw", "verbs.read_bw"})
+  for (const char* kernel :
+       {"verbs.write_bw", "verbs.write_imm_bw", "verbs.read_bw", "verbs.send_bw"})
     for (const char* memory : {"host", "cuda"}) {
       const std::string what = fmt::format("{} in {}", kernel, memory);
       const Parameters cold{
@@ -308,6 +309,89 @@ TEST_F(Memories, AColdStreamMovesThroughMoreThanACacheAndAllOfItIsCompared) {
     }
   const auto hot = run("verbs.write_bw", {{"sizes", "4KiB"}, {"iterations", "100"}});
   EXPECT_EQ(hot[0].points.at(0).facts().at("buffer"), "hot");
+}
+
+// The receives of each queue pair, or shared ones, go through all slots. Two sizes: their messages
+// have other slots.
+TEST_F(Memories, ColdSendsMoveThroughTheReceivesOfEveryTransportAndQueue) {
+  for (const Parameters& way : {Parameters{{"qps", "2"}},
+                                {{"qps", "2"}, {"srq", "true"}},
+                                {{"transport", "UC"}},
+                                {{"transport", "UD"}, {"sizes", "2KiB,4KiB"}},
+                                {{"direction", "both"}},
+                                {{"devices", "fake0:1,fake1:1"}}}) {
+    Parameters wanted = way;
+    std::string what;
+    for (const auto& [name, value] : way) what += name + " " + value + " ";
+    wanted["buffer"] = "cold";
+    wanted["proof_time"] = "20ms";
+    wanted.emplace("sizes", "64KiB,256KiB");
+    const bool is_timed = way.contains("direction") || way.contains("devices");
+    wanted["iterations"] = is_timed ? "0" : "3000";
+    if (is_timed) wanted["duration"] = "100ms";
+    const auto results = run("verbs.send_bw", wanted);
+    expect_passed(results, what);
+    for (const Point& point : results[0].points) {
+      EXPECT_EQ(point.facts().at("buffer"), "cold") << what;
+      EXPECT_TRUE(point.verified()) << what;
+    }
+  }
+}
+
+// 64 MiB are 64 messages of 1 MiB and 1024 of 64 KiB.
+TEST_F(Memories, ColdLatenciesMoveThroughMoreThanACacheAndAllOfItIsCompared) {
+  for (const char* kernel :
+       {"verbs.write_lat", "verbs.write_imm_lat", "verbs.send_lat", "verbs.read_lat"})
+    for (const char* memory : {"host", "cuda"}) {
+      if (!takes(kernel, memory)) continue;
+      const std::string what = fmt::format("{} in {}", kernel, memory);
+      const Parameters cold{{"memory", memory},
+                            {"buffer", "cold"},
+                            {"sizes", "64KiB,1MiB"},
+                            {"proof_time", "20ms"},
+                            {"iterations", "150"}};
+      const auto results = run(kernel, cold);
+      expect_passed(results, what);
+      ASSERT_EQ(results[0].points.size(), 2U) << what;
+      for (const Point& point : results[0].points) {
+        EXPECT_EQ(point.facts().at("buffer"), "cold") << what;
+        EXPECT_TRUE(point.verified()) << what;
+        EXPECT_GT(std::stoull(point.facts().at("proved_messages")), 0U) << what;
+      }
+      // In the first size's last lap: no other message comes there. Sends have 64 slots there, too.
+      reset();
+      verbs_control().flip_write = std::string_view(kernel) == "verbs.read_lat" ? 100 : 200;
+      const auto wrong = run(kernel, cold);
+      ASSERT_FALSE(wrong[0].status && wrong[1].status) << what;
+      for (const RankResult& result : wrong)
+        if (!result.status) {
+          EXPECT_EQ(result.status.error().code, Code::kDataLoss) << result.status.error().message;
+          EXPECT_THAT(result.status.error().message, HasSubstr("verify a 64KiB ")) << what;
+        }
+      reset();
+      const auto hot = run(kernel, {{"memory", memory}, {"sizes", "64"}, {"iterations", "20"}});
+      expect_passed(hot, what);
+      EXPECT_EQ(hot[0].points.at(0).facts().at("buffer"), "hot") << "as the peers do";
+    }
+}
+
+// Datagrams come behind a GRH; a proof gives the receives out anew on each transport.
+TEST_F(Memories, ColdSendsPlayPingPongOnEveryTransport) {
+  for (const char* transport : {"RC", "UC", "UD"}) {
+    const auto results = run("verbs.send_lat", {{"buffer", "cold"},
+                                                {"transport", transport},
+                                                {"sizes", "8,4KiB"},
+                                                {"proof_time", "20ms"},
+                                                {"iterations", "200"}});
+    expect_passed(results, transport);
+    for (const Point& point : results[0].points) EXPECT_TRUE(point.verified()) << transport;
+  }
+}
+
+TEST_F(Memories, ColdMessagesOfOneByteArriveInMemory) {
+  const auto results =
+      run("verbs.write_lat", {{"buffer", "cold"}, {"sizes", "1,8"}, {"iterations", "300"}});
+  expect_passed(results, "write_lat");
 }
 
 // Several NICs.

@@ -72,11 +72,26 @@ Slots slots_in(std::size_t area_bytes, std::size_t message_bytes, std::size_t of
           .is_placed = ring_bytes > kHotRingBytes};
 }
 
+bool is_cold_ring(const Slots& slots) {
+  return slots.is_placed || (slots.are_alike && span_of(slots) > kHotRingBytes && slots.count > 1);
+}
+
+// Rounded up to pages, so that both rings begin alike.
+std::size_t renewal_offset(const Slots& slots) {
+  if (slots.is_placed || !is_cold_ring(slots)) return kRenewedBytes;
+  const std::size_t ring = slots.count * slots.stride_bytes;
+  return (ring + kRenewedBytes - 1) / kRenewedBytes * kRenewedBytes;
+}
+
 Status fill_slots(const Area& area, const Slots& slots, std::size_t size_index,
                   std::uint32_t rank) {
-  if (slots.is_placed)
-    return area.memory.fill(message_at(area, slots, 0), span_of(slots),
-                            slot_seed(slots, size_index, rank, 0));
+  const std::size_t first = message_at(area, slots, 0);
+  const std::uint64_t seed = slot_seed(slots, size_index, rank, 0);
+  if (slots.is_placed) return area.memory.fill(first, span_of(slots), seed);
+  if (is_cold_ring(slots)) {
+    RG_TRY_OK(area.memory.fill(first, slots.bytes, seed));
+    return area.memory.repeat(first, slots.stride_bytes, span_of(slots));
+  }
   for (std::size_t k = 0; k < slots.count; ++k)
     RG_TRY_OK(area.memory.fill(message_at(area, slots, k), slots.bytes,
                                slot_seed(slots, size_index, rank, k)));
@@ -84,7 +99,7 @@ Status fill_slots(const Area& area, const Slots& slots, std::size_t size_index,
 }
 
 Status clear_slots(const Area& area, const Slots& slots) {
-  if (slots.is_placed) return area.memory.clear(message_at(area, slots, 0), span_of(slots));
+  if (is_cold_ring(slots)) return area.memory.clear(message_at(area, slots, 0), span_of(slots));
   for (std::size_t k = 0; k < slots.count; ++k)
     RG_TRY_OK(area.memory.clear(message_at(area, slots, k), slots.bytes));
   return {};
@@ -94,7 +109,7 @@ Status clear_slots(const Area& area, const Slots& slots) {
 Status verify_slots(const Area& area, const Slots& slots, std::size_t size_index,
                     std::uint32_t rank, std::size_t uncompared, const Compared& compared) {
   RG_CHECK(uncompared <= slots.bytes);
-  std::vector<std::byte> copy(slots.is_placed && !area.memory.is_host() ? span_of(slots) : 0);
+  std::vector<std::byte> copy(is_cold_ring(slots) && !area.memory.is_host() ? span_of(slots) : 0);
   if (!copy.empty()) RG_TRY_OK(area.memory.read(message_at(area, slots, 0), copy));
   for (std::size_t k = 0; k < slots.count; ++k) {
     const std::size_t at = message_at(area, slots, k);

@@ -40,11 +40,20 @@ inline constexpr std::size_t kRenewedBytes = 4096;
 // The smallest page that any of our machines has. Messages move through it, as perftest's do,
 // because writes to a single cache line would measure that line.
 inline constexpr std::size_t kHotRingBytes = 4096;
+// The ring of messages that shall find none of their bytes in a cache: more than most caches hold.
+inline constexpr std::size_t kColdRingBytes = 64U << 20U;
 // Returns the slots of one size: as many as fit `ring_bytes`, or one where that is less than two.
 // Slots of a ring above a page are placed. Both ranks get equal slots on any page size when both
 // pass the smaller of their areas.
 Slots slots_in(std::size_t area_bytes, std::size_t message_bytes, std::size_t offset_bytes = 0,
                std::size_t ring_bytes = kHotRingBytes);
+
+// Reports whether the slots are a ring above a page, whose messages find none of their bytes in a
+// cache. It is filled, cleared and compared as a whole, gaps included.
+bool is_cold_ring(const Slots& slots);
+// Returns the distance in bytes from the slots to those with the content of after the renewal. A
+// cold ring of alike slots has the second content behind it, in a ring of its own.
+std::size_t renewal_offset(const Slots& slots);
 
 // An area: it begins `begin` bytes into its memory.
 struct Area {
@@ -52,7 +61,7 @@ struct Area {
   std::size_t begin = 0;
 };
 // Fills the slots with the content that `rank` writes for size number `size_index`; gaps stay
-// unchanged.
+// unchanged, but those of a cold ring.
 Status fill_slots(const Area& area, const Slots& slots, std::size_t size_index, std::uint32_t rank);
 // Writes zeros into the slots.
 Status clear_slots(const Area& area, const Slots& slots);

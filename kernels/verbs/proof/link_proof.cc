@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/core/base/clock.h"
+#include "kernels/verbs/link/message_sink.h"
 #include "kernels/verbs/proof/arrivals.h"
 
 namespace railgauge::verbs {
@@ -213,13 +214,10 @@ class Direction {
   std::uint64_t rounds_ = 0;
 };
 
-}  // namespace
-
-Result<Proved> prove_link(Link& link, ControlChannel& control, const TickClock& clock,
-                          const LinkProof& proof) {
+// Both directions, one after the other.
+Result<Proved> prove_directions(Link& link, ControlChannel& control, const TickClock& clock,
+                                const LinkProof& proof) {
   Proved all;
-  // A ping-pong may still owe the receive of its last ball.
-  if (!link.receives().give_back()) return tl::unexpected(link.waiting().failure());
   for (std::uint32_t initiator = 0; initiator < (proof.both ? 2U : 1U); ++initiator) {
     auto one = Direction(link, control, clock, proof, initiator).run();
     if (!one) {
@@ -233,6 +231,41 @@ Result<Proved> prove_link(Link& link, ControlChannel& control, const TickClock& 
     if (all.peer_found_mismatch) break;
   }
   return all;
+}
+
+// Posts the receives anew for the proof's slots.
+Status give_receives(Link& link, ControlChannel& control, const TickClock& clock,
+                     const LinkProof& proof) {
+  const Parts parts{.sends = proof.both || proof.rank == 0,
+                    .receives = proof.both || proof.rank == 1};
+  RG_TRY_OK(use_up_receives(link, control, clock, parts, proof.rank));
+  Status given = renew_receives(link, proof.receives, parts, true);
+  if (!given) control.abort();
+  return given;
+}
+
+}  // namespace
+
+// A round's messages come into the same slots again, so a hot ring takes the place of a cold one.
+Result<Proved> prove_link(Link& link, ControlChannel& control, const TickClock& clock,
+                          const LinkProof& proof) {
+  // A ping-pong may still owe the receive of its last ball.
+  if (!link.receives().give_back()) return tl::unexpected(link.waiting().failure());
+  if (link.operation().verb != Verb::kSend || !is_cold_ring(proof.receives))
+    return prove_directions(link, control, clock, proof);
+  LinkProof hot = proof;
+  hot.receives = slots_in(link.common_area_bytes(), proof.receives.bytes, link.grh_bytes());
+  hot.receives.are_alike = true;
+  RG_TRY_OK(give_receives(link, control, clock, hot));
+  const Proved proved = RG_TRY(prove_directions(link, control, clock, hot));
+  if (proved.peer_found_mismatch) return proved;
+  // In one direction the initiator's last word must be read before another one comes.
+  ControlWord read;
+  if (!proof.both &&
+      !(proof.rank == 1 ? control.send({.order = Order::kReady}) : control.receive(read)))
+    return tl::unexpected(link.waiting().failure());
+  RG_TRY_OK(give_receives(link, control, clock, proof));
+  return proved;
 }
 
 }  // namespace railgauge::verbs

@@ -103,7 +103,7 @@ Result<std::vector<Point>> points_of(const Context& context, const Counts& count
   Measured measured = measured_by_slots(counts, form.slots);
   measured.facts.insert(facts.begin(), facts.end());
   measured.facts["signal_every"] = std::to_string(form.slots.group);
-  add_buffer(link, measured.facts);
+  measured.facts["buffer"] = buffer_words(link);
   std::vector<Direction> each;
   if (form.both) {
     measured.facts["clock_uncertainty_ns"] = fmt::format("{:.0f}", form.uncertainty_ns);

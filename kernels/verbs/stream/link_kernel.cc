@@ -7,6 +7,7 @@
 #include "kernels/core/agreement.h"
 #include "kernels/dl/verbs.h"
 #include "kernels/verbs/link/parameters.h"
+#include "kernels/verbs/stream/link_stream.h"
 #include "kernels/verbs/stream/report.h"
 
 namespace railgauge::verbs {
@@ -113,6 +114,7 @@ Result<Point> LinkKernel::latency_point(const Context& context, const std::strin
   if (link_->memory().is_synthetic()) point.set_synthetic(true);
   (*point.mutable_facts())["clock_drift_ppm"] =
       fmt::format("{:.3f}", tick_clock(context).drift_ppm());
+  (*point.mutable_facts())["buffer"] = buffer_words(*link_);
   RG_TRY_OK(hold_to_line_rate(link_->device(), link_->mine(), link_->peer(), point));
   return point;
 }

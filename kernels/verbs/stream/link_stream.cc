@@ -12,7 +12,6 @@
 namespace railgauge::verbs {
 namespace {
 
-constexpr std::size_t kColdRingBytes = 64U << 20U;  // more than most caches hold
 constexpr double kLeadNs = 50e6;      // the stream runs this long before its slots begin
 constexpr double kBothNs = 2e9;       // the common interval where no duration is given
 constexpr double kMaxBothNs = 100e9;  // its slots travel through the group in one message
@@ -62,12 +61,14 @@ Status check_duration(const Params& params, const StreamForm& form) {
 
 // Returns how many of the first slots surely hold a message of after the renewal, once all have
 // arrived. Lanes that share slots overtake each other, so each lane must have passed the slot;
-// sends take the receives of their ring in turn.
+// sends take the receives of their ring in turn, which in a cold one go through all slots.
 std::uint64_t slots_renewed(const Link& link, const Stream& stream) {
   if (!link.is_reliable()) return 0;
   const std::uint64_t fewest = stream.fewest_renewed();
   if (link.operation().verb != Verb::kSend) return fewest;
-  return fewest >= link.options().receive_depth ? fewest : 0;
+  const Slots& slots = stream.slots();
+  const bool is_cold = is_cold_ring(slots);
+  return fewest >= (is_cold ? slots.count : link.options().receive_depth) ? fewest : 0;
 }
 
 }  // namespace
@@ -97,14 +98,22 @@ Link::Ordering ordering_of(const Params& params) {
   return word == "on" ? Link::Ordering::kRelaxed : Link::Ordering::kStrict;
 }
 
+void choose_places(const Params& params, Link::Options& options) {
+  if (params.text("buffer") != "cold") return;
+  options.ring_bytes = kColdRingBytes;
+  options.area_bytes = std::max(options.area_bytes, kColdRingBytes);
+}
+
+// A source of sends has a second ring for the content of after the renewal.
 void add_stream_options(const Params& params, const Stream::Plan& plan, Link::Options& options) {
   const Operation& does = operation_of(options.verb);
   options.lanes = static_cast<std::uint32_t>(params.integer("qps"));
   options.send_depth = static_cast<std::uint32_t>(plan.depth);
   options.area_bytes = area_bytes_for(does, options.largest_bytes, options.lanes);
-  if (does.is_placed() && params.text("buffer") == "cold") {
-    options.ring_bytes = kColdRingBytes;
-    options.area_bytes = std::max(options.area_bytes, kColdRingBytes + kRenewedBytes);
+  if (!does.is_atomic()) choose_places(params, options);
+  if (options.ring_bytes > kHotRingBytes) {
+    const std::size_t more = does.verb == Verb::kSend ? kColdRingBytes : 0;
+    options.area_bytes = std::max(options.area_bytes, kColdRingBytes + more + kRenewedBytes);
   }
   options.sleeps = params.text("poll") == "events";
   if (!does.is_atomic()) options.ordering = ordering_of(params);
@@ -127,12 +136,12 @@ Stream::Aim stream_aim(const Link& link, const Layout& layout) {
           .each_lane_its_own = does.is_atomic(),
           .is_remote = does.is_aimed(),
           .counts_laps = does.verb == Verb::kCompareSwap,
-          .renewed_here = does.fetches ? 0 : kRenewedBytes,
-          .renewed_there = does.verb == Verb::kRead ? kRenewedBytes : 0};
+          .renewed_here = does.fetches ? 0 : renewal_offset(layout.source),
+          .renewed_there = does.verb == Verb::kRead ? renewal_offset(layout.source) : 0};
 }
 
-void add_buffer(const Link& link, std::map<std::string, std::string>& facts) {
-  facts["buffer"] = link.options().ring_bytes > kHotRingBytes ? "cold" : "hot";
+const char* buffer_words(const Link& link) {
+  return link.options().ring_bytes > kHotRingBytes ? "cold" : "hot";
 }
 
 Status set_up_stream(const Link& link, const Layout& layout, std::size_t size_index,

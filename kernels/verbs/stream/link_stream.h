@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -25,6 +24,9 @@ struct StreamForm {
 };
 // Reads the form. kInvalidArgument names a parameter that does not fit the others.
 Result<StreamForm> stream_form(const Params& params);
+// Chooses the memory of the parameter `buffer` for messages one after another: one place, or a cold
+// ring. For kernels that have the parameter; `options` has the area of the largest message.
+void choose_places(const Params& params, Link::Options& options);
 // Adds lanes, depths, areas and waiting mode of a stream; `options` has the largest message.
 void add_stream_options(const Params& params, const Stream::Plan& plan, Link::Options& options);
 
@@ -32,8 +34,9 @@ void add_stream_options(const Params& params, const Stream::Plan& plan, Link::Op
 std::vector<Request> stream_requests(const Link& link, std::uint64_t message_bytes);
 // Returns the operation's path through the layout's slots.
 Stream::Aim stream_aim(const Link& link, const Layout& layout);
-// Adds the fact whether short messages find their memory in a cache: buffer, "hot" or "cold".
-void add_buffer(const Link& link, std::map<std::string, std::string>& facts);
+// Returns the word for whether messages find their memory in a cache, which each point has as
+// `buffer`: "hot" or "cold".
+const char* buffer_words(const Link& link);
 // Prepares both ranks' areas for a stream of one size, as set_up_areas() does, and its content of
 // after the warm-up.
 Status set_up_stream(const Link& link, const Layout& layout, std::size_t size_index,

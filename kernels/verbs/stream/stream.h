@@ -73,9 +73,11 @@ class Stream {
       lanes_.push_back(made);
       chains_.insert(chains_.end(), list, requests[lane]);
     }
-    for (Request& request : chains_) request.wr.sg_list = &request.sge;
-    for (std::size_t i = 0; i < chains_.size(); ++i)
+    for (std::size_t i = 0; i < chains_.size(); ++i) {
+      chains_[i].wr.sg_list = &chains_[i].sge;
       chains_[i].wr.next = (i + 1) % list != 0 ? &chains_[i + 1].wr : nullptr;
+      SendQueue::silence(chains_[i], queue_.lane(i / list));
+    }
   }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -96,8 +98,13 @@ class Stream {
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
       SendQueue::Lane& state = queue_.lane(lane);
       // A group's tail lacks a completion: one more post brings it.
-      if (state.unsignalled > 0 && !post_chain(lanes_[lane], state, first_of(lane), 1, true))
-        return false;
+      if (state.unsignalled == 0) continue;
+      Lane& own = lanes_[lane];
+      Request* const chain = first_of(lane);
+      const bool posted = aim_.counts_laps ? post_chain<true, true>(own, state, chain, 1, true)
+                          : aim_.is_remote ? post_chain<true, false>(own, state, chain, 1, true)
+                                           : post_chain<false, false>(own, state, chain, 1, true);
+      if (!posted) return false;
     }
     return true;
   }
@@ -160,6 +167,7 @@ class Stream {
     return all;
   }
   [[nodiscard]] SendQueue& queue() { return queue_; }
+  [[nodiscard]] const Slots& slots() const { return aim_.slots; }
 
  private:
   // The next post of one queue pair. The loop works on a copy in registers.
@@ -196,8 +204,16 @@ class Stream {
 
   // Fills one lane. False when a post failed.
   bool top_up(std::size_t lane) {
-    if (plan_.post_list == 1 && !aim_.counts_laps) [[likely]]
+    if (aim_.counts_laps) [[unlikely]]
+      return top_up_by_chains<true, true>(lane);
+    if (plan_.post_list == 1) [[likely]]
       return aim_.is_remote ? top_up_singly<true>(lane) : top_up_singly<false>(lane);
+    return aim_.is_remote ? top_up_by_chains<true, false>(lane)
+                          : top_up_by_chains<false, false>(lane);
+  }
+
+  template <bool kIsRemote, bool kCountsLaps>
+  bool top_up_by_chains(std::size_t lane) {
     SendQueue::Lane& state = queue_.lane(lane);
     Request* const chain = first_of(lane);
     const std::uint64_t list = plan_.post_list;
@@ -207,7 +223,7 @@ class Stream {
     while (well && state.in_flight + list <= plan_.depth) {
       const std::uint64_t count = std::min(list, own.left);
       if (count == 0) break;
-      well = post_chain(own, state, chain, count, false);
+      well = post_chain<kIsRemote, kCountsLaps>(own, state, chain, count, false);
     }
     lanes_[lane] = own;
     return well;
@@ -237,31 +253,37 @@ class Stream {
     return well;
   }
 
-  // Posts the first `count` requests of a chain; with `ends`, the last one is signalled.
+  // Posts the first `count` requests of a chain; with `ends`, the last one is signalled. The
+  // requests of a chain are silent between two posts, so a request that does not complete costs two
+  // addresses alone.
+  template <bool kIsRemote, bool kCountsLaps>
   bool post_chain(Lane& own, SendQueue::Lane& state, Request* chain, std::uint64_t count,
                   bool ends) {
     for (std::uint64_t i = 0; i < count; ++i) {
-      const bool is_last = --own.left == 0;
-      aim(chain[i], own);
-      queue_.prepare(chain[i], ends || state.unsignalled + 1 == plan_.signal_every || is_last,
-                     state);
+      if constexpr (kCountsLaps) {
+        chain[i].wr.wr.atomic.compare_add = own.lap;
+        chain[i].wr.wr.atomic.swap = own.lap + 1;
+      }
+      move_on<kIsRemote>(chain[i], own);
     }
-    if (count == plan_.post_list) [[likely]]
-      return queue_.ring(*chain, state);
+    own.left -= count;
+    const bool last_completes = ends || own.left == 0;
+    const std::uint64_t first_signalled = plan_.signal_every - 1 - state.unsignalled;
+    state.in_flight += count;
+    state.unsignalled += count;
+    for (std::uint64_t i = first_signalled; i < count; i += plan_.signal_every)
+      queue_.signal(chain[i], plan_.signal_every, state);
+    if (last_completes && state.unsignalled > 0)
+      queue_.signal(chain[count - 1], state.unsignalled, state);
     ibv_send_wr* const next = std::exchange(chain[count - 1].wr.next, nullptr);
     const bool posted = queue_.ring(*chain, state);
     chain[count - 1].wr.next = next;
+    for (std::uint64_t i = first_signalled; i < count; i += plan_.signal_every)
+      SendQueue::silence(chain[i], state);
+    if (last_completes) SendQueue::silence(chain[count - 1], state);
     return posted;
   }
 
-  // Moves the request to the lane's next slot.
-  void aim(Request& request, Lane& own) const {
-    if (aim_.counts_laps) [[unlikely]] {
-      request.wr.wr.atomic.compare_add = own.lap;
-      request.wr.wr.atomic.swap = own.lap + 1;
-    }
-    aim_.is_remote ? move_on<true>(request, own) : move_on<false>(request, own);
-  }
   // Moves to the next slot; the first slot of the next lap follows the last.
   template <bool kIsRemote>
   static void move_on(Request& request, Lane& own) {

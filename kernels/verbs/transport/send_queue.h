@@ -138,12 +138,24 @@ class SendQueue {
     awaited_ += lane.unsignalled;
     lane.unsignalled = 0;
   }
+  // Makes `request` complete and retire the lane's last `posts` posts up to it, which the caller
+  // has counted as unsignalled.
+  void signal(Request& request, std::uint64_t posts, Lane& lane) {
+    request.wr.wr_id = lane.tag | posts;
+    request.wr.send_flags = request.flags | IBV_SEND_SIGNALED;
+    awaited_ += posts;
+    lane.unsignalled -= posts;
+  }
+  // Makes `request` a post without a completion. A failed one completes nevertheless; its id names
+  // the lane.
+  static void silence(Request& request, const Lane& lane) {
+    request.wr.wr_id = lane.tag;
+    request.wr.send_flags = request.flags;
+  }
   // Posts one request `count` times without a completion; `aim` moves it before each post.
   template <class Aim>
   [[nodiscard]] bool post_silently(Request& request, std::uint64_t count, Lane& lane, Aim aim) {
-    // A failed post completes nevertheless; its id names the lane.
-    request.wr.wr_id = lane.tag;
-    request.wr.send_flags = request.flags;
+    silence(request, lane);
     lane.in_flight += count;
     lane.unsignalled += count;
     for (; count > 0; --count) {
