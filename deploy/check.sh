@@ -193,7 +193,7 @@ sanitized() {
 headers() {
   local tree=build/headers
   cmake --preset ci -B $tree -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++ -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DRAILGAUGE_UNITY=OFF || return
-  ninja -C $tree -t targets all | sed -n 's/^\(.*\.pb\.h\|.*_code\.cc\|.*Code\.cc\): CUSTOM_COMMAND.*/\1/p' | xargs ninja -C $tree || return
+  ninja -C $tree -t targets all | sed -n 's/^\(.*\.pb\.h\|.*_code\.cc\|.*Code\(_none\)\?\.cc\|.*commit\.cc\): CUSTOM_COMMAND.*/\1/p' | xargs ninja -C $tree || return
   ninja -C $tree headers_alone || return
   deploy/house/headers.py $tree
 }

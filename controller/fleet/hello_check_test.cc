@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/core/text/labels.h"
+
 namespace railgauge::fleet {
 
 using api::kMaxGpus;

@@ -17,6 +17,7 @@
 
 #include "controller/api/preflight.h"
 #include "controller/api/states.h"
+#include "controller/cli/input/inputs.h"
 #include "controller/cli/input/session.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
