@@ -15,7 +15,7 @@ bool has_text_relocations(const dl_phdr_info& object) {
   for (int i = 0; i < object.dlpi_phnum; ++i) {
     if (object.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
     const auto* entry =
-        // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader tells addresses as numbers
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader returns addresses as numbers
         reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
     for (; entry->d_tag != DT_NULL; ++entry)
       if (entry->d_tag == DT_TEXTREL ||
@@ -34,7 +34,7 @@ int give_back_object(dl_phdr_info* object, std::size_t /*bytes of it*/, void* su
     const std::uintptr_t begin = (object->dlpi_addr + segment.p_vaddr) & ~(page - 1);
     const std::uintptr_t end =
         (object->dlpi_addr + segment.p_vaddr + segment.p_filesz + page - 1) & ~(page - 1);
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader tells addresses as numbers
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader returns addresses as numbers
     if (::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED) == 0)
       *static_cast<std::size_t*>(sum) += end - begin;
   }
