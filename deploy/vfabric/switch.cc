@@ -81,6 +81,11 @@ Status Switch::step(int timeout_ms) {
   std::array<epoll_event, kMaxEvents> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), kMaxEvents, timeout_ms);
   if (count < 0 && errno != EINTR) return tl::unexpected(system_error("epoll_wait"));
+  if (count <= 0) {
+    for (std::size_t port = 0; port < ports_.size(); ++port) {
+      if (!ports_[port].queue.empty()) flush(port);
+    }
+  }
   for (int i = 0; i < count; ++i) {
     const std::uint64_t tag = events[i].data.u64;
     const auto port = static_cast<std::size_t>(tag & ~kWritableFlag);
@@ -122,6 +127,8 @@ void Switch::forward(std::size_t from, std::size_t bytes) {
 
 void Switch::send(std::size_t number, std::size_t bytes) {
   Port& port = ports_[number];
+  // epoll's wake-up may be lost, so each frame tries the queue before it.
+  if (!port.queue.empty()) flush(number);
   if (!port.queue.empty()) {  // behind what waits already, or the order would change
     if (port.queue.size() >= kMaxQueuedFrames) {
       ++dropped_frames_;

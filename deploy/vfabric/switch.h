@@ -36,7 +36,8 @@ class Switch {
  public:
   static Result<Switch> open(const std::string& directory, std::size_t ports);
 
-  // Forwards what is there to forward, waiting at most `timeout_ms` for the first frame.
+  // Forwards what is there to forward, waiting at most `timeout_ms` for the first frame. A step
+  // without one tries every queue again.
   Status step(int timeout_ms);
 
   [[nodiscard]] std::uint64_t dropped_frames() const { return dropped_frames_; }

@@ -8,7 +8,7 @@
 namespace {
 
 constexpr int kUsage = 2;
-constexpr int kForever = -1;  // an idle switch waits for frames; SIGTERM ends it
+constexpr int kIdleMs = 1000;  // after it a step tries every queue again; SIGTERM ends the switch
 
 int run(const std::string& directory, std::size_t ports) {
   auto made = railgauge::vfabric::Switch::open(directory, ports);
@@ -17,7 +17,7 @@ int run(const std::string& directory, std::size_t ports) {
     return EXIT_FAILURE;
   }
   railgauge::Status status;
-  while (status) status = made->step(kForever);
+  while (status) status = made->step(kIdleMs);
   std::fprintf(stderr, "vfabric-switch: %s\n", status.error().message.c_str());
   return EXIT_FAILURE;
 }

@@ -36,12 +36,27 @@ judge() {
 
 at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }'; }
 
+# ping_ring: each node pings the next, the last one n1, so every port has to send and to receive.
+ping_ring() {
+  local node jobs=() silent=()
+  for ((node = 1; node <= nodes; ++node)); do
+    in_guest "$node" ping -q -c 3 -W 5 "192.0.2.$((node % nodes + 1))" </dev/null >"$state/ping.$node.log" 2>&1 &
+    jobs[node]=$!
+  done
+  for ((node = 1; node <= nodes; ++node)); do
+    wait "${jobs[node]}" || silent+=("n$node to n$((node % nodes + 1))")
+  done
+  [ ${#silent[@]} = 0 ] ||
+    die 1 "no answer to a ping: $(printf '%s, ' "${silent[@]}")see $state/ping.*.log and the consoles: up again"
+}
+
 check_fabric() {
   local median='' minimum=''
   if ((nodes < 2)); then
     say "one node: no write to measure"
     return
   fi
+  await ping_ring || exit
   if ! command -v ib_write_lat >/dev/null && ! command -v ibv_rc_pingpong >/dev/null; then
     say "neither perftest nor ibverbs-utils is installed: no write measured"
     return

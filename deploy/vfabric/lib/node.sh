@@ -53,7 +53,7 @@ start_node() {
     -kernel "$(kernel_image)" -initrd "$state/boot/initramfs-$kernel" \
     -append "console=ttyS0 quiet panic=-1 mitigations=off nowatchdog audit=0 apparmor=0 random.trust_cpu=on vfabric.node=$1 vfabric.nodes=$nodes vfabric.mtu=$mtu" \
     -netdev "$(network_backend "$1")" \
-    -device "virtio-net-pci,netdev=fabric,addr=4,romfile=,host_mtu=$mtu,mac=52:54:00:b9:00:$(printf %02x "$1")" \
+    -device "virtio-net-pci,netdev=fabric,addr=4,romfile=,rx_queue_size=1024,host_mtu=$mtu,mac=52:54:00:b9:00:$(printf %02x "$1")" \
     -netdev "user,id=mgmt,ipv6=off,hostfwd=tcp:127.0.0.1:$(ssh_port "$1")-:22,hostfwd=tcp:127.0.0.1:$(metrics_port "$1")-:7471" \
     -device "virtio-net-pci,netdev=mgmt,addr=5,romfile=,mac=52:54:00:b9:01:$(printf %02x "$1")" \
     -device virtio-rng-pci \
