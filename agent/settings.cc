@@ -99,8 +99,10 @@ void declare_agent(CLI::App& app, Settings& settings) {
   app.add_option("--tls-key", link.tls_key, "its private key (PEM)");
   app.add_option("--tls-ca", link.tls_ca, "CA that signed the controller's certificate (PEM)");
   app.add_flag("--insecure", link.insecure, "plain TCP, without certificates");
-  app.add_option("--sysfs-root", agent.sysfs_root, "folder read in place of /sys");
-  app.add_option("--proc-root", agent.proc_root, "folder read in place of /proc for GPUs");
+  // The empty group keeps both out of the help: they serve tests and containers.
+  app.add_option("--sysfs-root", agent.sysfs_root, "folder read in place of /sys")->group("");
+  app.add_option("--proc-root", agent.proc_root, "folder read in place of /proc for GPUs")
+      ->group("");
   app.add_option("--mpi-installations", settings.mpi_installations,
                  "MPIs beside those that are found: NAME=openmpi:/PREFIX or NAME=mpich:/PREFIX, by "
                  "commas");
