@@ -86,9 +86,11 @@ TEST_F(TaskRestTest, RoundsThatNeverBeginEndWithTheirReasonAndStayPartOfTheRun) 
   for (const TaskEnd& end : *ends)
     told.push_back(
         fmt::format("{} {} {} {} {}", end.stage, end.outcome, end.reason, end.tasks, end.task_id));
-  EXPECT_THAT(told, ElementsAre("0   3 ", "1 cancelled stopped 1500000 ",
-                                "1 cancelled the stage's time was over 1500000 ", "0   1 t0001",
-                                "0   1 t0002"));
+  EXPECT_THAT(told, ElementsAre("0  the round has not begun 3 ",
+                                "1 cancelled stopped; the round did not begin 1500000 ",
+                                "1 cancelled the stage's time was over; the round did not begin "
+                                "1500000 ",
+                                "0   1 t0001", "0   1 t0002"));
 }
 
 TEST_F(TaskRestTest, ARestartEndsTheRestWithTheRun) {
@@ -135,6 +137,19 @@ TEST_F(TaskRestTest, RoundsOfRunsSideBySideAreReadApartAndInTheirOrder) {
     from = page.next;
   } while (from != 0);
   EXPECT_THAT(ids, ElementsAre("t0001", "t0002", "t0003", "t0004", "t0005"));
+}
+
+TEST_F(TaskRestTest, RetentionTakesTheNumbersWithTheTasks) {
+  begin_round(1, 2);
+  end_rest(1, 3'000'000);
+  ASSERT_TRUE(store_->update_run(
+      {.run_id = "r1", .state = RunState::kEnded, .outcome = "cancelled", .ended_at = 1.0}));
+  ASSERT_TRUE(store_->flush());
+  constexpr double kSixYears = 6 * 366 * 86'400.0;
+  const double created_at = store_->run_summary("r1")->run.created_at;
+  const auto pruned = store_->prune({}, created_at + kSixYears);
+  ASSERT_TRUE(pruned) << pruned.error().message;
+  EXPECT_THAT(*store_->task_rest("r1"), IsEmpty());
 }
 
 TEST_F(TaskRestTest, ALargePlanAsksForTheRoomOfItsFirstTasksAlone) {

@@ -83,8 +83,9 @@ Result<std::vector<TaskEnd>> read_task_ends(Connection& connection, const std::s
     RG_TRY_OK(passed.check_states());
   }
   Rows rest = RG_TRY(connection.query(
-      "SELECT stage, kernel, iif(outcome='', 'waiting', 'ended'), outcome, reason, tasks FROM "
-      "task_rest WHERE run=?1 ORDER BY stage, outcome, reason",
+      "SELECT stage, kernel, iif(outcome='', 'waiting', 'ended'), outcome, iif(outcome='', 'the "
+      "round has not begun', iif(reason='', '', reason || '; ') || 'the round did not begin'), "
+      "tasks FROM task_rest WHERE run=?1 ORDER BY stage, outcome, reason",
       run));
   while (RG_TRY(rest.next())) {
     TaskEnd& end = ends.emplace_back();
