@@ -5,7 +5,10 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <memory>
+#include <set>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -14,6 +17,7 @@
 #include "controller/api/archive.grpc.pb.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "controller/store/testing/store_testing.h"
+#include "controller/testing/agent_process.h"
 #include "controller/testing/controller_process.h"
 #include "controller/testing/server_bench.h"
 
@@ -154,6 +158,59 @@ TEST_F(ProcessTest, AKilledControllersRunEndsAsCrashedAndItsSocketIsReplaced) {
   EXPECT_EQ(after.run().state(), "ended");
   EXPECT_EQ(after.run().outcome(), "crashed");
   EXPECT_THAT(after.run().reason(), HasSubstr("controller restarted"));
+}
+
+// d hangs in the first round of three, so the other rounds have no rows.
+TEST_F(ProcessTest, KilledAmongItsRoundsItsRunIsResumedWithEachTaskOnce) {
+  std::uint64_t spool = 1;
+  const auto attach = [&](const char* name, Script script) {
+    testing_agent::AgentOptions options = bench_.agent(name, script);
+    options.first_spool_id = spool += 1'000;
+    auto agent = std::make_unique<ScriptedAgent>(options);
+    EXPECT_TRUE(welcome(*agent)) << name;
+    return agent;
+  };
+  const auto passed_of = [](const api::RunDetail& run) {
+    std::set<std::string> ids;
+    for (const api::TaskDetail& task : run.tasks())
+      if (task.outcome() == "passed") ids.insert(task.task_id());
+    return ids;
+  };
+  std::string run_id;
+  {
+    Process controller(bench_, {});
+    const auto stub = connect(controller);
+    std::vector<std::unique_ptr<ScriptedAgent>> agents;
+    for (const char* name : {"a", "b", "c", "d"})
+      agents.push_back(attach(name, *name == 'd' ? Script::kHang : Script::kPass));
+    run_id = start_run(*stub).run_id();
+    ASSERT_TRUE(testing_agent::until([&] { return passed_of(detail(*stub, run_id)).size() == 1; }));
+    controller.signal(SIGKILL);
+    EXPECT_EQ(controller.wait(), -SIGKILL);
+  }
+  Process controller(bench_, {});
+  const auto stub = connect(controller);
+  const api::RunDetail stopped = detail(*stub, run_id);
+  EXPECT_EQ(stopped.tasks_size(), 2) << "those of its first round";
+  EXPECT_EQ(stopped.run().tasks_total(), 6U);
+  EXPECT_EQ(stopped.run().tasks_ended(), 6U);
+  std::vector<std::unique_ptr<ScriptedAgent>> agents;
+  for (const char* name : {"a", "b", "c", "d"}) agents.push_back(attach(name, Script::kPass));
+  api::RunRequest request;
+  request.set_resume_run_id(run_id);
+  api::RunSummary started;
+  grpc::ClientContext context;
+  const grpc::Status status = stub->StartRun(&context, request, &started);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(started.tasks_total(), 5U);
+  ASSERT_TRUE(testing_agent::until(
+      [&] { return detail(*stub, started.run_id()).run().state() == "ended"; }));
+  const api::RunDetail rest = detail(*stub, started.run_id());
+  EXPECT_EQ(rest.run().outcome(), "passed") << rest.run().reason();
+  std::set<std::string> measured = passed_of(rest);
+  EXPECT_EQ(measured.size(), 5U);
+  measured.merge(passed_of(stopped));
+  EXPECT_THAT(measured, testing::ElementsAre("t0001", "t0002", "t0003", "t0004", "t0005", "t0006"));
 }
 
 #ifdef RAILGAUGE_FAILPOINTS

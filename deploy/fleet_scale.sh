@@ -2,27 +2,33 @@
 # Measures one controller with 1,000 to 10,000 modelled agents (railgauge-fleet), each in real processes on this machine,
 # and prints one Markdown table with a column a size, then the times of calls while runs go on. All figures of the fabric
 # are synthetic. It is a bench, not a test: it fails only where something does not work at all.
-#   deploy/fleet_scale.sh [--build DIR] [--sizes "1000 4000 10000"] [--tls "1000 4000"] [--nics N]
+#   deploy/fleet_scale.sh [--build DIR] [--sizes "1000 4000 10000"] [--tls "1000 4000"] [--nics N] [--plans "512/10 512/2"]
+#                         [--whole "512/10"]
 # --build  build folder with the targets railgauge-controller, railgauge-fleet, railgauge, railgauge-runner and
 #          rpc_latency_bench (build/ci)
 # --sizes  numbers of agents on the unix socket
 # --tls    numbers of agents on the TCP port by mutual TLS, each with a certificate of its own; here only the attach is
 #          measured. A connection takes three of the controller's descriptors, so `ulimit -Hn` bounds the number.
 # --nics   NICs and GPUs of a node (8)
+# --plans  NODES/N: the controller's memory with a run of 1/N of all pairs of so many agents, both ways on all rails, that is
+#          begun, cancelled, resumed, killed with its controller, and resumed; none unless named
+# --whole  NODES/N: the same with a run that ends by itself (some 750 tasks a second on two cores); none unless named
 # --seconds  seconds of an idle measurement (20)
 # Exit 0 measured; 2 wrong use; 4 a program failed.
 # shellcheck source-path=SCRIPTDIR
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-build="" sizes="1000 4000 10000" tls="1000 4000" nics=8 idle=20
+build="" sizes="1000 4000 10000" tls="1000 4000" nics=8 idle=20 plans="" whole=""
 while [ $# -gt 0 ]; do
   case "$1" in
     --build) build=${2:?fleet_scale.sh: --build needs a folder}; shift ;;
     --sizes) sizes=${2?fleet_scale.sh: --sizes needs numbers}; shift ;;
     --tls) tls=${2?fleet_scale.sh: --tls needs numbers}; shift ;;
     --nics) nics=${2:?fleet_scale.sh: --nics needs a number}; shift ;;
+    --plans) plans=${2?fleet_scale.sh: --plans needs NODES/N}; shift ;;
+    --whole) whole=${2?fleet_scale.sh: --whole needs NODES/N}; shift ;;
     --seconds) idle=${2:?fleet_scale.sh: --seconds needs a number}; shift ;;
-    *) echo "fleet_scale.sh: unknown option $1; allowed: --build, --sizes, --tls, --nics, --seconds" >&2; exit 2 ;;
+    *) echo "fleet_scale.sh: unknown option $1; allowed: --build, --sizes, --tls, --nics, --plans, --whole, --seconds" >&2; exit 2 ;;
   esac
   shift
 done
@@ -30,7 +36,7 @@ export LC_ALL=C RAILGAUGE_BUILD_DIR=${build:-$here/../build/ci}
 [ -x "$RAILGAUGE_BUILD_DIR/bin/railgauge-fleet" ] || { echo "fleet_scale.sh: no railgauge-fleet in $RAILGAUGE_BUILD_DIR/bin; build it, or name a build with --build" >&2; exit 2; }
 # shellcheck source=e2e/lib.sh
 . "$here/e2e/lib.sh"
-readonly kAttachSeconds=170 kMostRoundNodes=1000
+readonly kAttachSeconds=170 kMostRoundNodes=1000 kWholeSeconds=7200
 ulimit -n "$(ulimit -Hn)"
 
 seconds_now() { date +%s.%N; }
@@ -76,6 +82,14 @@ stages:
   - kernel: verbs.write_bw
     parameters: {sizes: "4KiB,64KiB,1MiB"}
     placement: {pairs: quick, matchings: 2, directions: both, rails: same, rails_together: true}
+Y
+  cat >"$work/suites/pairs.yaml" <<'Y'
+version: 1
+metadata: {name: pairs, summary: all pairs}
+stages:
+  - kernel: verbs.write_bw
+    parameters: {sizes: 64KiB}
+    placement: {pairs: all, directions: both, rails: same, rails_together: true}
 Y
   cat >"$work/site.yaml" <<'Y'
 version: 1
@@ -202,6 +216,81 @@ measure_tls() {
   end
 }
 
+# Restarts a controller that was killed, on its database; its agents come back.
+restart_controller() {
+  stop_hard controller
+  wait "$(pid_of controller)" 2>/dev/null || true
+  suites=$work/suites start_controller --site-profile "$work/site.yaml"
+  metrics_url=http://127.0.0.1:$(sed -n 's/.*metrics on port \([0-9]*\).*/\1/p' "$work/controller.log" | tail -n 1)/metrics
+  wait_for "$1 agents attach again" $kAttachSeconds is_attached "$1"
+}
+run_field() { cli runs -o json | jq -r ".runs[] | select(.run_id == \"$1\") | .$2"; }
+
+measure_plan() { # NODES/N
+  local nodes=${1%/*} slices=${1#*/} run rest start slice=()
+  [ "$slices" = 1 ] || slice=(--slice "1/$slices")
+  echo "1/$slices of all pairs of $nodes agents" >&2
+  begin "$nodes" unix
+  : >"$work/column"
+  row "controller's memory at rest, MiB" "$(mib_of controller VmRSS)"
+  start=$(seconds_now)
+  run=$(cli run pairs "${slice[@]}" --all --detach | tail -n 1)
+  row "the run starts within, s" "$(since "$start")"
+  row "its tasks" "$(run_field "$run" tasks_total)"
+  row "memory when it has started, MiB" "$(mib_of controller VmRSS)"
+  sleep "$idle"
+  row "tasks that ended within $idle s" "$(run_field "$run" tasks_ended)"
+  row "largest memory under way, MiB" "$(mib_of controller VmHWM)"
+  start=$(seconds_now)
+  cli runs cancel "$run" >/dev/null || true
+  wait_for "the run ends" 120 has_ended
+  row "it is cancelled within, s" "$(since "$start")"
+  row "largest memory until then, MiB" "$(mib_of controller VmHWM)"
+  row "rows of tasks in the store" "$(cli sql "SELECT count(*) AS n FROM task" -o json | jq '.rows[0].n')"
+  start=$(seconds_now)
+  rest=$(cli runs resume "$run" --detach | tail -n 1)
+  row "its rest starts within, s" "$(since "$start")"
+  row "largest memory with the rest, MiB" "$(mib_of controller VmHWM)"
+  sleep 5
+  restart_controller "$nodes"
+  start=$(seconds_now)
+  run=$(cli runs resume "$rest" --detach | tail -n 1)
+  row "the rest of the rest starts after kill -9 within, s" "$(since "$start")"
+  row "tasks that it has" "$(run_field "$run" tasks_total)"
+  row "tasks of all runs that are measured twice" "$(cli sql "SELECT count(*) AS n FROM (SELECT task_id FROM task WHERE outcome='passed' GROUP BY task_id HAVING count(*) > 1)" -o json | jq '.rows[0].n')"
+  row "largest memory of the new controller, MiB" "$(mib_of controller VmHWM)"
+  mv "$work/column" "$work/plan-${1/\//_}"
+  end
+}
+
+measure_whole() { # NODES/N
+  local nodes=${1%/*} slices=${1#*/} run start
+  echo "1/$slices of all pairs of $nodes agents, to the end" >&2
+  begin "$nodes" unix
+  : >"$work/column"
+  start=$(seconds_now)
+  run=$(cli run pairs --slice "1/$slices" --all --detach | tail -n 1)
+  row "tasks" "$(run_field "$run" tasks_total)"
+  wait_for "the run ends" $kWholeSeconds has_ended
+  row "the run took, s" "$(since "$start")"
+  row "largest memory, MiB" "$(mib_of controller VmHWM)"
+  sleep 35  # free memory goes back every 30 s
+  row "memory after the run, MiB" "$(mib_of controller VmRSS)"
+  start=$(seconds_now)
+  cli runs show "$run" >"$work/shown"
+  row "railgauge runs show, s" "$(since "$start")"
+  start=$(seconds_now)
+  cli runs suspects "$run" >/dev/null || true
+  row "railgauge runs suspects, s" "$(since "$start")"
+  start=$(seconds_now)
+  cli runs >/dev/null
+  row "railgauge runs, s" "$(since "$start")"
+  row "largest memory with these, MiB" "$(mib_of controller VmHWM)"
+  row "database, MiB" "$(($(stat -c %s "$work/railgauge.db") >> 20))"
+  mv "$work/column" "$work/whole-${1/\//_}"
+  end
+}
+
 # table FILE-PREFIX SIZE...: the columns side by side.
 table() {
   local prefix=$1; shift
@@ -220,10 +309,16 @@ table() {
 write_inputs
 for size in $sizes; do measure_size "$size"; done
 for size in $tls; do measure_tls "$size"; done
+for plan in $plans; do measure_plan "$plan"; done
+for plan in $whole; do measure_whole "$plan"; done
 # shellcheck disable=SC2086  # lists of numbers
 [ -z "$sizes" ] || table column $sizes
 # shellcheck disable=SC2086
 [ -z "$tls" ] || { echo; table tls $tls; }
+# shellcheck disable=SC2086
+[ -z "$plans" ] || { echo; table plan ${plans//\//_}; }
+# shellcheck disable=SC2086
+[ -z "$whole" ] || { echo; table whole ${whole//\//_}; }
 for size in $sizes; do
   printf '\nCalls while a run of %s agents goes on:\n\n| call | calls | median, ms | 99th percentile, ms | longest, ms |\n| --- | ---: | ---: | ---: | ---: |\n' "$size"
   cat "$work/calls-$size"

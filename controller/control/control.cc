@@ -59,16 +59,6 @@ std::map<std::string, std::string> busy_among(const NodeStates& live,
   return busy;
 }
 
-// The rows of the run's tasks, made on the thread that stores them. They own the run, since a wait
-// for the store may be given up while it still reads.
-store::TaskRows task_rows(const std::shared_ptr<const run::RunDriver>& run,
-                          std::map<std::string, std::string> node_ids) {
-  return {.count = run->plan().tasks.size(),
-          .row = [run, ids = std::move(node_ids)](std::size_t i) {
-            return task_row(run->plan(), run->plan().tasks[i], ids);
-          }};
-}
-
 // A name that the caller got wrong is wrong use, not a missing part of the system.
 Error as_wrong_use(Error error) {
   if (error.code == Code::kNotFound) error.code = Code::kInvalidArgument;
@@ -259,8 +249,7 @@ Result<api::RunPlan> Control::plan_run(const api::RunRequest& request) {
   if (may_begin_) RG_TRY_OK(may_begin_());
   const RunPreparer::Prepared prepared =
       RG_TRY(preparer_.prepare(request, {.night = RunPreparer::today()}));
-  const auto memory =
-      RG_TRY(preparer_.claim_tasks(prepared.outline, RunPreparer::kBytesOfShownTask));
+  const auto memory = RG_TRY(preparer_.claim_answer(prepared.outline));
   api::RunPlan plan = to_api(prepared.outline);
   for (LeftOutLine& line : RunPreparer::lines_of(prepared.left_out))
     if (line.kind == store::kPausedNodesKind) plan.add_notes(std::move(line.text));
@@ -328,8 +317,8 @@ Result<api::RunSummary> Control::start_run_of_client(const api::RunRequest& requ
   return start_run(request, requested_by);
 }
 
-// Plans first, then stores the run with its tasks and claim in one transaction, then submits it: a
-// run that is submitted is always stored.
+// Plans first, then stores the run with its claim in one transaction, then submits it: a run that
+// is submitted is always stored.
 Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
                                            const std::string& requested_by,
                                            std::optional<store::ScheduleClaim> claim) {
@@ -342,10 +331,11 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   RunPreparer::PlannedRun planned =
       RG_TRY(preparer_.plan_run(request, claim ? claim->number : RunPreparer::today()));
   const RunPreparer::Prepared& prepared = planned.prepared;
-  plan::Plan& plan = planned.plan;
+  const plan::Plan& plan = prepared.outline.head();
+  run::RoundPolicy policy = plan.policy;
   RG_TRY_OK(
       admit_busy(request, prepared.made_for.is_resumed ? std::vector<std::string>{} : plan.nodes));
-  if (request.exclusive()) plan.policy.kindness.exclusive = true;
+  if (request.exclusive()) policy.kindness.exclusive = true;
   std::map<std::string, std::string> node_ids;
   for (const auto& [name, node] : prepared.made_for.is_resumed ? RG_TRY(view_.all()) : view_.live())
     node_ids[name] = node.hello->node_id();
@@ -362,12 +352,13 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   // Made before it is stored: once the store shows the run, it can be cancelled.
   const std::shared_ptr<run::RunDriver> run =
       director_.make({.row = row,
-                      .plan = std::move(plan),
+                      .outline = prepared.outline,
+                      .policy = std::move(policy),
+                      .node_ids = std::move(node_ids),
                       .uplinks = prepared.uplinks,
-                      .force_reason = request.force() ? valid_utf8(request.force_reason()) : ""},
-                     view_.live());
+                      .force_reason = request.force() ? valid_utf8(request.force_reason()) : ""});
   row.suite_text = prepared.suite_text;  // for the store alone
-  RG_TRY_OK(store_.create_planned_run(row, task_rows(run, std::move(node_ids)), std::move(claim)));
+  RG_TRY_OK(store_.create_planned_run(row, run::task_rest_of(plan), std::move(claim)));
   if (request.force()) record_force(request, row);
   const std::vector<LeftOutLine> left_out = RunPreparer::lines_of(prepared.left_out);
   record_left_out(left_out, row);
@@ -409,8 +400,12 @@ Result<api::RunList> Control::list_runs(const api::ListRunsRequest& request) {
   });
 }
 
+// A run with more tasks than a list has is shown without them: they would take gigabytes.
 Result<api::RunDetail> Control::get_run(const std::string& run_id) {
-  Result<store::RunDetailRow> row = store_.run_detail(run_id);
+  Result<store::RunSummaryRow> summary = store_.run_summary(run_id);
+  if (!summary) return tl::unexpected(as_wrong_use(summary.error()));
+  Result<store::RunDetailRow> row = store::RunDetailRow{.summary = std::move(*summary)};
+  if (row->summary.tasks_total <= plan::kMostListedTasks) row = store_.run_detail(run_id);
   if (!row) return tl::unexpected(as_wrong_use(row.error()));
   api::RunDetail detail;
   detail.set_schema_version(kSchemaVersion);

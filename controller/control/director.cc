@@ -27,15 +27,17 @@ Status Director::admits() const {
                           kMaxWaitingRuns));
 }
 
-std::shared_ptr<RunDriver> Director::make(RunOrder order,
-                                          const std::map<std::string, fleet::NodeState>& nodes) {
+std::shared_ptr<RunDriver> Director::make(RunOrder order) {
   const std::string id = order.row.run_id;
   RunDriver::Callbacks callbacks;
   if (ask_pairs_)
-    callbacks.ask_pairs = [this, id] {
-      ask_pairs_(id, [this, id](std::vector<plan::WantedPair> pairs) {
-        loop_.post([this, id, pairs = std::move(pairs)] {
-          if (RunDriver* run = find(id); run != nullptr) run->add_follow_ups(pairs);
+    callbacks.ask_pairs = [this, id](const plan::PlanOutline& outline) {
+      ask_pairs_(id, [this, id, outline](std::vector<plan::WantedPair> pairs) {
+        // On the thread of the answer: all tasks of a large plan take seconds.
+        const plan::PlannedPairs planned =
+            pairs.empty() ? plan::PlannedPairs() : plan::PlannedPairs(outline, pairs);
+        loop_.post([this, id, planned, pairs = std::move(pairs)] {
+          if (RunDriver* run = find(id); run != nullptr) run->add_follow_ups(pairs, planned);
         });
       });
     };
@@ -46,7 +48,7 @@ std::shared_ptr<RunDriver> Director::make(RunOrder order,
       if (RunDriver* run = find(id); run != nullptr) run->attempt_stored(index, attempt, stored);
     });
   };
-  return std::make_shared<RunDriver>(std::move(order), nodes,
+  return std::make_shared<RunDriver>(std::move(order),
                                      RunDriver::Edges{fleet_, store_, writes_, metrics_, uplinks_},
                                      std::move(callbacks));
 }

@@ -31,10 +31,8 @@ class Director final : public fleet::FleetListener {
   // Whether one more run would be accepted. kResourceExhausted: kMaxWaitingRuns wait already.
   // kUnavailable: the controller is stopping.
   [[nodiscard]] Status admits() const;
-  // Makes the state machines of a run, for submit(). On any thread, since 200,000 tasks take
-  // seconds. `nodes` are those of the fleet.
-  std::shared_ptr<RunDriver> make(RunOrder order,
-                                  const std::map<std::string, fleet::NodeState>& nodes);
+  // Makes the state machines of a run, for submit(). On any thread.
+  std::shared_ptr<RunDriver> make(RunOrder order);
   // Takes a run that is stored as planned. It begins when it has its nodes.
   void submit(std::shared_ptr<RunDriver> run);
   // `cancelled_by`: who wanted it; "" for the controller itself. kNotFound: not under way.

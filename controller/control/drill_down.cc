@@ -94,13 +94,15 @@ Result<std::vector<plan::WantedPair>> wanted_pairs(store::Store& store, const st
   return pairs;
 }
 
-std::vector<plan::PlannedTask> DrillDown::next(const plan::Plan& plan, const OutcomeOf& outcome_of,
+std::vector<plan::PlannedTask> DrillDown::next(const plan::TaskBook& plan,
+                                               const OutcomeOf& outcome_of,
                                                std::span<const plan::WantedPair> pairs,
+                                               const plan::PlannedPairs& planned,
                                                const plan::NodeOf& node_of) {
   std::vector<plan::PlannedTask> tasks;
   if (!begun_) {
     begun_ = true;
-    tasks = plan::follow_ups_of(plan, pairs, next_number_, node_of);
+    tasks = plan::follow_ups_of(plan.head(), planned, pairs, next_number_, node_of);
     next_number_ += static_cast<std::uint32_t>(tasks.size());
     find_failed_groups(plan, outcome_of);
   }
@@ -109,26 +111,32 @@ std::vector<plan::PlannedTask> DrillDown::next(const plan::Plan& plan, const Out
 }
 
 // Takes the first failed group of each stage that spans several nodes.
-void DrillDown::find_failed_groups(const plan::Plan& plan, const OutcomeOf& outcome_of) {
+void DrillDown::find_failed_groups(const plan::TaskBook& plan, const OutcomeOf& outcome_of) {
+  const plan::Plan& head = plan.head();
   std::set<std::uint32_t> stages;
-  for (std::size_t index = 0; index < plan.tasks.size(); ++index) {
-    const plan::PlannedTask& task = plan.tasks[index];
-    const plan::PlacementKind placement = plan.stages[task.stage].placement;
+  for (std::size_t round = 0; round < head.rounds; ++round) {
+    const std::uint32_t stage = head.round_infos[round].stage;
+    const plan::PlacementKind placement = head.stages[stage].placement;
     const bool is_group =
         placement == plan::PlacementKind::kGroup || placement == plan::PlacementKind::kLeaf;
-    if (!is_group || stages.contains(task.stage) || !has_failed(outcome_of(index))) continue;
-    std::vector<std::string> nodes = nodes_of(task);
-    if (nodes.size() < 2) continue;
-    stages.insert(task.stage);
-    localise::NodeGroup numbers;
-    for (std::size_t i = 0; i < nodes.size(); ++i) numbers.push_back(static_cast<std::int32_t>(i));
-    groups_.push_back({.whole = index,
-                       .nodes = std::move(nodes),
-                       .search = localise::GroupHalving(std::move(numbers))});
+    if (!is_group || stages.contains(stage)) continue;
+    const std::size_t end = plan.outline().first_of(round + 1);
+    for (std::size_t index = plan.outline().first_of(round); index < end; ++index) {
+      if (stages.contains(stage) || !has_failed(outcome_of(index))) continue;
+      std::vector<std::string> nodes = nodes_of(*plan.at(index));
+      if (nodes.size() < 2) continue;
+      stages.insert(stage);
+      localise::NodeGroup numbers;
+      for (std::size_t i = 0; i < nodes.size(); ++i)
+        numbers.push_back(static_cast<std::int32_t>(i));
+      groups_.push_back({.whole = index,
+                         .nodes = std::move(nodes),
+                         .search = localise::GroupHalving(std::move(numbers))});
+    }
   }
 }
 
-void DrillDown::advance(const plan::Plan& plan, const OutcomeOf& outcome_of, FailedGroup& group,
+void DrillDown::advance(const plan::TaskBook& plan, const OutcomeOf& outcome_of, FailedGroup& group,
                         std::vector<plan::PlannedTask>& tasks) {
   for (const auto& [index, test] : group.out)
     static_cast<void>(group.search.report(test, answer_of(outcome_of(index))));
@@ -137,13 +145,13 @@ void DrillDown::advance(const plan::Plan& plan, const OutcomeOf& outcome_of, Fai
     std::set<std::string> nodes;
     for (const std::int32_t node : test.nodes)
       nodes.insert(group.nodes[static_cast<std::size_t>(node)]);
-    group.out[plan.tasks.size() + tasks.size()] = test.id;
-    tasks.push_back(plan::part_of_group(plan, plan.tasks[group.whole], nodes, next_number_++));
+    group.out[plan.size() + tasks.size()] = test.id;
+    tasks.push_back(plan::part_of_group(plan.head(), *plan.at(group.whole), nodes, next_number_++));
   }
   if (group.search.finished() && !group.is_noted) add_note(plan, group);
 }
 
-void DrillDown::add_note(const plan::Plan& plan, FailedGroup& group) {
+void DrillDown::add_note(const plan::TaskBook& plan, FailedGroup& group) {
   group.is_noted = true;
   const localise::GroupHalving::Verdict& verdict = group.search.verdict();
   std::vector<std::string> parts;
@@ -160,7 +168,7 @@ void DrillDown::add_note(const plan::Plan& plan, FailedGroup& group) {
             ? ""
             : fmt::format(", since {} of the tests did not run", verdict.not_measured)));
   if (parts.empty()) parts.emplace_back("the whole group passed when it was tried again");
-  notes_.push_back(fmt::format("{} by halves, {} tests: {}", plan.tasks[group.whole].kernel,
+  notes_.push_back(fmt::format("{} by halves, {} tests: {}", plan.at(group.whole)->kernel,
                                verdict.tests, fmt::join(parts, "; ")));
 }
 

@@ -13,6 +13,7 @@
 #include "controller/fleet/leaf_map.h"
 #include "controller/localise/retest/suspects_halving.h"
 #include "controller/plan/follow_up.h"
+#include "controller/plan/task_book.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
@@ -32,10 +33,11 @@ class DrillDown {
   using OutcomeOf = std::function<std::string_view(std::size_t index)>;
 
   [[nodiscard]] bool has_begun() const { return begun_; }
-  // Returns the tasks to append to `plan` when all its tasks have ended. `pairs` are used by the
-  // first call only. None: the follow-up is complete.
-  std::vector<plan::PlannedTask> next(const plan::Plan& plan, const OutcomeOf& outcome_of,
+  // Returns the tasks to append to `plan` when all its tasks have ended. `pairs`, and the planned
+  // tasks that they are made of, are used by the first call only. None: the follow-up is complete.
+  std::vector<plan::PlannedTask> next(const plan::TaskBook& plan, const OutcomeOf& outcome_of,
                                       std::span<const plan::WantedPair> pairs,
+                                      const plan::PlannedPairs& planned = {},
                                       const plan::NodeOf& node_of = {});
   // The result for each group that failed, one line each.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
@@ -49,12 +51,12 @@ class DrillDown {
     std::map<std::size_t, std::uint32_t> out{};  // tests under way, by task
     bool is_noted = false;                       // its result is in notes_
   };
-  void find_failed_groups(const plan::Plan& plan, const OutcomeOf& outcome_of);
+  void find_failed_groups(const plan::TaskBook& plan, const OutcomeOf& outcome_of);
   // Reports the results of the tests under way, and adds the next tests to `tasks`.
-  void advance(const plan::Plan& plan, const OutcomeOf& outcome_of, FailedGroup& group,
+  void advance(const plan::TaskBook& plan, const OutcomeOf& outcome_of, FailedGroup& group,
                std::vector<plan::PlannedTask>& tasks);
   // Adds the result of a finished search to notes_.
-  void add_note(const plan::Plan& plan, FailedGroup& group);
+  void add_note(const plan::TaskBook& plan, FailedGroup& group);
 
   bool begun_ = false;
   std::uint32_t next_number_ = 1;

@@ -11,6 +11,7 @@
 
 #include "controller/api/archive.grpc.pb.h"
 #include "controller/control/drill_down.h"
+#include "controller/plan/testing/plan_testing.h"
 #include "controller/testing/server_bench.h"
 
 namespace railgauge {
@@ -154,26 +155,25 @@ TEST_F(DrillDownRun, ATwentiethOfANightsPairsIsMeasuredTwice) {
 
 // The same happens if production work begins while the group is halved.
 TEST(DrillDown, AGroupWhoseTestsDidNotRunAccusesNobody) {
-  plan::Plan plan;
-  plan.stages.push_back({.kernel = "fake.group", .placement = plan::PlacementKind::kGroup});
-  plan::PlannedTask whole{.id = "t0001", .kernel = "fake.group"};
-  for (const char* node : {"a", "b", "c", "d"}) whole.ranks.push_back({.node = node});
-  plan.tasks.push_back(whole);
+  const auto outline = plan::PlanOutline::make(
+      plan::suite_of({plan::stage_of("fake.group", plan::PlacementKind::kGroup)}),
+      plan::some_nodes(4), plan::fake_kernels());
+  ASSERT_TRUE(outline) << outline.error().message;
   for (const char* outcome : {"cancelled", "waived"}) {
-    plan.tasks.resize(1);
+    plan::TaskBook book(*outline);
     DrillDown drill_down;
     const auto outcome_of = [&](std::size_t index) -> std::string_view {
       return index == 0 ? "failed" : outcome;
     };
-    const std::vector<plan::PlannedTask> again = drill_down.next(plan, outcome_of, {});
+    std::vector<plan::PlannedTask> again = drill_down.next(book, outcome_of, {});
     ASSERT_THAT(again, SizeIs(1));
-    plan.tasks.push_back(again[0]);
-    EXPECT_THAT(drill_down.next(plan, outcome_of, {}), IsEmpty());
+    book.add(std::move(again[0]));
+    EXPECT_THAT(drill_down.next(book, outcome_of, {}), IsEmpty());
     ASSERT_THAT(drill_down.notes(), SizeIs(1));
-    EXPECT_EQ(
-        drill_down.notes()[0],
-        "fake.group by halves, 1 tests: a b c d could not be separated from their partners, since "
-        "1 of the tests did not run");
+    EXPECT_EQ(drill_down.notes()[0],
+              "fake.group by halves, 1 tests: n1 n2 n3 n4 could not be separated from their "
+              "partners, since "
+              "1 of the tests did not run");
   }
 }
 

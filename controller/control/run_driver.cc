@@ -56,18 +56,20 @@ void cancel_attempt(fleet::Fleet& fleet, const std::string& node, const api::Tas
   fleet.send(node, cancel_message(ref, std::move(outcome), std::move(reason)));
 }
 
-RunDriver::RunDriver(RunOrder order, const std::map<std::string, fleet::NodeState>& nodes,
-                     Edges edges, Callbacks callbacks)
+RunDriver::RunDriver(RunOrder order, Edges edges, Callbacks callbacks)
     : edges_(edges),
       callbacks_(std::move(callbacks)),
       order_(std::move(order)),
-      machine_(run_tasks_of(order_.plan, nodes), order_.plan.policy, order_.uplinks),
-      forecast_(forecast_tasks(order_.plan)),
-      round_times_(timed_tasks(order_.plan), order_.plan.policy.settle_seconds) {
+      book_(order_.outline),
+      node_ids_(std::make_shared<const std::map<std::string, std::string>>(order_.node_ids)),
+      machine_(std::make_shared<const PlannedTasks>(
+                   book_, [&fleet = edges_.fleet]() -> auto& { return fleet.nodes(); }),
+               order_.policy, order_.uplinks),
+      forecast_(forecast_rounds(book_.head())),
+      round_times_(order_.policy.settle_seconds) {
   machine_.share_uplinks(edges_.uplinks, order_.row.run_id);
-  for (std::size_t i = 0; i < order_.plan.tasks.size(); ++i) index_of_[order_.plan.tasks[i].id] = i;
   summary_ = to_api(store::RunSummaryRow{
-      .run = order_.row, .tasks_total = static_cast<std::uint32_t>(order_.plan.tasks.size())});
+      .run = order_.row, .tasks_total = static_cast<std::uint32_t>(book_.planned())});
 }
 
 Status RunDriver::watch(std::shared_ptr<RunWatcher> watcher) {
@@ -209,8 +211,8 @@ void RunDriver::records_stored(const fleet::StoredRecords& rank) {
 
 // Compares the points with the suite's limits and keeps the first one that is exceeded.
 void RunDriver::check_limits(std::size_t index, const fleet::StoredRecords& rank) {
-  const plan::Plan& plan = order_.plan;
-  const std::size_t stage = plan.tasks[index].stage;
+  const plan::Plan& plan = book_.head();
+  const std::size_t stage = book_.at(index)->stage;
   if (stage >= plan.stages.size() || plan.stages[stage].limits.empty()) return;
   for (const fleet::StoredFigure& figure : rank.figures) {
     const std::optional<std::uint64_t> size(static_cast<std::uint64_t>(figure.message_bytes));
@@ -278,29 +280,45 @@ void RunDriver::drive() {
 api::TaskRef RunDriver::ref_of(std::size_t index, std::uint32_t rank) const {
   api::TaskRef ref;
   ref.set_run_id(order_.row.run_id);
-  ref.set_task_id(order_.plan.tasks[index].id);
+  ref.set_task_id(book_.at(index)->id);
   ref.set_attempt(active_.at(index).attempt());
   ref.set_rank(rank);
   return ref;
 }
 
-const std::string& RunDriver::node_of(std::size_t index, std::uint32_t rank) const {
-  return order_.plan.tasks[index].ranks[rank].node;
+std::string RunDriver::node_of(std::size_t index, std::uint32_t rank) const {
+  return book_.at(index)->ranks[rank].node;
+}
+
+// Stores the tasks of a round that begins. Their rows are made on the thread that stores them.
+void RunDriver::act(const OpenRound& action) {
+  const plan::RoundTasks tasks = book_.round(action.round);
+  round_times_.add(book_.outline().first_of(action.round), timed_tasks(*tasks));
+  const store::TaskRows rows{
+      .count = tasks->size(),
+      .row = [tasks, outline = order_.outline, ids = node_ids_](std::size_t i) {
+        return task_row(outline.head(), (*tasks)[i], *ids);
+      }};
+  edges_.writes.save([&store = edges_.store, id = order_.row.run_id,
+                      stage = book_.head().round_infos[action.round].stage,
+                      rows] { return store.begin_round(id, stage, rows); });
 }
 
 // Starts a task. A task that waited for another start counts its earlier attempts.
 void RunDriver::act(const StartTask& action) {
-  const plan::PlannedTask& task = order_.plan.tasks[action.index];
+  const plan::TaskHandle handle = book_.at(action.index);
+  const plan::PlannedTask& task = *handle;
   std::map<std::string, Presence> presence;
   for (const plan::PlannedRank& rank : task.ranks)
     if (const auto node = edges_.fleet.nodes().find(rank.node); node != edges_.fleet.nodes().end())
       presence[rank.node] = {node->second.presence, node->second.presence_since};
   TaskSpec spec = task_spec_of(task, !order_.force_reason.empty());
-  spec.max_attempts = order_.plan.policy.max_attempts;
+  spec.max_attempts = order_.policy.max_attempts;
   if (const auto lost = interruptions_.find(action.index); lost != interruptions_.end())
     spec.max_attempts += lost->second;
   if (const auto before = attempts_.find(action.index); before != attempts_.end())
     spec.attempts_before = before->second;
+  index_of_[task.id] = action.index;
   active_.emplace(action.index, TaskMachine(std::move(spec)));
   round_times_.begun(action.index, fleet::monotonic_seconds());
   feed(action.index, [&](TaskMachine& machine, TaskActions& out) {
@@ -334,66 +352,85 @@ void RunDriver::act(const InterruptTask& action) {
   });
 }
 
-// Stores a task that ends without a start.
+// Stores a task that ends without a start. One that the planner waived is stored as ended already.
 void RunDriver::act(const SkipTask& action) {
-  const plan::PlannedTask& task = order_.plan.tasks[action.index];
-  store::TaskUpdate update = task_update(action.index, TaskState::kEnded);
-  update.outcome = action.outcome;
-  update.reason = action.reason;
-  save(std::move(update));
+  const plan::TaskHandle handle = book_.at(action.index);
+  const plan::PlannedTask& task = *handle;
+  if (task.waived_reason.empty()) {
+    store::TaskUpdate update = task_update(action.index, TaskState::kEnded);
+    update.outcome = action.outcome;
+    update.reason = action.reason;
+    save(std::move(update));
+  }
   edges_.metrics.series().add("railgauge_tasks_total",
                               {{"kernel", task.kernel}, {"outcome", action.outcome}});
   publish(task.id, fmt::format("{} {} {}: {}", task.id, task.kernel, nodes_text(task),
                                with_reason(action.outcome, action.reason)));
 }
 
+// The tasks of rounds that will never begin have no rows: only their number is stored.
+void RunDriver::act(const SkipRounds& action) {
+  const plan::PlannedStage& stage = book_.head().stages[action.stage];
+  edges_.writes.save(
+      [&store = edges_.store, id = order_.row.run_id,
+       rest = store::TaskRestRow{.stage = action.stage,
+                                 .kernel = stage.kernel,
+                                 .outcome = action.outcome,
+                                 .reason = action.reason,
+                                 .tasks = action.tasks}] { return store.end_rest(id, rest); });
+  edges_.metrics.series().add("railgauge_tasks_total",
+                              {{"kernel", stage.kernel}, {"outcome", action.outcome}},
+                              static_cast<double>(action.tasks));
+  publish("", fmt::format("stage {}: {} tasks: {}", stage.name, action.tasks,
+                          with_reason(action.outcome, action.reason)));
+}
+
 // Adds the task that measures a failed end against another partner.
 void RunDriver::act(const AddTask& action) {
-  const plan::Plan& plan = order_.plan;
   const Elsewhere& made_of = action.made_of;
-  RG_CHECK(action.index == plan.tasks.size());
-  const plan::PlannedTask& failed = plan.tasks[made_of.failed];
-  add_to_plan(plan::with_partner(plan, failed, made_of.replaced_rank,
-                                 plan.tasks[made_of.partner_task].ranks[made_of.partner_rank]),
-              fmt::format("since {} did not pass: the same against another partner", failed.id));
+  RG_CHECK(action.index == book_.size());
+  const plan::TaskHandle failed = book_.at(made_of.failed);
+  const plan::TaskHandle partner = book_.at(made_of.partner_task);
+  add_to_plan(plan::with_partner(book_.head(), *failed, made_of.replaced_rank,
+                                 partner->ranks[made_of.partner_rank]),
+              fmt::format("since {} did not pass: the same against another partner", failed->id));
 }
 
 // Appends a task to the plan and stores it.
 void RunDriver::add_to_plan(plan::PlannedTask added, const std::string& why) {
-  plan::Plan& plan = order_.plan;
-  index_of_[added.id] = plan.tasks.size();
-  plan.tasks.push_back(std::move(added));
-  const plan::PlannedTask& task = plan.tasks.back();
+  const plan::TaskHandle handle = book_.at(book_.add(std::move(added)));
+  const plan::PlannedTask& task = *handle;
   std::map<std::string, std::string> node_ids;
   for (const plan::PlannedRank& rank : task.ranks)
     node_ids[rank.node] = edges_.fleet.nodes().at(rank.node).hello->node_id();
-  edges_.writes.save([&store = edges_.store, id = order_.row.run_id,
-                      row = task_row(plan, task, node_ids)] { return store.add_tasks(id, {row}); });
+  edges_.writes.save(
+      [&store = edges_.store, id = order_.row.run_id,
+       row = task_row(book_.head(), task, node_ids)] { return store.add_tasks(id, {row}); });
   publish(task.id, fmt::format("{} {} {}: added, {}", task.id, task.kernel, nodes_text(task), why));
 }
 
 // The pairs come from figures of the run, which take a while to read. They are asked for once.
 void RunDriver::act(const WantFollowUps&) {
   if (drill_down_.has_begun() || !callbacks_.ask_pairs) return add_follow_ups({});
-  callbacks_.ask_pairs();
+  callbacks_.ask_pairs(order_.outline);
 }
 
 // Adds the next wave of follow-ups; an empty wave ends the run.
-void RunDriver::add_follow_ups(std::span<const plan::WantedPair> pairs) {
+void RunDriver::add_follow_ups(std::span<const plan::WantedPair> pairs,
+                               const plan::PlannedPairs& planned) {
   if (ended_ || machine_.state() != RunState::kRunning) return;
   std::vector<plan::PlannedTask> tasks = drill_down_.next(
-      order_.plan,
-      [this](std::size_t index) -> std::string_view { return machine_.outcome_of(index); }, pairs,
+      book_, [this](std::size_t index) -> std::string_view { return machine_.outcome_of(index); },
+      pairs, planned,
       [this](const std::string& name) -> std::optional<plan::PlanNode> {
         const auto node = edges_.fleet.nodes().find(name);
         return node == edges_.fleet.nodes().end() ? std::nullopt
                                                   : std::optional(plan_node_of(node->second));
       });
-  plan::Plan wave{.tasks = std::move(tasks)};
-  const std::vector<RunTaskSpec> specs = run_tasks_of(wave, edges_.fleet.nodes());
+  const std::vector<RunTaskSpec> specs = run_tasks_of(tasks, edges_.fleet.nodes());
   RunActions out;
   if (!machine_.add_follow_ups(specs, fleet::monotonic_seconds(), out)) return;
-  for (plan::PlannedTask& task : wave.tasks) {
+  for (plan::PlannedTask& task : tasks) {
     const std::string& purpose = task.facts[plan::kFollowUpFact];
     const std::string why = purpose == plan::kMeasuredTwice
                                 ? "to measure by how much two figures of the same pair differ"
@@ -407,7 +444,8 @@ void RunDriver::add_follow_ups(std::span<const plan::WantedPair> pairs) {
 
 // Sends a rank its kernel, parameters, placement and facts.
 void RunDriver::act(std::size_t index, const SendPrepare& action) {
-  const plan::PlannedTask& task = order_.plan.tasks[index];
+  const plan::TaskHandle handle = book_.at(index);
+  const plan::PlannedTask& task = *handle;
   api::ControllerMessage message;
   api::PrepareTask& prepare = *message.mutable_prepare();
   *prepare.mutable_task() = ref_of(index, action.rank);
@@ -482,7 +520,7 @@ void RunDriver::attempt_stored(std::size_t index, std::uint32_t attempt, const S
   }
   const std::string reason =
       fmt::format("the start of the attempt was not stored: {}", stored.error().message);
-  const std::size_t ranks = order_.plan.tasks[index].ranks.size();
+  const std::size_t ranks = book_.at(index)->ranks.size();
   feed(index, [&](TaskMachine& machine, TaskActions& out) {
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
       machine.refused(attempt, rank, std::string(kCrashed), reason, fleet::monotonic_seconds(),
@@ -492,13 +530,13 @@ void RunDriver::attempt_stored(std::size_t index, std::uint32_t attempt, const S
 }
 
 bool RunDriver::uses(const std::string& node) const {
-  return std::ranges::find(order_.plan.nodes, node) != order_.plan.nodes.end();
+  return std::ranges::find(plan().nodes, node) != plan().nodes.end();
 }
 
 // Stores the end of an attempt. A requeued task is reported to the watchers.
 void RunDriver::act(std::size_t index, const AttemptEnded& action) {
   const RankEnd end = judged_end(index, {action.outcome, action.reason});
-  const std::string& task_id = order_.plan.tasks[index].id;
+  const std::string task_id = book_.at(index)->id;
   store::TaskUpdate update =
       task_update(index, action.requeued ? TaskState::kWaiting : TaskState::kRunning);
   update.outcome = end.outcome;
@@ -513,10 +551,12 @@ void RunDriver::act(std::size_t index, const AttemptEnded& action) {
 
 // Stores the end of the task, or keeps it for another start after the last round.
 void RunDriver::act(std::size_t index, const TaskFinished& action) {
-  const plan::PlannedTask& task = order_.plan.tasks[index];
+  const plan::TaskHandle handle = book_.at(index);
+  const plan::PlannedTask& task = *handle;
   const std::uint32_t attempts = active_.at(index).attempt();
   const std::uint32_t before = active_.at(index).spec().attempts_before;
   active_.erase(index);
+  index_of_.erase(task.id);
   held_.erase(index);
   const RankEnd end = judged_end(index, {action.outcome, action.reason});
   beyond_.erase(index);
@@ -564,13 +604,13 @@ void RunDriver::act(const RunFinished& action) {
   update.outcome = action.outcome;
   update.reason = reason_of(action.reason);
   update.ended_at = now;
-  update.stage_times = stage_times(order_.plan, round_times_.stages());
+  update.stage_times = stage_times(plan(), round_times_.stages());
   if (!cancelled_by_.empty()) update.cancelled_by = cancelled_by_;
   end_ = update;
   waits_.clear();
   show_reason();
   spdlog::info("run {}: {}", order_.row.run_id, with_reason(action.outcome, action.reason));
-  edges_.metrics.run_ended(order_.plan.suite, order_.row.trigger, action.outcome, now);
+  edges_.metrics.run_ended(plan().suite, order_.row.trigger, action.outcome, now);
   // Watchers get the end when a query would show it, so finish() waits for the commit.
   edges_.writes.save([&store = edges_.store, update, end_stored = callbacks_.end_stored] {
     const auto done = [end_stored, id = update.run_id](const Status& status) {
@@ -595,7 +635,7 @@ void RunDriver::finish() {
 store::TaskUpdate RunDriver::task_update(std::size_t index, TaskState state) const {
   store::TaskUpdate update;
   update.run_id = order_.row.run_id;
-  update.task_id = order_.plan.tasks[index].id;
+  update.task_id = book_.at(index)->id;
   update.state = state;
   // Without an attempt under way the stored number stays.
   if (const auto task = active_.find(index); task != active_.end())

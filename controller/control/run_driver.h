@@ -18,6 +18,7 @@
 #include "controller/control/pending_writes.h"
 #include "controller/fleet/fleet.h"
 #include "controller/plan/planner.h"
+#include "controller/plan/task_book.h"
 #include "controller/run/round_times.h"
 #include "controller/run/run_forecast.h"
 #include "controller/run/run_machine.h"
@@ -42,8 +43,10 @@ class RunWatcher {
 // A run that was planned and accepted.
 struct RunOrder {
   store::RunRow row;  // as it is stored; its reason begins the reason that the run ends with
-  plan::Plan plan;
-  LeafUplinks uplinks{};       // of the plan's leaves, as far as they are known
+  plan::PlanOutline outline;
+  RoundPolicy policy{};                           // the suite's, or as the request changed it
+  std::map<std::string, std::string> node_ids{};  // of the plan's nodes, by name
+  LeafUplinks uplinks{};                          // of the plan's leaves, as far as they are known
   std::string force_reason{};  // not empty: the run uses busy nodes too, and yields to nothing
 };
 
@@ -52,7 +55,7 @@ void cancel_attempt(fleet::Fleet& fleet, const std::string& node, const api::Tas
                     std::string outcome, std::string reason);
 
 // One run under way or waiting. Every function but the constructor is called on the event loop and
-// does not block; until the run is submitted, its plan may be read on any thread.
+// does not block. The tasks of a round are made when it begins.
 class RunDriver {
  public:
   static constexpr std::size_t kMaxWatchers = 64;
@@ -67,8 +70,9 @@ class RunDriver {
   };
   // Functions that the driver calls. None destroys the driver before it returns.
   struct Callbacks {
-    // Asks for the pairs to retest; the answer arrives as add_follow_ups(). Empty: no pairs.
-    std::function<void()> ask_pairs{};
+    // Asks for the pairs to retest; the answer arrives as add_follow_ups(). Empty: no pairs. Gets
+    // the plan, for the planned tasks that they are made of.
+    std::function<void(const plan::PlanOutline& outline)> ask_pairs{};
     // The end of the run is stored. It may be called on any thread.
     std::function<void()> end_stored{};
     // The start of an attempt is stored, or could not be; the answer is attempt_stored(). It may be
@@ -77,14 +81,14 @@ class RunDriver {
         attempt_stored{};
   };
 
-  // `nodes`: of the fleet, at present. Any thread may call it.
-  RunDriver(RunOrder order, const std::map<std::string, fleet::NodeState>& nodes, Edges edges,
-            Callbacks callbacks);
+  // Any thread may call it.
+  RunDriver(RunOrder order, Edges edges, Callbacks callbacks);
   RunDriver(const RunDriver&) = delete;
   RunDriver& operator=(const RunDriver&) = delete;
 
   [[nodiscard]] const api::RunSummary& summary() const { return summary_; }
-  [[nodiscard]] const plan::Plan& plan() const { return order_.plan; }
+  // The plan without its tasks.
+  [[nodiscard]] const plan::Plan& plan() const { return book_.head(); }
   // Reports whether the run's end is on its way into the store. Nothing changes the run from then
   // on.
   [[nodiscard]] bool ended() const { return ended_; }
@@ -107,7 +111,8 @@ class RunDriver {
   void set_waits(std::span<const RunWait> waits);
   void tick(double now);
   // Adds tasks after the rounds: retests of `pairs`, and tests of failed groups by halves.
-  void add_follow_ups(std::span<const plan::WantedPair> pairs);
+  void add_follow_ups(std::span<const plan::WantedPair> pairs,
+                      const plan::PlannedPairs& planned = {});
   // Sends what waits for the start of the attempt, or ends the attempt if it was not stored.
   void attempt_stored(std::size_t index, std::uint32_t attempt, const Status& stored);
   // Reports whether the run measures on the node, or will.
@@ -133,11 +138,13 @@ class RunDriver {
   void check_limits(std::size_t index, const fleet::StoredRecords& rank);
   [[nodiscard]] RankEnd judged_end(std::size_t index, const RankEnd& end) const;
 
+  void act(const OpenRound& action);
   void act(const StartTask& action);
   void act(const GiveUpTask& action);
   void act(const CancelTaskAction& action);
   void act(const InterruptTask& action);
   void act(const SkipTask& action);
+  void act(const SkipRounds& action);
   void act(const RunFinished& action);
   void act(const AddTask& action);
   void act(const WantFollowUps& action);
@@ -151,7 +158,7 @@ class RunDriver {
 
   void add_to_plan(plan::PlannedTask task, const std::string& why);
   [[nodiscard]] api::TaskRef ref_of(std::size_t index, std::uint32_t rank) const;
-  [[nodiscard]] const std::string& node_of(std::size_t index, std::uint32_t rank) const;
+  [[nodiscard]] std::string node_of(std::size_t index, std::uint32_t rank) const;
   [[nodiscard]] std::string reason_of(const std::string& machine_reason) const;
   [[nodiscard]] store::TaskUpdate task_update(std::size_t index, TaskState state) const;
   void send(std::size_t index, std::uint32_t rank, api::ControllerMessage message);
@@ -164,6 +171,8 @@ class RunDriver {
   const Edges edges_;
   const Callbacks callbacks_;
   RunOrder order_;
+  plan::TaskBook book_;
+  const std::shared_ptr<const std::map<std::string, std::string>> node_ids_;  // for other threads
   RunMachine machine_;
   RunForecast forecast_;
   RoundTimes round_times_;
@@ -174,7 +183,7 @@ class RunDriver {
   // Loans that are over, and nodes that are lent with the time of the loan on the monotonic clock.
   std::vector<std::string> loans_;
   std::map<std::string, double> lent_since_;
-  std::map<std::string, std::size_t> index_of_;  // by task id
+  std::map<std::string, std::size_t> index_of_;  // of tasks under way, by id
   std::map<std::size_t, TaskMachine> active_;    // tasks under way, by index
   // Messages of an attempt whose start is not committed: an agent that had them could deliver
   // records of an attempt that the store does not know after a crash.

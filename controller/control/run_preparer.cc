@@ -361,21 +361,28 @@ Result<RunPreparer::Prepared> RunPreparer::prepare_admitted(const api::RunReques
 Result<RunPreparer::PlannedRun> RunPreparer::plan_run(const api::RunRequest& request,
                                                       std::uint64_t night) {
   if (!request.resume_run_id().empty()) return plan_resumed(request);
-  return planned(RG_TRY(prepare_admitted(request, {.night = night})));
+  Prepared prepared = RG_TRY(prepare_admitted(request, {.night = night}));
+  std::shared_ptr<void> memory = RG_TRY(claim_run(prepared.outline));
+  return PlannedRun{.prepared = std::move(prepared), .memory = std::move(memory)};
 }
 
-Result<std::shared_ptr<void>> RunPreparer::claim_tasks(const plan::PlanOutline& outline,
-                                                       double bytes_of_task) const {
-  if (!claim_memory_ || outline.tasks() > plan::kMaxPlannedTasks) return nullptr;
-  return claim_memory_(bytes_of_task * static_cast<double>(outline.tasks()));
+Result<std::shared_ptr<void>> RunPreparer::claim(double bytes) const {
+  if (!claim_memory_) return nullptr;
+  return claim_memory_(bytes);
 }
 
-// The memory is claimed before the tasks are made.
-Result<RunPreparer::PlannedRun> RunPreparer::planned(Prepared prepared) const {
-  std::shared_ptr<void> memory = RG_TRY(claim_tasks(prepared.outline, kBytesOfTask));
-  plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
-  return PlannedRun{
-      .prepared = std::move(prepared), .plan = std::move(plan), .memory = std::move(memory)};
+// The row of a round is made while the next round is open already.
+Result<std::shared_ptr<void>> RunPreparer::claim_run(const plan::PlanOutline& outline) const {
+  std::uint32_t largest = 0;
+  for (const plan::PlannedRound& round : outline.head().round_infos)
+    largest = std::max(largest, round.tasks);
+  return claim(kBytesOfTask * static_cast<double>(outline.tasks()) + kBytesOfOpenTask * largest);
+}
+
+// A plan with more tasks is shown without them.
+Result<std::shared_ptr<void>> RunPreparer::claim_answer(const plan::PlanOutline& outline) const {
+  if (outline.tasks() > plan::kMostListedTasks) return nullptr;
+  return claim(kBytesOfShownTask * static_cast<double>(outline.tasks()));
 }
 
 // Plans from the stored suite text, nodes and slice. A plan depends on nothing else, so seeds,
@@ -393,7 +400,7 @@ Result<RunPreparer::PlannedRun> RunPreparer::plan_resumed(const api::RunRequest&
                 fmt::format("run {}: it is still under way; wait for it, or cancel it first", id));
   RG_TRY_OK(check_not_resumed(store_, id));
   const RunChain chain = RG_TRY(read_run_chain(store_, id));
-  const store::RunRow& run = chain.back().summary.run;  // the one that was planned as a whole
+  const store::RunRow& run = chain.back();  // the one that was planned as a whole
   api::RunRequest again = request;
   again.mutable_suite()->set_text(run.suite_text);
   again.mutable_suite()->set_file_name(fmt::format("run {}", id));
@@ -401,12 +408,12 @@ Result<RunPreparer::PlannedRun> RunPreparer::plan_resumed(const api::RunRequest&
   again.set_skip_absent(false);
   Prepared prepared =
       RG_TRY(prepare_admitted(again, {.night = day_of(run.created_at), .is_resumed = true}));
-  PlannedRun rest = RG_TRY(planned(std::move(prepared)));
-  const std::set<std::string> finished =
-      RG_TRY(finished_tasks(id, rest.plan, chain, rest.prepared.made_for.unusable));
-  rest.plan = plan::without_finished(std::move(rest.plan), finished);
-  rest.resumed_run_id = id;
-  return rest;
+  std::shared_ptr<void> memory = RG_TRY(claim_run(prepared.outline));
+  std::vector<bool> finished =
+      RG_TRY(finished_tasks(store_, id, prepared.outline, chain, prepared.made_for.unusable));
+  prepared.outline = prepared.outline.without(std::move(finished));
+  return PlannedRun{
+      .prepared = std::move(prepared), .resumed_run_id = id, .memory = std::move(memory)};
 }
 
 }  // namespace railgauge

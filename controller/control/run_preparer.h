@@ -82,19 +82,20 @@ class RunPreparer {
     run::LeafUplinks uplinks;
     PlanInput made_for;  // completed by what prepare() found
   };
-  // The plan of a run, and the id of the earlier run that it resumes ("": none).
+  // The plan of a run, and the id of the earlier run that it resumes ("": none). Without the tasks
+  // that the earlier run finished.
   struct PlannedRun {
     Prepared prepared;
-    plan::Plan plan;
     std::string resumed_run_id{};
-    std::shared_ptr<void> memory{};  // claimed for the plan
+    std::shared_ptr<void> memory{};  // claimed for the run
   };
   using IsUnderWay = std::function<bool(const std::string& run_id)>;
   // Claims bytes before they are taken; kResourceExhausted.
   using ClaimMemory = std::function<Result<std::shared_ptr<void>>(double bytes)>;
-  // Bytes of the controller for a task of a run: its plan, its state and its row. Measured with
-  // 194,560 tasks on 256 nodes: 2.3 kB a task of a run under way, and 3.3 kB when it is cancelled.
-  static constexpr double kBytesOfTask = 3'500;
+  // Bytes of the controller for a run under way: for each task its outcome and its ends, and for
+  // each task of the largest round the task, its state and its row.
+  static constexpr double kBytesOfTask = 32;
+  static constexpr double kBytesOfOpenTask = 12'000;
   // A task in the answer that shows a plan.
   static constexpr double kBytesOfShownTask = 1'000;
 
@@ -110,9 +111,10 @@ class RunPreparer {
 
   // Plans are made only while `claim` succeeds. Call it before the first call.
   void set_memory(ClaimMemory claim) { claim_memory_ = std::move(claim); }
-  // Claims memory for the outline's tasks; nothing is claimed for a plan that one run cannot have.
-  Result<std::shared_ptr<void>> claim_tasks(const plan::PlanOutline& outline,
-                                            double bytes_of_task) const;
+  // Claims memory for a run of the outline.
+  Result<std::shared_ptr<void>> claim_run(const plan::PlanOutline& outline) const;
+  // Claims memory for the answer that shows the plan.
+  Result<std::shared_ptr<void>> claim_answer(const plan::PlanOutline& outline) const;
   // The outline over the nodes that can be used now, without preflight. Errors: a wrong request or
   // suite (kInvalidArgument), no usable node (kUnavailable).
   Result<Prepared> prepare(const api::RunRequest& request, PlanInput made_for);
@@ -132,7 +134,7 @@ class RunPreparer {
                                      std::vector<std::string>& order, LeftOut& left_out);
   Result<Prepared> prepare_admitted(const api::RunRequest& request, PlanInput made_for);
   Result<PlannedRun> plan_resumed(const api::RunRequest& request);
-  Result<PlannedRun> planned(Prepared prepared) const;
+  [[nodiscard]] Result<std::shared_ptr<void>> claim(double bytes) const;
   Result<plan::PlanOptions> plan_options(const plan::Suite& suite, const NodeStates& nodes) const;
 
   FleetView fleet_;

@@ -22,8 +22,11 @@ bool is_nic_port(const std::string& endpoint) { return endpoint.find(':') != std
 double rate_of(const plan::PlannedRank& rank, const Nodes& nodes) {
   const auto node = nodes.find(rank.node);
   if (node == nodes.end()) return 0;
+  // Compared without a text of its own: a round has thousands of ports.
+  const std::size_t colon = rank.endpoint.rfind(':');
+  const std::string_view device = std::string_view(rank.endpoint).substr(0, colon);
   for (const api::Nic& nic : node->second.hello->nics())
-    if (fmt::format("{}:{}", nic.device(), nic.port()) == rank.endpoint)
+    if (nic.device() == device && rank.endpoint.substr(colon + 1) == std::to_string(nic.port()))
       return nic.rate_bits_per_second();
   return 0;
 }
@@ -89,11 +92,31 @@ RunTaskSpec spec_of(const plan::PlannedTask& task, const Nodes& nodes) {
 
 }  // namespace
 
-std::vector<RunTaskSpec> run_tasks_of(const plan::Plan& plan, const Nodes& nodes) {
+std::vector<RunTaskSpec> run_tasks_of(std::span<const plan::PlannedTask> tasks,
+                                      const Nodes& nodes) {
   std::vector<RunTaskSpec> specs;
-  specs.reserve(plan.tasks.size());
-  for (const plan::PlannedTask& task : plan.tasks) specs.push_back(spec_of(task, nodes));
+  specs.reserve(tasks.size());
+  for (const plan::PlannedTask& task : tasks) specs.push_back(spec_of(task, nodes));
   return specs;
+}
+
+RoundHead PlannedTasks::head(std::uint32_t round) const {
+  const plan::PlannedRound& info = book_.head().round_infos.at(round);
+  return {.stage = info.stage, .tasks = info.tasks};
+}
+
+std::vector<IndexedTask> PlannedTasks::tasks_of(std::uint32_t round) const {
+  const plan::RoundTasks planned = book_.round(round);
+  const auto& nodes = nodes_();
+  std::vector<IndexedTask> tasks;
+  tasks.reserve(planned->size());
+  std::size_t index = book_.outline().first_of(round);
+  for (const plan::PlannedTask& task : *planned) tasks.push_back({index++, spec_of(task, nodes)});
+  return tasks;
+}
+
+RunTaskSpec PlannedTasks::task(std::size_t index) const {
+  return spec_of(*book_.at(index), nodes_());
 }
 
 LeafUplinks uplinks_of(const plan::Topology& topology, const Nodes& nodes) {
@@ -112,20 +135,29 @@ LeafUplinks uplinks_of(const plan::Topology& topology, const Nodes& nodes) {
   return uplinks;
 }
 
-std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan) {
-  std::vector<ForecastTask> tasks;
-  tasks.reserve(plan.tasks.size());
-  for (const plan::PlannedTask& task : plan.tasks)
-    tasks.push_back({task.round, task.waived_reason.empty() ? task.expected_seconds : 0});
+std::vector<ForecastTask> forecast_rounds(const plan::Plan& plan) {
+  std::vector<ForecastTask> rounds;
+  rounds.reserve(plan.rounds);
+  for (const plan::PlannedRound& round : plan.round_infos)
+    rounds.push_back({static_cast<std::uint32_t>(rounds.size()), round.expected_seconds});
+  return rounds;
+}
+
+std::vector<TimedTask> timed_tasks(std::span<const plan::PlannedTask> planned) {
+  std::vector<TimedTask> tasks;
+  tasks.reserve(planned.size());
+  for (const plan::PlannedTask& task : planned)
+    tasks.push_back({task.stage, task.round, task.longest_seconds});
   return tasks;
 }
 
-std::vector<TimedTask> timed_tasks(const plan::Plan& plan) {
-  std::vector<TimedTask> tasks;
-  tasks.reserve(plan.tasks.size());
-  for (const plan::PlannedTask& task : plan.tasks)
-    tasks.push_back({task.stage, task.round, task.longest_seconds});
-  return tasks;
+std::vector<store::TaskRestRow> task_rest_of(const plan::Plan& plan) {
+  std::vector<store::TaskRestRow> rest;
+  for (std::uint32_t stage = 0; stage < plan.stages.size(); ++stage)
+    if (plan.stages[stage].tasks > 0)
+      rest.push_back(
+          {.stage = stage, .kernel = plan.stages[stage].kernel, .tasks = plan.stages[stage].tasks});
+  return rest;
 }
 
 std::vector<store::StageTimeRow> stage_times(const plan::Plan& plan,

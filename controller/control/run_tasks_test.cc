@@ -37,12 +37,10 @@ plan::PlannedRank rank(const std::string& node, const std::string& endpoint) {
 }
 
 double load_of(std::vector<plan::PlannedRank> ranks) {
-  plan::Plan plan;
   plan::PlannedTask task;
   task.ranks = std::move(ranks);
   task.loads_fabric = true;
-  plan.tasks.push_back(std::move(task));
-  return run_tasks_of(plan, nodes()).at(0).load_bits_per_second;
+  return run_tasks_of({&task, 1}, nodes()).at(0).load_bits_per_second;
 }
 
 TEST(RunTasks, APairOfNicPortsLoadsWhatOneSends) {

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "controller/fleet/hello_check.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/core/stack_hash.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
@@ -260,7 +261,7 @@ api::RunPlan to_api(const plan::PlanOutline& outline) {
   for (const plan::PlannedStage& stage : plan.stages) *out.add_planned_stages() = to_api(stage);
   for (std::size_t round = 0; round < plan.rounds; ++round) {
     *out.add_planned_rounds() = to_api(plan, round);
-    if (outline.tasks() > plan::kMaxPlannedTasks) continue;
+    if (outline.tasks() > plan::kMostListedTasks) continue;
     for (const plan::PlannedTask& task : outline.tasks_of(round)) *out.add_tasks() = to_api(task);
   }
   return out;
@@ -341,6 +342,10 @@ store::TaskRow task_row(const plan::Plan& plan, const plan::PlannedTask& task,
   row.deadline_seconds = task.deadline_seconds;
   row.expected_seconds = task.expected_seconds;
   row.expected_bytes = task.expected_bytes;
+  if (task.waived_reason.empty()) return row;
+  row.state = store::TaskState::kEnded;
+  row.outcome = kWaived;
+  row.reason = task.waived_reason;
   return row;
 }
 

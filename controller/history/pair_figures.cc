@@ -225,8 +225,8 @@ Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsReque
 
 namespace {
 
-// Points that one query reads.
-constexpr std::uint32_t kPage = 20'000;
+// Points that one query reads. A row has the whole point, with its distribution.
+constexpr std::uint32_t kPage = 2'000;
 // The last ranks of a run, among which its follow-ups are.
 constexpr std::int64_t kLastRanks = 8'192;
 // Standard errors to each side of a 95 % interval.
@@ -236,30 +236,40 @@ bool is_gpu_row(const std::string& endpoint) { return endpoint.ends_with(kGpuRow
 
 }  // namespace
 
-// Reads page by page along the keys, so that the bound stops it before memory does.
-Result<std::vector<PairPoint>> read_pair_points(store::Store& store,
-                                                const store::ExportScope& scope,
-                                                const api::PairsRequest& request,
-                                                std::size_t most) {
+// Reads page by page along the keys.
+Status visit_pair_points(store::Store& store, const store::ExportScope& scope,
+                         const api::PairsRequest& request, const TakePairPoint& take) {
   store::ResultsFilter filter{.run_id = scope.run_id,
                               .kernel = request.kernel(),
                               .metric = request.metric(),
                               .range = scope.range,
                               .limit = kPage};
   if (request.has_message_bytes()) filter.message_bytes = request.message_bytes();
-  std::vector<PairPoint> points;
   while (filter.range->after < scope.range.through) {
     const std::vector<store::ResultRow> rows = RG_TRY(store.results(filter));
     for (const store::ResultRow& row : rows)
-      if (PairPoint point; pair_point_of(row, point)) points.push_back(std::move(point));
-    if (points.size() > most)
+      if (PairPoint point; pair_point_of(row, point)) RG_TRY_OK(take(std::move(point)));
+    if (rows.size() < kPage) break;
+    filter.range->after = rows.back().point_id;
+  }
+  return {};
+}
+
+// The bound stops it before memory does.
+Result<std::vector<PairPoint>> read_pair_points(store::Store& store,
+                                                const store::ExportScope& scope,
+                                                const api::PairsRequest& request,
+                                                std::size_t most) {
+  std::vector<PairPoint> points;
+  RG_TRY_OK(visit_pair_points(store, scope, request, [&](PairPoint&& point) -> Status {
+    if (points.size() >= most)
       return fail(Code::kInvalidArgument,
                   fmt::format("run {}: it has more than {} figures of pairs; choose some with "
                               "--kernel, --metric and --size, or take railgauge export",
                               scope.run_id, most));
-    if (rows.size() < kPage) break;
-    filter.range->after = rows.back().point_id;
-  }
+    points.push_back(std::move(point));
+    return {};
+  }));
   return points;
 }
 
@@ -362,18 +372,23 @@ Result<std::vector<FollowUpPoint>> read_follow_ups(store::Store& store, const Pa
                               .range = scope.range.of_last_ranks(kLastRanks),
                               .limit = kPage};
   std::vector<FollowUpPoint> found;
-  for (const store::ResultRow& row : RG_TRY(store.results(filter))) {
-    PairPoint point;
-    if (!plan::is_follow_up(row.task_id) || !figure_of(row, point) ||
-        point.series != figures.series)
-      continue;
-    const auto [from, from_port] = split_endpoint(point.from);
-    found.push_back({.from = from,
-                     .to = split_endpoint(point.to).first,
-                     .rail = std::max(ports.rail(from, from_port), 0),
-                     .memory = point.memory,
-                     .purpose = value_of(row.facts, plan::kFollowUpFact),
-                     .value = point.value});
+  while (filter.range->after < filter.range->through) {
+    const std::vector<store::ResultRow> rows = RG_TRY(store.results(filter));
+    for (const store::ResultRow& row : rows) {
+      PairPoint point;
+      if (!plan::is_follow_up(row.task_id) || !figure_of(row, point) ||
+          point.series != figures.series)
+        continue;
+      const auto [from, from_port] = split_endpoint(point.from);
+      found.push_back({.from = from,
+                       .to = split_endpoint(point.to).first,
+                       .rail = std::max(ports.rail(from, from_port), 0),
+                       .memory = point.memory,
+                       .purpose = value_of(row.facts, plan::kFollowUpFact),
+                       .value = point.value});
+    }
+    if (rows.size() < kPage) break;
+    filter.range->after = rows.back().point_id;
   }
   return found;
 }

@@ -5,6 +5,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -116,6 +117,12 @@ Result<PairFigures> figures_of_points(std::string run_id, const std::vector<Pair
 // Bound of one answer's points in memory, about 300 bytes each.
 inline constexpr std::size_t kMaxPairPoints = 4'000'000;
 
+// Receives a figure; an error ends the reading.
+using TakePairPoint = std::function<Status(PairPoint&& point)>;
+// Passes the points that `request` matches within `scope` to `take`, a page in memory at a time;
+// ignores the run of the request. Returns the first error of `take`.
+Status visit_pair_points(store::Store& store, const store::ExportScope& scope,
+                         const api::PairsRequest& request, const TakePairPoint& take);
 // Reads the points that `request` matches within `scope`; ignores the run of the request.
 // kInvalidArgument: more than `most` points.
 Result<std::vector<PairPoint>> read_pair_points(store::Store& store,

@@ -19,6 +19,9 @@ namespace railgauge {
 
 // Bound of a matrix's outliers; the worst are kept.
 inline constexpr std::size_t kMaxOutliersOfMatrix = 1'000;
+// Bound of a run's figures in memory, 32 bytes each. A night of 1,024 nodes and eight rails has six
+// million.
+inline constexpr std::size_t kMaxMatrixFigures = 16'000'000;
 
 // Receives a matrix; an error ends the work.
 using TakeMatrix = std::function<Status(store::PairMatrixRow)>;
@@ -28,8 +31,8 @@ using TakeMatrix = std::function<Status(store::PairMatrixRow)>;
 // between two rails are in a matrix of rail -1. An outlier is worse than its class (inside a leaf,
 // across leaves) by the least drop of a suspect path and by five deviations of the noise. Pure.
 // Returns the first error of `take`.
-Status make_matrices(const std::string& run_id, std::vector<PairPoint> points, const PortMap& ports,
-                     const TakeMatrix& take);
+Status make_matrices(const std::string& run_id, const std::vector<PairPoint>& points,
+                     const PortMap& ports, const TakeMatrix& take);
 
 // Reads the run's points and replaces its matrices in one transaction: a run that has any has all.
 // Blocks. kNotFound: no such run.

@@ -45,61 +45,74 @@ std::size_t sender_of(const PlannedTask& task) {
 }
 
 // The planned pairs of one kernel, memory and rail, as far as they are wanted. The last one seen
-// counts.
+// counts. Tasks are copied, since those of a round go when the next round is read.
 struct Group {
-  std::string_view kernel;
-  std::string_view memory;
-  std::int32_t rail;
-  // By wanted node: its planned rank, nullptr until one is seen.
-  std::unordered_map<std::string_view, const PlannedRank*> ends{};
-  // By wanted pair: its planned task, nullptr until one is seen.
-  std::map<std::pair<std::string_view, std::string_view>, const PlannedTask*> pairs{};
-  const PlannedTask* any = nullptr;
+  std::string kernel{};
+  std::string memory{};
+  std::int32_t rail = 0;
+  // By wanted node: its planned rank, absent until one is seen.
+  std::unordered_map<std::string, std::optional<PlannedRank>> ends{};
+  // By wanted pair: its planned task, absent until one is seen.
+  std::map<std::pair<std::string, std::string>, std::optional<PlannedTask>> pairs{};
+  std::optional<PlannedTask> any{};
 
   // Remembers the task where it is one of the wanted ends or pairs.
   void see(const PlannedTask& task) {
     const PlannedRank& from = task.ranks[sender_of(task)];
     const PlannedRank& to = task.ranks[1 - sender_of(task)];
     if (!is_on_rail(from, rail) || !is_on_rail(to, rail)) return;
-    any = &task;
+    if (!any || any->stage != task.stage) any = task;
     const auto sends = ends.find(from.node);
     const auto receives = ends.find(to.node);
-    if (sends != ends.end()) sends->second = &from;
-    if (receives != ends.end()) receives->second = &to;
+    if (sends != ends.end()) sends->second = from;
+    if (receives != ends.end()) receives->second = to;
     if (sends == ends.end() || receives == ends.end()) return;
     if (const auto pair = pairs.find({from.node, to.node}); pair != pairs.end())
-      pair->second = &task;
+      pair->second = task;
   }
 };
 
-// One pass over the plan serves all wanted pairs: a plan has up to 200,000 tasks. The properties
-// that tasks of a stage share are checked once for each stage.
-class Groups {
+}  // namespace
+
+// One pass over the plan serves all wanted pairs. The properties that tasks of a stage share are
+// checked once for each stage.
+class PlannedPairs::Groups {
  public:
-  Groups(const Plan& plan, std::span<const WantedPair> wanted) {
+  explicit Groups(std::span<const WantedPair> wanted) {
     for (const WantedPair& pair : wanted) {
-      Group& group = of(pair);
-      group.ends.try_emplace(pair.from, nullptr);
-      group.ends.try_emplace(pair.to, nullptr);
-      group.pairs.try_emplace({pair.from, pair.to}, nullptr);
+      const std::size_t number = find(pair);
+      if (number == groups_.size())
+        groups_.push_back({.kernel = pair.kernel, .memory = pair.memory, .rail = pair.rail});
+      Group& group = groups_[number];
+      group.ends.try_emplace(pair.from);
+      group.ends.try_emplace(pair.to);
+      group.pairs.try_emplace({pair.from, pair.to});
     }
-    std::map<std::uint32_t, std::vector<Group*>> by_stage;
-    for (const PlannedTask& task : plan.tasks) {
+  }
+  [[nodiscard]] bool wants(std::string_view kernel) const {
+    return std::ranges::find(groups_, kernel, &Group::kernel) != groups_.end();
+  }
+  void see(std::span<const PlannedTask> tasks) {
+    for (const PlannedTask& task : tasks) {
       if (!is_pair(task)) continue;
-      const auto [stage, fresh] = by_stage.try_emplace(task.stage);
+      const auto [stage, fresh] = by_stage_.try_emplace(task.stage);
       if (fresh) stage->second = that_fit(task);
       for (Group* group : stage->second) group->see(task);
     }
   }
-  Group& of(const WantedPair& pair) {
-    for (Group& group : groups_)
-      if (group.kernel == pair.kernel && group.memory == pair.memory && group.rail == pair.rail)
-        return group;
-    groups_.push_back({.kernel = pair.kernel, .memory = pair.memory, .rail = pair.rail});
-    return groups_.back();
-  }
+  [[nodiscard]] const Group& of(const WantedPair& pair) const { return groups_.at(find(pair)); }
 
  private:
+  // Returns the number of the pair's group; groups_.size(): there is none yet.
+  [[nodiscard]] std::size_t find(const WantedPair& pair) const {
+    std::size_t number = 0;
+    for (const Group& group : groups_) {
+      if (group.kernel == pair.kernel && group.memory == pair.memory && group.rail == pair.rail)
+        break;
+      ++number;
+    }
+    return number;
+  }
   std::vector<Group*> that_fit(const PlannedTask& task) {
     std::vector<Group*> fitting;
     if (!is_one_way(task)) return fitting;
@@ -110,7 +123,28 @@ class Groups {
 
   // Few: one for each kernel, memory and rail. A deque keeps references valid.
   std::deque<Group> groups_;
+  std::map<std::uint32_t, std::vector<Group*>> by_stage_;
 };
+
+PlannedPairs::PlannedPairs()
+    : groups_(std::make_shared<const Groups>(std::span<const WantedPair>())) {}
+
+PlannedPairs::PlannedPairs(const Plan& plan, std::span<const WantedPair> wanted) {
+  const auto groups = std::make_shared<Groups>(wanted);
+  groups->see(plan.tasks);
+  groups_ = groups;
+}
+
+PlannedPairs::PlannedPairs(const PlanOutline& outline, std::span<const WantedPair> wanted) {
+  const auto groups = std::make_shared<Groups>(wanted);
+  const Plan& head = outline.head();
+  for (std::size_t round = 0; round < head.rounds; ++round)
+    if (groups->wants(head.stages[head.round_infos[round].stage].kernel))
+      groups->see(outline.tasks_of(round));
+  groups_ = groups;
+}
+
+namespace {
 
 // GPU whose memory the rank uses; "" where the plan does not name one.
 std::string gpu_of(const PlannedTask& task, const PlannedRank& rank) {
@@ -159,20 +193,20 @@ bool is_follow_up(std::string_view task_id) {
 
 // A task like the planned pair where there is one; else like any task of the group, between the
 // ends that the nodes have in other pairs.
-std::vector<PlannedTask> follow_ups_of(const Plan& plan, std::span<const WantedPair> wanted,
+std::vector<PlannedTask> follow_ups_of(const Plan& head, const PlannedPairs& planned,
+                                       std::span<const WantedPair> wanted,
                                        std::uint32_t first_number, const NodeOf& node_of) {
-  Groups groups(plan, wanted);
   std::vector<PlannedTask> tasks;
   for (const WantedPair& pair : wanted) {
-    const Group& group = groups.of(pair);
-    const PlannedRank* from = group.ends.at(pair.from);
-    const PlannedRank* to = group.ends.at(pair.to);
-    if (from == nullptr || to == nullptr || pair.from == pair.to) continue;
-    const PlannedTask* same = group.pairs.at({pair.from, pair.to});
-    const PlannedTask& like = same == nullptr ? *group.any : *same;
+    const Group& group = planned.groups().of(pair);
+    const std::optional<PlannedRank>& from = group.ends.at(pair.from);
+    const std::optional<PlannedRank>& to = group.ends.at(pair.to);
+    if (!from || !to || pair.from == pair.to) continue;
+    const std::optional<PlannedTask>& same = group.pairs.at({pair.from, pair.to});
+    const PlannedTask& like = same ? *same : *group.any;
     const char kind = pair.purpose == kMeasuredTwice ? 'a' : 'd';
     const auto number = first_number + static_cast<std::uint32_t>(tasks.size());
-    PlannedTask task = added(plan, like, fmt::format("{}{:04}", kind, number), pair.purpose);
+    PlannedTask task = added(head, like, fmt::format("{}{:04}", kind, number), pair.purpose);
     task.ranks[sender_of(task)] = *from;
     task.ranks[1 - sender_of(task)] = *to;
     bool is_possible = true;

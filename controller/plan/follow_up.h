@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -44,11 +45,30 @@ struct WantedPair {
 // Returns a node with its present endpoints, or absent when the node is unknown.
 using NodeOf = std::function<std::optional<PlanNode>(const std::string& name)>;
 
+// The planned tasks and ends that wanted pairs are made of. Immutable; thread safe for readers.
+class PlannedPairs {
+ public:
+  PlannedPairs();
+  // Reads the plan once for all pairs.
+  PlannedPairs(const Plan& plan, std::span<const WantedPair> wanted);
+  // The same for an outline: makes the tasks of each round whose kernel is wanted, which takes
+  // seconds for a million tasks.
+  PlannedPairs(const PlanOutline& outline, std::span<const WantedPair> wanted);
+
+  class Groups;
+  [[nodiscard]] const Groups& groups() const { return *groups_; }
+
+ private:
+  std::shared_ptr<const Groups> groups_;
+};
+
 // Makes one task for each wanted pair, with ids numbered from `first_number`. Copies the planned
 // task of that kernel, memory and rail between the two nodes, from the last stage that has one.
 // Without such a task, connects the ends that both nodes have in other tasks. Skips a pair when one
-// of its nodes has no fitting task or no other GPU. Reads the plan once for all pairs.
-std::vector<PlannedTask> follow_ups_of(const Plan& plan, std::span<const WantedPair> wanted,
+// of its nodes has no fitting task or no other GPU. `planned` was made for the same pairs, or for
+// more.
+std::vector<PlannedTask> follow_ups_of(const Plan& head, const PlannedPairs& planned,
+                                       std::span<const WantedPair> wanted,
                                        std::uint32_t first_number, const NodeOf& node_of = {});
 
 // Copies a group's task with only the ranks on `nodes`. The copy has the id "gNNNN", from `number`.

@@ -17,9 +17,14 @@ Plan pairs_of(std::size_t nodes, const std::string& kernel = "fake.bw") {
   return plan ? std::move(*plan) : Plan{};
 }
 
+std::vector<PlannedTask> follow_ups(const Plan& plan, std::span<const WantedPair> pairs,
+                                    std::uint32_t number, const NodeOf& node_of = {}) {
+  return follow_ups_of(plan, PlannedPairs(plan, pairs), pairs, number, node_of);
+}
+
 std::optional<PlannedTask> follow_up_of(const Plan& plan, const WantedPair& wanted,
                                         std::uint32_t number, const NodeOf& node_of = {}) {
-  std::vector<PlannedTask> tasks = follow_ups_of(plan, {&wanted, 1}, number, node_of);
+  std::vector<PlannedTask> tasks = follow_ups(plan, {&wanted, 1}, number, node_of);
   return tasks.empty() ? std::nullopt : std::optional(std::move(tasks[0]));
 }
 
@@ -78,7 +83,7 @@ TEST(FollowUp, AllThatIsWantedIsNumberedInARowAndEachIsOfItsOwnPair) {
   for (int a = 1; a <= 6; ++a)
     for (int b = 1; b <= 7; ++b)
       if (a != b) pairs.push_back(wanted(fmt::format("n{}", a), fmt::format("n{}", b)));
-  const std::vector<PlannedTask> tasks = follow_ups_of(plan, pairs, 5);
+  const std::vector<PlannedTask> tasks = follow_ups(plan, pairs, 5);
   ASSERT_EQ(tasks.size(), 30u) << "n7 is in no task";
   std::erase_if(pairs, [](const WantedPair& pair) { return pair.to == "n7"; });
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -104,7 +109,7 @@ TEST(FollowUp, IsOnTheRailThatIsWanted) {
   std::vector<WantedPair> pairs(3, wanted("n1", "n3"));
   pairs[1].rail = 1;
   pairs[2].rail = 2;
-  const std::vector<PlannedTask> tasks = follow_ups_of(plan, pairs, 1);
+  const std::vector<PlannedTask> tasks = follow_ups(plan, pairs, 1);
   ASSERT_EQ(tasks.size(), 2u) << "there is no third rail";
   for (const std::size_t rail : {0U, 1U})
     for (const PlannedRank& rank : tasks[rail].ranks)

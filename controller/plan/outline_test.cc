@@ -57,18 +57,19 @@ TEST(Outline, HoldsWhatThePlanOfItsTasksHolds) {
   }
 }
 
-TEST(Outline, OfTenThousandNodesIsRefusedAsOneRunWithWhatToDo) {
+TEST(Outline, OfMoreTasksThanAListHasMakesThoseOfEachRound) {
   const auto outline = PlanOutline::make(suite_of({pairs_stage({})}), some_nodes(700),
                                          fake_kernels(), {}, leaves_of(700, 10));
   ASSERT_TRUE(outline);
   EXPECT_EQ(outline->tasks(), 700u * 699 / 2);
   EXPECT_EQ(outline->head().rounds, 699u);
   EXPECT_THAT(outline->head().tasks, IsEmpty());
-  EXPECT_EQ(outline->tasks_of(698).size(), 350u);
-  const auto plan = make_plan(*outline);
-  ASSERT_FALSE(plan);
-  EXPECT_THAT(plan.error().message, HasSubstr("244650 tasks in 699 rounds"));
-  EXPECT_THAT(plan.error().message, HasSubstr("take slices of the rounds (slice: 1/2 to 2/2)"));
+  EXPECT_THAT(outline->head().notes, IsEmpty());
+  ASSERT_EQ(outline->tasks_of(698).size(), 350u);
+  EXPECT_EQ(outline->tasks_of(698).back().id, "t244650");
+  EXPECT_EQ(outline->first_of(698), 244'300u);
+  EXPECT_EQ(outline->round_of(244'299), 697u);
+  EXPECT_EQ(outline->round_of(244'300), 698u);
 }
 
 TEST(Outline, OfMoreRoundsThanMemoryShouldHoldIsRefusedBeforeTheyAreMade) {
@@ -269,25 +270,32 @@ TEST(Outline, CarriesWhatTheRoundEngineActsOn) {
 }
 
 TEST(Resume, IsThePlanWithoutWhatIsFinished) {
-  const Plan whole =
-      plan_of({pairs_stage({}), stage_of("fake.lat", PlacementKind::kPairs)}, some_nodes(4));
-  std::set<std::string> finished{"t0001", "t0002", "t0004", "t0009"};
-  const Plan rest = without_finished(whole, finished);
-  EXPECT_EQ(rest.tasks.size(), 8u);
-  EXPECT_EQ(rest.rounds, 5u) << "the first round is done";
-  EXPECT_EQ(rest.round_infos.size(), 5u);
-  EXPECT_EQ(rest.round_infos[0].tasks, 1u);
-  EXPECT_EQ(rest.tasks[0].id, "t0003") << "ids stay";
-  EXPECT_EQ(rest.tasks[0].round, 0u);
-  EXPECT_EQ(rest.stages[0].tasks, 3u);
-  EXPECT_EQ(rest.stages[1].tasks, 5u);
-  EXPECT_LT(rest.expected_seconds, whole.expected_seconds);
-  for (const PlannedTask& task : whole.tasks) finished.insert(task.id);
-  EXPECT_EQ(without_finished(whole, finished).rounds, 0u);
-  const Plan same = without_finished(whole, {});
-  EXPECT_EQ(same.tasks.size(), whole.tasks.size());
-  EXPECT_EQ(same.expected_seconds, whole.expected_seconds);
-  EXPECT_EQ(same.expected_bytes, whole.expected_bytes);
+  const auto outline =
+      PlanOutline::make(suite_of({pairs_stage({}), stage_of("fake.lat", PlacementKind::kPairs)}),
+                        some_nodes(4), fake_kernels());
+  ASSERT_TRUE(outline);
+  const auto whole = make_plan(*outline);
+  ASSERT_TRUE(whole);
+  std::vector<bool> finished(outline->tasks());
+  for (const std::size_t index : {0U, 1U, 3U, 8U}) finished[index] = true;
+  const PlanOutline remaining = outline->without(finished);
+  const auto rest = make_plan(remaining);
+  ASSERT_TRUE(rest);
+  EXPECT_EQ(rest->tasks.size(), 8u);
+  EXPECT_EQ(remaining.tasks(), 8u);
+  EXPECT_EQ(rest->rounds, 5u) << "the first round is done";
+  EXPECT_EQ(rest->round_infos[0].tasks, 1u);
+  EXPECT_EQ(rest->tasks[0].id, "t0003") << "ids stay";
+  EXPECT_EQ(rest->tasks[0].round, 0u);
+  EXPECT_EQ(rest->stages[0].tasks, 3u);
+  EXPECT_EQ(rest->stages[1].tasks, 5u);
+  EXPECT_LT(rest->expected_seconds, whole->expected_seconds);
+  EXPECT_EQ(outline->without(std::vector<bool>(outline->tasks(), true)).head().rounds, 0u);
+  const auto same = make_plan(outline->without(std::vector<bool>(outline->tasks())));
+  ASSERT_TRUE(same);
+  EXPECT_EQ(same->tasks.size(), whole->tasks.size());
+  EXPECT_EQ(same->expected_seconds, whole->expected_seconds);
+  EXPECT_EQ(same->expected_bytes, whole->expected_bytes);
 }
 
 }  // namespace

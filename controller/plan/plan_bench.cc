@@ -77,7 +77,7 @@ void tasks_of_a_round(benchmark::State& state) {
 }
 BENCHMARK(tasks_of_a_round)->Arg(1'000)->Arg(10'000)->Unit(benchmark::kMillisecond);
 
-// A plan with its tasks, at the most that one run dispatches.
+// A plan with its tasks, at the most that a list has.
 void whole_plan(benchmark::State& state) {
   const auto nodes = some_nodes(static_cast<std::size_t>(state.range(0)));
   const auto kernels = fake_kernels();
@@ -91,15 +91,16 @@ void whole_plan(benchmark::State& state) {
 }
 BENCHMARK(whole_plan)->Arg(632)->Unit(benchmark::kMillisecond);
 
-// Time that the controller's event loop is blocked when a run of that size follows up its suspects:
-// as many pairs as a run may want, `at_once` of them in one pass over the plan.
+// Time to read the planned pairs when a run of that size follows up its suspects: as many pairs as
+// a run may want, `at_once` of them in one pass over the plan.
 void follow_ups(benchmark::State& state) {
   constexpr std::size_t kWanted = 256;
   const auto at_once = static_cast<std::size_t>(state.range(0));
   const auto nodes = some_nodes(632);
-  const auto plan = make_plan(suite_of({stage_of("fake.bw", PlacementKind::kPairs)}), nodes,
-                              fake_kernels(), {}, {.topology = leaves_for(nodes)});
-  if (!plan) return state.SkipWithError(plan.error().message.c_str());
+  const auto outline =
+      PlanOutline::make(suite_of({stage_of("fake.bw", PlacementKind::kPairs)}), nodes,
+                        fake_kernels(), {}, {.topology = leaves_for(nodes)});
+  if (!outline) return state.SkipWithError(outline.error().message.c_str());
   std::vector<WantedPair> wanted;
   for (std::size_t i = 0; i < kWanted; ++i)
     wanted.push_back({.kernel = "fake.bw",
@@ -108,10 +109,12 @@ void follow_ups(benchmark::State& state) {
                       .memory = "host",
                       .purpose = "elsewhere"});
   for (auto _ : state)
-    for (std::size_t from = 0; from < kWanted; from += at_once)
-      benchmark::DoNotOptimize(follow_ups_of(*plan, std::span(wanted).subspan(from, at_once),
+    for (std::size_t from = 0; from < kWanted; from += at_once) {
+      const auto part = std::span(wanted).subspan(from, at_once);
+      benchmark::DoNotOptimize(follow_ups_of(outline->head(), PlannedPairs(*outline, part), part,
                                              static_cast<std::uint32_t>(from) + 1));
-  state.counters["tasks"] = static_cast<double>(plan->tasks.size());
+    }
+  state.counters["tasks"] = static_cast<double>(outline->tasks());
 }
 BENCHMARK(follow_ups)->Arg(256)->Arg(1)->Iterations(3)->Unit(benchmark::kMillisecond);
 

@@ -1,7 +1,8 @@
 #include "controller/plan/planner.h"
 
 #include <algorithm>
-#include <cmath>
+#include <charconv>
+#include <system_error>
 #include <unordered_set>
 #include <utility>
 
@@ -32,55 +33,6 @@ Status check_nodes(std::span<const PlanNode> nodes) {
 // Seed of the random choices of a block, so that two stages choose differently.
 std::uint64_t seed_of(const Suite& suite, std::uint32_t block) {
   return Seeded(suite.seed + (std::uint64_t{block} << 32U)).next();
-}
-
-// Largest `slice` of a placement (suite_keys.cc).
-constexpr std::uint32_t kMaxSlices = 366;
-
-// Reports whether the day chooses the stage's slice; the planner may then make slices thinner.
-bool is_sliced(const Stage& stage) {
-  return stage.placement.slice_of > 1 && !stage.placement.slice;
-}
-
-// Only these placements can be cut into slices.
-bool is_all_pairs(const Placement& placement) {
-  return placement.kind == PlacementKind::kPairs && placement.pairs == PairChoice::kAll;
-}
-
-// Returns the number of slices with which each slice fits one run. A slice has its share of the
-// all-pairs stages' tasks, up to one round's tasks more, and every other stage as a whole. 0: not
-// even single rounds fit.
-std::uint32_t slices_for(const Suite& suite, const Plan& head) {
-  double sliced = 0;
-  double rest = 0;
-  for (std::size_t i = 0; i < suite.stages.size(); ++i) {
-    const auto tasks = static_cast<double>(head.stages[i].tasks);
-    const Placement& placement = suite.stages[i].placement;
-    if (!is_all_pairs(placement)) {
-      rest += tasks;
-      continue;
-    }
-    sliced += tasks * placement.slice_of;
-    rest += tasks * placement.slice_of /
-            std::max<double>(1, static_cast<double>(head.nodes.size()) - 1);
-  }
-  if (sliced == 0 || rest >= kMaxPlannedTasks) return 0;
-  const double slices = std::ceil(sliced / (kMaxPlannedTasks - rest));
-  return slices > kMaxRunSlices ? 0 : static_cast<std::uint32_t>(slices);
-}
-
-// Cuts the suite's slices so much thinner that its `tasks` may fit one run; false: not possible.
-bool make_thinner(Suite& suite, std::uint64_t tasks) {
-  bool any = false;
-  for (Stage& stage : suite.stages) {
-    std::uint32_t& slices = stage.placement.slice_of;
-    if (!is_sliced(stage) || slices >= kMaxSlices) continue;
-    const std::uint64_t wanted =
-        std::max<std::uint64_t>(slices * tasks / kMaxPlannedTasks, slices + 1);
-    slices = static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, kMaxSlices));
-    any = true;
-  }
-  return any;
 }
 
 // One launch of one of a stage's rounds.
@@ -153,8 +105,6 @@ struct PlanOutline::Inside {
   // By round: the number of tasks before it.
   std::vector<std::uint64_t> first_task{};
   std::uint64_t tasks = 0;
-  // Result of slices_for() where the tasks are too many for one run.
-  std::uint32_t slices = 0;
   // Launches of the stages that are laid out so far.
   std::uint64_t counted = 0;
 
@@ -282,64 +232,58 @@ struct PlanOutline::Inside {
           return fail(nobody ? Code::kOutOfRange : Code::kInvalidArgument,
                       fmt::format("plan: stage {}: {}", stage, why));
     }
-    if (inside->tasks > kMaxPlannedTasks) {
-      inside->slices = slices_for(suite, inside->head);
-      if (inside->slices > 0)
-        inside->head.notes.push_back(fmt::format(
-            "more than the {} tasks that one run dispatches: slice: 1/{} to {}/{} are runs "
-            "that cover all pairs once",
-            kMaxPlannedTasks, inside->slices, inside->slices, inside->slices));
-    }
     return inside;
   }
 };
 
-// Makes slices thinner, over more nights, when a slice has too many tasks for one run. The first
-// slice, which has most rounds, decides the number of slices: a number that changed from night to
-// night would leave rounds out.
+// The tasks that remain of an outline.
+struct PlanOutline::Rest {
+  Plan head{};
+  // By round: its number in the outline.
+  std::vector<std::uint32_t> round_of{};
+  // By round, and behind the last one: the number of tasks before it.
+  std::vector<std::uint64_t> first_task{};
+  // By index in the outline.
+  std::vector<bool> finished{};
+};
+
 Result<PlanOutline> PlanOutline::make(const Suite& suite, std::span<const PlanNode> nodes,
                                       std::span<const KernelInfo> kernels, const Site& site,
                                       const PlanOptions& options) {
-  if (std::ranges::none_of(suite.stages, is_sliced))
-    return PlanOutline(RG_TRY(Inside::make(suite, nodes, kernels, site, options)));
-  PlanOptions first = options;
-  first.slice_index = 0;
-  // Every node counts as present.
-  const std::vector<PlanNode> all = nodes_of_slices(nodes, options);
-  first.slice_nodes.clear();
-  Suite thinner = suite;
-  // Tasks of the first slice, as the suite has it.
-  std::uint64_t asked = 0;
-  for (;;) {
-    const std::uint64_t tasks = RG_TRY(Inside::make(thinner, all, kernels, site, first))->tasks;
-    if (asked == 0) asked = tasks;
-    if (tasks <= kMaxPlannedTasks || !make_thinner(thinner, tasks)) break;
-  }
-  auto inside = RG_TRY(Inside::make(thinner, nodes, kernels, site, options));
-  if (asked > kMaxPlannedTasks)
-    inside->head.notes.insert(
-        inside->head.notes.begin(),
-        fmt::format("slices are thinner, and more, than the suite says: as it says, one would be "
-                    "{} tasks, and one run dispatches at most {}",
-                    asked, kMaxPlannedTasks));
-  return PlanOutline(std::move(inside));
+  return PlanOutline(RG_TRY(Inside::make(suite, nodes, kernels, site, options)));
 }
 
 PlanOutline::PlanOutline(std::shared_ptr<const Inside> inside) : inside_(std::move(inside)) {}
 
-const Plan& PlanOutline::head() const { return inside_->head; }
-std::uint64_t PlanOutline::tasks() const { return inside_->tasks; }
-std::uint32_t PlanOutline::slices() const { return inside_->slices; }
+const Plan& PlanOutline::head() const { return rest_ ? rest_->head : inside_->head; }
+std::uint64_t PlanOutline::tasks() const {
+  return rest_ ? rest_->first_task.back() : inside_->tasks;
+}
+std::uint64_t PlanOutline::first_of(std::size_t round) const {
+  const std::vector<std::uint64_t>& first = rest_ ? rest_->first_task : inside_->first_task;
+  return round < first.size() ? first[round] : tasks();
+}
+
+std::size_t PlanOutline::round_of(std::uint64_t index) const {
+  RG_CHECK(index < tasks());
+  const std::vector<std::uint64_t>& first = rest_ ? rest_->first_task : inside_->first_task;
+  // Rounds without tasks have the same first task as the next round.
+  return static_cast<std::size_t>(std::ranges::upper_bound(first, index) - first.begin()) - 1;
+}
 
 // Ids count tasks of the whole run, so they do not depend on which rounds are asked for.
 std::vector<PlannedTask> PlanOutline::tasks_of(std::size_t round) const {
-  const Launch& launch = inside_->launches.at(round);
-  const PlannedRound& info = inside_->head.round_infos[round];
+  const std::size_t whole = rest_ ? rest_->round_of.at(round) : round;
+  const Launch& launch = inside_->launches.at(whole);
+  const PlannedRound& info = inside_->head.round_infos[whole];
   std::vector<PlannedTask> tasks;
+  std::uint64_t index = inside_->first_task[whole];
   for (const TaskSeats& seats : inside_->rounds[launch.stage].tasks(launch.round)) {
+    const std::uint64_t number = ++index;
+    if (rest_ && rest_->finished[number - 1]) continue;
     PlannedTask& task =
         tasks.emplace_back(make_task(*inside_->stages[launch.stage], inside_->context, seats));
-    task.id = fmt::format("t{:04}", inside_->first_task[round] + tasks.size());
+    task.id = fmt::format("t{:04}", number);
     task.round = static_cast<std::uint32_t>(round);
     task.repetition = launch.repetition;
     task.mixed_round = info.mixed;
@@ -347,16 +291,54 @@ std::vector<PlannedTask> PlanOutline::tasks_of(std::size_t round) const {
   return tasks;
 }
 
-// The message names the slices that would fit.
+// Recounts stages, rounds and expectations from the remaining tasks; empty rounds disappear.
+PlanOutline PlanOutline::without(std::vector<bool> finished) const {
+  RG_CHECK(!rest_ && finished.size() == inside_->tasks);
+  auto rest = std::make_shared<Rest>();
+  rest->finished = std::move(finished);
+  Plan& head = rest->head = inside_->head;
+  for (PlannedStage& stage : head.stages) stage.rounds = 0, stage.tasks = 0;
+  head.round_infos.clear();
+  head.expected_seconds = head.expected_bytes = 0;
+  rest->first_task.push_back(0);
+  for (std::uint32_t round = 0; round < inside_->head.rounds; ++round) {
+    PlannedRound info = inside_->head.round_infos[round];
+    info.tasks = 0;
+    info.expected_seconds = 0;
+    const std::vector<PlannedTask> tasks = tasks_of(round);
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      if (rest->finished[inside_->first_task[round] + i]) continue;
+      ++info.tasks;
+      info.expected_seconds = std::max(info.expected_seconds, tasks[i].expected_seconds);
+      head.expected_bytes += tasks[i].expected_bytes;
+    }
+    if (info.tasks == 0) continue;
+    head.expected_seconds += info.expected_seconds;
+    ++head.stages[info.stage].rounds;
+    head.stages[info.stage].tasks += info.tasks;
+    head.round_infos.push_back(info);
+    rest->round_of.push_back(round);
+    rest->first_task.push_back(rest->first_task.back() + info.tasks);
+  }
+  head.rounds = static_cast<std::uint32_t>(head.round_infos.size());
+  PlanOutline outline(inside_);
+  outline.rest_ = std::move(rest);
+  return outline;
+}
+
+std::optional<std::uint64_t> index_of_id(std::string_view id) {
+  std::uint64_t number = 0;
+  if (!id.starts_with('t')) return std::nullopt;
+  const char* const end = id.data() + id.size();
+  const auto [until, problem] = std::from_chars(id.data() + 1, end, number);
+  if (problem != std::errc() || until != end || number == 0) return std::nullopt;
+  return number - 1;
+}
+
 Result<Plan> make_plan(const PlanOutline& outline) {
-  if (outline.tasks() > kMaxPlannedTasks)
-    return refuse(fmt::format(
-        "{} tasks in {} rounds; one run dispatches at most {}: {}a quick scan (pairs: quick), or "
-        "fewer nodes",
-        outline.tasks(), outline.head().rounds, kMaxPlannedTasks,
-        outline.slices() == 0 ? ""
-                              : fmt::format("take slices of the rounds (slice: 1/{} to {}/{}), ",
-                                            outline.slices(), outline.slices(), outline.slices())));
+  if (outline.tasks() > kMostListedTasks)
+    return refuse(fmt::format("{} tasks in {} rounds; a list has at most {}", outline.tasks(),
+                              outline.head().rounds, kMostListedTasks));
   Plan plan = outline.head();
   plan.tasks.reserve(outline.tasks());
   for (std::size_t round = 0; round < plan.rounds; ++round)
@@ -373,38 +355,6 @@ Result<Plan> make_plan(const Suite& suite, std::span<const PlanNode> nodes,
 // The GPU follows the port where a placement chooses both.
 std::string text_of(const PlannedRank& rank) {
   return rank.gpu.empty() ? rank.endpoint : fmt::format("{}+{}", rank.endpoint, rank.gpu);
-}
-
-// Going on with a run that was stopped. planner.h declares it.
-
-// Recounts stages, rounds and expectations from the remaining tasks; empty rounds disappear.
-Plan without_finished(Plan plan, const std::set<std::string>& finished) {
-  std::erase_if(plan.tasks, [&](const PlannedTask& task) { return finished.contains(task.id); });
-  for (PlannedStage& stage : plan.stages) stage.rounds = 0, stage.tasks = 0;
-  std::vector<PlannedRound> infos;
-  plan.expected_seconds = 0;
-  plan.expected_bytes = 0;
-  std::size_t at = 0;
-  for (std::uint32_t round = 0; round < plan.rounds; ++round) {
-    PlannedRound info = plan.round_infos.at(round);
-    info.tasks = 0;
-    info.expected_seconds = 0;
-    for (; at < plan.tasks.size() && plan.tasks[at].round == round; ++at) {
-      PlannedTask& task = plan.tasks[at];
-      task.round = static_cast<std::uint32_t>(infos.size());
-      ++info.tasks;
-      info.expected_seconds = std::max(info.expected_seconds, task.expected_seconds);
-      plan.expected_bytes += task.expected_bytes;
-    }
-    if (info.tasks == 0) continue;
-    plan.expected_seconds += info.expected_seconds;
-    ++plan.stages[info.stage].rounds;
-    plan.stages[info.stage].tasks += info.tasks;
-    infos.push_back(info);
-  }
-  plan.rounds = static_cast<std::uint32_t>(infos.size());
-  plan.round_infos = std::move(infos);
-  return plan;
 }
 
 }  // namespace railgauge::plan

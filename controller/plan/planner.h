@@ -25,9 +25,9 @@
 
 namespace railgauge::plan {
 
-// Most tasks that one run dispatches: all pairs of 632 nodes. A Plan holds every task in memory. A
-// PlanOutline may be larger; such a suite runs by slices, by quick scans, or on fewer nodes.
-inline constexpr std::size_t kMaxPlannedTasks = 200'000;
+// Most tasks of a Plan, which holds each of them in memory, and of an answer that lists them. An
+// outline has no such bound, nor has a run: it makes the tasks of a round when the round begins.
+inline constexpr std::size_t kMostListedTasks = 200'000;
 // Most rounds of an outline, each repetition counted. An outline has a row a round, so a small
 // suite with many repetitions would else take the controller's memory.
 inline constexpr std::uint64_t kMaxPlannedRounds = 1'000'000;
@@ -160,7 +160,7 @@ struct PlannedRound {
   double expected_seconds = 0;
 };
 
-// All tasks of a run. A plain value; it is stored as the run's outline.
+// All tasks of a run, or with PlanOutline::head() none of them. A plain value.
 struct Plan {
   std::string suite{};
   // Names of the chosen nodes, in the order of the choice.
@@ -208,7 +208,7 @@ struct PlanOptions {
 
 // A plan that makes the tasks of a round on demand; rounds, counts, time and traffic are computed.
 // All pairs of 10,000 nodes are 50 million tasks, and their outline takes a few hundred KiB.
-// Immutable after make(); thread safe for readers.
+// Immutable, and copies share it; thread safe for readers.
 class PlanOutline {
  public:
   // Lays out the rounds of all stages. A parameter that a stage leaves open takes the value of the
@@ -225,29 +225,37 @@ class PlanOutline {
   [[nodiscard]] const Plan& head() const;
   // Returns the number of tasks in all rounds.
   [[nodiscard]] std::uint64_t tasks() const;
-  // Returns the number N of slices (`slice: K/N` of a suite) with which each slice fits one run; 0
-  // when the whole plan fits one run, or when no number of slices does.
-  [[nodiscard]] std::uint32_t slices() const;
-  // Makes the tasks of a round in order; rounds count from 0.
+  // Makes the tasks of a round in order; rounds count from 0. Ids do not depend on the calls.
   [[nodiscard]] std::vector<PlannedTask> tasks_of(std::size_t round) const;
+  // Returns the number of tasks in the rounds before `round`, which may be the number of rounds.
+  [[nodiscard]] std::uint64_t first_of(std::size_t round) const;
+  // Returns the round of the task with that index, which is below tasks().
+  [[nodiscard]] std::size_t round_of(std::uint64_t index) const;
+  // Returns the remaining plan of a stopped run: the tasks without those in `finished`, by their
+  // index in this outline, with their ids, in rounds from 0 without gaps. Plans of the same input
+  // have the same tasks, so the stored results of the stopped run fit. Makes each task once.
+  // REQUIRES: an outline of make(), and as many marks as it has tasks.
+  [[nodiscard]] PlanOutline without(std::vector<bool> finished) const;
 
  private:
   struct Inside;
+  // The part of the tasks that remains.
+  struct Rest;
   explicit PlanOutline(std::shared_ptr<const Inside> inside);
   std::shared_ptr<const Inside> inside_;
+  std::shared_ptr<const Rest> rest_;  // null: all tasks
 };
 
-// Makes the plan with all tasks of the outline. kInvalidArgument: more than kMaxPlannedTasks.
+// Returns the index of a planned task from its id ("t0001" is 0); absent: the id is not one of a
+// planned task.
+std::optional<std::uint64_t> index_of_id(std::string_view id);
+
+// Makes the plan with all tasks of the outline. kInvalidArgument: more than kMostListedTasks.
 Result<Plan> make_plan(const PlanOutline& outline);
 // Makes outline and tasks in one call, with the errors of both.
 Result<Plan> make_plan(const Suite& suite, std::span<const PlanNode> nodes,
                        std::span<const KernelInfo> kernels, const Site& site = {},
                        const PlanOptions& options = {});
-
-// Returns the remaining plan of a stopped run: the tasks whose ids `finished` lacks, with their
-// ids, in rounds from 0 without gaps. Plans of the same input have the same ids, so the stored
-// results of the stopped run fit.
-Plan without_finished(Plan plan, const std::set<std::string>& finished);
 
 // Expected time and traffic of one task, from the kernel's parameters `iterations` (when above 0),
 // `time_cap` and `sizes`. An absent `sizes` counts as 1 size, an absent `time_cap` as 1 s; a longer

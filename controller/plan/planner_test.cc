@@ -347,9 +347,10 @@ TEST(Planner, RefusesWhatCannotBePlannedAndSaysWhy) {
   EXPECT_THAT(refused(suite_of({wrong}), some_nodes(2)), HasSubstr("iterations"));
 }
 
-TEST(Planner, BoundsTheNumberOfTasks) {
+TEST(Planner, BoundsTheTasksOfAList) {
   const auto suite = suite_of({stage_of("fake.lat", PlacementKind::kPairs)});
-  EXPECT_THAT(refused(suite, some_nodes(700)), HasSubstr("one run dispatches at most 200000"));
+  EXPECT_THAT(refused(suite, some_nodes(700)),
+              HasSubstr("244650 tasks in 699 rounds; a list has at most 200000"));
 }
 
 }  // namespace

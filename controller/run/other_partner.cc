@@ -4,15 +4,25 @@
 
 namespace railgauge::run {
 
-PartnerBook::PartnerBook(std::span<const RunTaskSpec> tasks) : planned_(tasks.size()) {
-  tasks_.reserve(tasks.size());
-  for (const RunTaskSpec& spec : tasks) {
-    Ends ends{kNoPlace, kNoPlace};
-    if (spec.ends.size() == 2 && !spec.waived)
-      for (std::uint32_t rank = 0; rank < 2; ++rank)
-        ends[rank] = place_of(spec.stage, spec.ends[rank], tasks_.size(), rank);
-    tasks_.push_back(ends);
-  }
+PartnerBook::PartnerBook(std::span<const RunTaskSpec> tasks) : PartnerBook(tasks.size()) {
+  for (std::size_t i = 0; i < tasks.size(); ++i) enter(i, tasks[i]);
+}
+
+void PartnerBook::enter(std::size_t task, const RunTaskSpec& spec) {
+  if (spec.ends.size() != 2 || spec.waived) return;
+  Ends ends{};
+  for (std::uint32_t rank = 0; rank < 2; ++rank)
+    ends[rank] = place_of(spec.stage, spec.ends[rank], task, rank);
+  slot_of(task) = ends;
+}
+
+PartnerBook::Ends PartnerBook::ends_of(std::size_t task) const {
+  return task < tasks_.size() ? tasks_[task] : Ends{kNoPlace, kNoPlace};
+}
+
+PartnerBook::Ends& PartnerBook::slot_of(std::size_t task) {
+  if (task >= tasks_.size()) tasks_.resize(task + 1, {kNoPlace, kNoPlace});
+  return tasks_[task];
 }
 
 std::uint32_t PartnerBook::place_of(std::uint32_t stage, const PairEnd& end, std::size_t task,
@@ -24,12 +34,12 @@ std::uint32_t PartnerBook::place_of(std::uint32_t stage, const PairEnd& end, std
 }
 
 void PartnerBook::passed(std::size_t task) {
-  for (const std::uint32_t place : tasks_[task])
+  for (const std::uint32_t place : ends_of(task))
     if (place != kNoPlace) ++places_[place].passed;
 }
 
 void PartnerBook::failed(std::size_t task) {
-  const Ends& ends = tasks_[task];
+  const Ends ends = ends_of(task);
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     if (ends[rank] == kNoPlace) continue;
     Place& place = places_[ends[rank]];
@@ -93,7 +103,7 @@ std::vector<Elsewhere> PartnerBook::next() {
   Choice choice = known_good();
   for (const auto& [task, kept_rank] : wanted_) {
     const std::uint32_t replaced = 1 - kept_rank;
-    const auto partner = take_partner(choice, tasks_[task], replaced);
+    const auto partner = take_partner(choice, ends_of(task), replaced);
     if (!partner) continue;
     const Place& place = places_[*partner];
     found.push_back({task, replaced, place.task, place.rank});
@@ -103,9 +113,9 @@ std::vector<Elsewhere> PartnerBook::next() {
 }
 
 void PartnerBook::add(const Elsewhere& one) {
-  Ends ends = tasks_[one.failed];
-  ends[one.replaced_rank] = tasks_[one.partner_task][one.partner_rank];
-  tasks_.push_back(ends);
+  Ends ends = ends_of(one.failed);
+  ends[one.replaced_rank] = ends_of(one.partner_task)[one.partner_rank];
+  slot_of(next_++) = ends;
 }
 
 void PartnerBook::close(std::optional<std::uint32_t> stage) {
@@ -114,13 +124,13 @@ void PartnerBook::close(std::optional<std::uint32_t> stage) {
   else
     closed_ = true;
   std::erase_if(wanted_, [&](const auto& wanted) {
-    return closed_ || places_[tasks_[wanted.first][wanted.second]].stage == *stage;
+    return closed_ || places_[ends_of(wanted.first)[wanted.second]].stage == *stage;
   });
 }
 
 std::array<const PairEnd*, 2> PartnerBook::ends_of(const Elsewhere& one) const {
-  Ends ends = tasks_[one.failed];
-  ends[one.replaced_rank] = tasks_[one.partner_task][one.partner_rank];
+  Ends ends = ends_of(one.failed);
+  ends[one.replaced_rank] = ends_of(one.partner_task)[one.partner_rank];
   RG_CHECK(ends[0] != kNoPlace && ends[1] != kNoPlace);
   return {&places_[ends[0]].end, &places_[ends[1]].end};
 }

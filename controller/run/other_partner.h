@@ -31,9 +31,13 @@ struct Elsewhere {
 // The results of each place, and the places that need another partner. Not thread safe.
 class PartnerBook {
  public:
-  // `tasks` are all planned tasks; tasks without two ends take no part.
+  // `planned`: the number of planned tasks, whose indices come before those of added ones.
+  explicit PartnerBook(std::size_t planned) : planned_(planned), next_(planned) {}
+  // Enters all planned tasks.
   explicit PartnerBook(std::span<const RunTaskSpec> tasks);
 
+  // Enters a planned task; without two ends it takes no part. Call it before passed() and failed().
+  void enter(std::size_t task, const RunTaskSpec& spec);
   // Counts a passed task for both of its ends.
   void passed(std::size_t task);
   // Counts a task that failed in its last attempt. Each of its ends gets another partner, once in a
@@ -47,7 +51,7 @@ class PartnerBook {
   // Enters the task made from `one`, with the next free task number.
   void add(const Elsewhere& one);
   // Enters a task that takes no part, with the next free task number.
-  void add_other() { tasks_.push_back({kNoPlace, kNoPlace}); }
+  void add_other() { ++next_; }
   // Stops adding tasks for the stage, or for all stages if absent.
   void close(std::optional<std::uint32_t> stage);
 
@@ -92,10 +96,15 @@ class PartnerBook {
                                            const Place& other);
   [[nodiscard]] std::array<const PairEnd*, 2> ends_of(const Elsewhere& one) const;
 
+  [[nodiscard]] Ends ends_of(std::size_t task) const;
+  Ends& slot_of(std::size_t task);
+
+  // By task, as far as they were entered: 8 bytes each, for millions of tasks.
   std::vector<Ends> tasks_;
   std::vector<Place> places_;
   std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> index_;  // by stage and name
   std::size_t planned_ = 0;
+  std::size_t next_ = 0;                                       // the next free task number
   std::vector<std::pair<std::size_t, std::uint32_t>> wanted_;  // task, rank whose end stays
   std::size_t looked_at_ = 0;
   std::set<std::uint32_t> closed_stages_;

@@ -30,17 +30,13 @@ std::vector<std::uint32_t> RoundEngine::Names::operator()(const std::vector<std:
   return numbers;
 }
 
-RoundEngine::RoundEngine(std::span<const RunTaskSpec> tasks, RoundPolicy policy,
+RoundEngine::RoundEngine(std::shared_ptr<const TaskSource> source, RoundPolicy policy,
                          const LeafUplinks& uplinks)
-    : policy_(std::move(policy)), uplinks_(uplinks) {
-  std::map<std::uint32_t, std::vector<std::size_t>> rounds;
-  tasks_.reserve(tasks.size());
-  for (const RunTaskSpec& spec : tasks) {
-    rounds[spec.round].push_back(tasks_.size());
-    tasks_.push_back(task_of(spec));
-  }
-  for (auto& [number, members] : rounds) rounds_.push_back(std::move(members));
-}
+    : source_(std::move(source)),
+      next_index_(source_->tasks()),
+      policy_(std::move(policy)),
+      uplinks_(uplinks),
+      dropped_rounds_(source_->rounds()) {}
 
 RoundEngine::Task RoundEngine::task_of(const RunTaskSpec& spec) {
   Task task{.stage = spec.stage,
@@ -59,9 +55,9 @@ std::size_t RoundEngine::add(const RunTaskSpec& spec) { return add_leftover(task
 
 std::size_t RoundEngine::add_leftover(Task task) {
   task.state = State::kLeftOver;
-  leftovers_.emplace(task.stage, tasks_.size());
-  tasks_.push_back(std::move(task));
-  return tasks_.size() - 1;
+  leftovers_.emplace(task.stage, next_index_);
+  tasks_.emplace(next_index_, std::move(task));
+  return next_index_++;
 }
 
 void RoundEngine::place(Task& task, const std::vector<std::string>& endpoints,
@@ -84,7 +80,7 @@ void RoundEngine::place(Task& task, const std::vector<std::string>& endpoints,
 
 std::size_t RoundEngine::add(std::size_t like, const std::vector<std::string>& endpoints,
                              const std::vector<std::string>& leaves) {
-  Task task = tasks_[like];
+  Task task = task_of(source_->task(like));
   place(task, endpoints, leaves);
   return add_leftover(std::move(task));
 }
@@ -94,16 +90,24 @@ void RoundEngine::share_uplinks(UplinkLedger& ledger, std::string run_id) {
   run_id_ = std::move(run_id);
 }
 
-std::uint32_t RoundEngine::rounds_total() const {
-  return static_cast<std::uint32_t>(rounds_.size());
-}
-
 bool RoundEngine::is_waiting(std::size_t index) const {
-  return tasks_[index].state == State::kWaiting || tasks_[index].state == State::kLeftOver;
+  const auto task = tasks_.find(index);
+  return task != tasks_.end() &&
+         (task->second.state == State::kWaiting || task->second.state == State::kLeftOver);
 }
 
 bool RoundEngine::is_under_way(std::size_t index) const {
-  return tasks_[index].state == State::kStarted || tasks_[index].state == State::kGivenUp;
+  const auto task = tasks_.find(index);
+  return task != tasks_.end() &&
+         (task->second.state == State::kStarted || task->second.state == State::kGivenUp);
+}
+
+std::vector<std::size_t> RoundEngine::under_way() const {
+  std::vector<std::size_t> indices;
+  for (const auto& [index, task] : tasks_)
+    if (is_under_way(index)) indices.push_back(index);
+  std::ranges::sort(indices);
+  return indices;
 }
 
 bool RoundEngine::is_on(const std::string& node) const {
@@ -116,17 +120,17 @@ std::vector<std::size_t> RoundEngine::under_way_on(const std::vector<std::string
   for (const std::string& node : nodes)
     if (const auto number = node_names_.find(node)) wanted[*number] = 1;
   std::vector<std::size_t> on;
-  for (std::size_t index = 0; index < tasks_.size(); ++index)
-    if (is_under_way(index) && std::ranges::any_of(tasks_[index].endpoints, [&](std::uint32_t e) {
-          return wanted[node_of_[e]] != 0;
-        }))
+  for (const std::size_t index : under_way())
+    if (std::ranges::any_of(tasks_.at(index).endpoints,
+                            [&](std::uint32_t e) { return wanted[node_of_[e]] != 0; }))
       on.push_back(index);
   return on;
 }
 
 void RoundEngine::start(double now) {
   RG_CHECK(phase_ == Phase::kPlanned);
-  open_next(now);
+  phase_ = Phase::kSettling;
+  settle_until_ = now;
 }
 
 // A task that waited through one busy period has not waited through the next.
@@ -137,17 +141,47 @@ void RoundEngine::set_busy(std::string who) {
 
 void RoundEngine::drop(std::size_t index) {
   RG_CHECK(is_waiting(index));
-  leftovers_.erase({tasks_[index].stage, index});
-  tasks_[index].state = State::kEnded;
+  leftovers_.erase({tasks_.at(index).stage, index});
+  tasks_.erase(index);
+}
+
+void RoundEngine::drop_waiting(std::optional<std::uint32_t> stage, std::string_view outcome,
+                               const std::string& reason, EngineActions& out) {
+  std::vector<std::size_t> waiting;
+  for (const auto& [index, task] : tasks_)
+    if (is_waiting(index) && (!stage || task.stage == *stage)) waiting.push_back(index);
+  std::ranges::sort(waiting);
+  for (const std::size_t index : waiting) {
+    drop(index);
+    out.emplace_back(SkipTask{index, std::string(outcome), reason});
+  }
+  std::map<std::uint32_t, SkipRounds> skipped;  // by stage
+  for (std::uint32_t round = next_round_; round < source_->rounds(); ++round) {
+    const RoundHead head = source_->head(round);
+    if (dropped_rounds_[round] || (stage && head.stage != *stage)) continue;
+    dropped_rounds_[round] = true;
+    SkipRounds& of_stage = skipped[head.stage];
+    of_stage.rounds.push_back(round);
+    of_stage.stage = head.stage;
+    of_stage.tasks += head.tasks;
+  }
+  for (auto& [number, of_stage] : skipped) {
+    of_stage.outcome = outcome;
+    of_stage.reason = reason;
+    out.emplace_back(std::move(of_stage));
+  }
 }
 
 void RoundEngine::lend(const std::vector<std::string>& nodes, const std::string& who, double now) {
   for (const std::string& name : nodes) {
-    const auto number = node_names_.find(name);
-    if (!number || nodes_[*number].lent_since) continue;
-    nodes_[*number].lent_to = who;
-    nodes_[*number].lent_since = now;
+    // The first task of the node may not be made yet.
+    const std::uint32_t number = node_names_(name);
+    nodes_.resize(node_names_.size());
+    if (nodes_[number].lent_since) continue;
+    nodes_[number].lent_to = who;
+    nodes_[number].lent_since = now;
     ++lent_nodes_;
+    was_lent_ = true;
   }
 }
 
@@ -170,14 +204,15 @@ void RoundEngine::withdraw_claim() {
 // Counts the end for the quorum of the open round.
 void RoundEngine::ended(std::size_t index, bool retry, double now) {
   RG_CHECK(is_under_way(index));
-  Task& task = tasks_[index];
+  Task& task = tasks_.at(index);
   count(task, false);
   if (task.state == State::kStarted && running_.erase(index) > 0) {
     ++round_ended_;
     if (!quorum_at_ && round_ended_ >= quorum_of_round()) quorum_at_ = now;
   }
-  task.state = retry ? State::kLeftOver : State::kEnded;
-  if (retry) leftovers_.emplace(task.stage, index);
+  if (!retry) return void(tasks_.erase(index));
+  task.state = State::kLeftOver;
+  leftovers_.emplace(task.stage, index);
 }
 
 // --- tasks that may begin ----------------------------------------------------------------------
@@ -283,24 +318,30 @@ std::string RoundEngine::why_unkind(const Task& task) const {
       busy_, kindness.cross_leaf_share * 100);
 }
 
+// `away`: the time that does not count.
+bool RoundEngine::budget_is_over(std::uint32_t stage, double away, double now) const {
+  if (stage >= policy_.stage_budget_seconds.size()) return false;
+  const double budget = policy_.stage_budget_seconds[stage];
+  const auto started = stage_started_at_.find(stage);
+  return budget > 0 && started != stage_started_at_.end() && now >= started->second + budget + away;
+}
+
 bool RoundEngine::budget_is_spent(const Task& task, double now) const {
-  if (task.stage >= policy_.stage_budget_seconds.size()) return false;
-  const double budget = policy_.stage_budget_seconds[task.stage];
-  const auto started = stage_started_at_.find(task.stage);
-  return budget > 0 && started != stage_started_at_.end() &&
-         now >= started->second + budget + seconds_lent(task, now);
+  return budget_is_over(task.stage, was_lent_ ? seconds_lent(task, now) : 0, now);
+}
+
+std::string RoundEngine::spent_words(std::uint32_t stage) const {
+  return fmt::format("not started: the stage's time budget of {:.0f} s was spent",
+                     policy_.stage_budget_seconds[stage]);
 }
 
 // True if the task waits no longer: it was started or skipped, or is over.
 bool RoundEngine::launch(std::size_t index, double now, EngineActions& out) {
-  Task& task = tasks_[index];
   if (!is_waiting(index)) return true;
+  Task& task = tasks_.at(index);
   if (budget_is_spent(task, now)) {
+    out.emplace_back(SkipTask{index, std::string(kWaived), spent_words(task.stage)});
     drop(index);
-    out.emplace_back(
-        SkipTask{index, std::string(kWaived),
-                 fmt::format("not started: the stage's time budget of {:.0f} s was spent",
-                             policy_.stage_budget_seconds[task.stage])});
     return true;
   }
   const Hold hold = hold_of(task);
@@ -320,14 +361,23 @@ bool RoundEngine::launch(std::size_t index, double now, EngineActions& out) {
 
 // --- rounds ------------------------------------------------------------------------------------
 
-// Opens the next round that has waiting tasks; after the last round, the leftovers.
-void RoundEngine::open_next(double now) {
+// Opens the next round that has tasks to start; after the last round, the leftovers.
+void RoundEngine::open_next(double now, EngineActions& out) {
   phase_ = Phase::kLeftovers;
-  while (next_round_ < rounds_.size()) {
-    pending_.clear();
-    for (const std::size_t index : rounds_[next_round_])
-      if (tasks_[index].state == State::kWaiting) pending_.push_back(index);
-    ++next_round_;
+  while (next_round_ < source_->rounds()) {
+    if (skipped_ >= kMostSkippedAtOnce) {
+      phase_ = Phase::kSettling;  // the next poll continues
+      return;
+    }
+    const std::uint32_t round = next_round_++;
+    if (dropped_rounds_[round]) continue;
+    const RoundHead head = source_->head(round);
+    if (!was_lent_ && budget_is_over(head.stage, 0, now)) {
+      out.emplace_back(SkipRounds{
+          {round}, head.stage, head.tasks, std::string(kWaived), spent_words(head.stage)});
+      continue;
+    }
+    open(round, out);
     if (pending_.empty()) continue;
     phase_ = Phase::kRound;
     round_size_ = pending_.size();
@@ -338,20 +388,34 @@ void RoundEngine::open_next(double now) {
   }
 }
 
+// Makes the tasks of the round. Those that the planner waived end at once.
+void RoundEngine::open(std::uint32_t round, EngineActions& out) {
+  const auto made = std::make_shared<const std::vector<IndexedTask>>(source_->tasks_of(round));
+  out.emplace_back(OpenRound{round, made});
+  pending_.clear();
+  for (const auto& [index, spec] : *made) {
+    if (spec.waived) {
+      out.emplace_back(SkipTask{index, std::string(kWaived), spec.reason});
+      ++skipped_;
+      continue;
+    }
+    tasks_.emplace(index, task_of(spec));
+    pending_.push_back(index);
+  }
+}
+
 // Moves the tasks that never began to the leftovers.
 void RoundEngine::close_round(double now) {
   for (const std::size_t index : pending_) {
-    if (tasks_[index].state != State::kWaiting) continue;
-    tasks_[index].state = State::kLeftOver;
-    leftovers_.emplace(tasks_[index].stage, index);
+    const auto task = tasks_.find(index);
+    if (task == tasks_.end() || task->second.state != State::kWaiting) continue;
+    task->second.state = State::kLeftOver;
+    leftovers_.emplace(task->second.stage, index);
   }
   pending_.clear();
-  settle_until_ = now + policy_.settle_seconds;
-  const bool more = next_round_ < rounds_.size() || !leftovers_.empty();
-  if (round_ended_ > 0 && more && now < settle_until_)
-    phase_ = Phase::kSettling;
-  else
-    open_next(now);
+  const bool more = next_round_ < source_->rounds() || !leftovers_.empty();
+  settle_until_ = round_ended_ > 0 && more ? now + policy_.settle_seconds : now;
+  phase_ = Phase::kSettling;
 }
 
 // The number of ends that make the other tasks stragglers. In a small round the quorum is all but
@@ -363,7 +427,7 @@ std::size_t RoundEngine::quorum_of_round() const {
 }
 
 void RoundEngine::give_up(std::size_t index, std::string reason, EngineActions& out) {
-  tasks_[index].state = State::kGivenUp;
+  tasks_.at(index).state = State::kGivenUp;
   running_.erase(index);
   ++round_ended_;
   out.emplace_back(GiveUpTask{index, std::move(reason)});
@@ -378,7 +442,7 @@ void RoundEngine::give_up_late_ones(double now, EngineActions& out) {
                                       policy_.straggler_factor * (*quorum_at_ - round_started_at_))
                            : 0;
   for (const std::size_t index : running) {
-    const Task& task = tasks_[index];
+    const Task& task = tasks_.at(index);
     // A task that began late, behind a cap, or that was expected to take longer, is no straggler
     // yet.
     const bool quorum_over =
@@ -421,14 +485,16 @@ bool RoundEngine::is_over(double now, EngineActions& out) {
   // endpoint, a node or the fabric is left over.
   held_by_.clear();
   return std::ranges::none_of(pending_, [this](std::size_t index) {
-    if (tasks_[index].state != State::kWaiting) return false;
-    const Hold hold = hold_of(tasks_[index]);
+    const auto task = tasks_.find(index);
+    if (task == tasks_.end() || task->second.state != State::kWaiting) return false;
+    const Hold hold = hold_of(task->second);
     return hold == Hold::kCap || hold == Hold::kUplinks;
   });
 }
 
 void RoundEngine::poll(double now, EngineActions& out) {
   refused_.clear();
+  skipped_ = 0;
   poll_phase(now, out);
   if (ledger_ != nullptr) ledger_->set_claim(run_id_, std::exchange(refused_, {}));
 }
@@ -436,8 +502,8 @@ void RoundEngine::poll(double now, EngineActions& out) {
 void RoundEngine::poll_phase(double now, EngineActions& out) {
   while (phase_ == Phase::kRound || phase_ == Phase::kSettling) {
     if (phase_ == Phase::kSettling) {
-      if (now < settle_until_) return;
-      open_next(now);
+      if (now < settle_until_ || skipped_ >= kMostSkippedAtOnce) return;
+      open_next(now, out);
     } else {
       if (!is_over(now, out)) return;
       close_round(now);
@@ -472,13 +538,13 @@ void RoundEngine::work_off_leftovers(double now, EngineActions& out) {
   // kindness alone is given up on.
   std::vector<std::size_t> unkind;
   for (const auto& [stage, index] : leftovers_)
-    if (hold_of(tasks_[index]) == Hold::kKindness) unkind.push_back(index);
+    if (hold_of(tasks_.at(index)) == Hold::kKindness) unkind.push_back(index);
   held_by_ = unkind.empty() ? who_holds() : busy_;
   if (unkind.empty()) return held_since_.reset();
   if (!held_since_) held_since_ = now;
   if (now < *held_since_ + policy_.kindness.wait_seconds) return;
   for (const std::size_t index : unkind) {
-    out.emplace_back(SkipTask{index, std::string(kWaived), why_unkind(tasks_[index])});
+    out.emplace_back(SkipTask{index, std::string(kWaived), why_unkind(tasks_.at(index))});
     drop(index);
   }
 }

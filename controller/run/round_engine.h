@@ -1,6 +1,7 @@
 // Decides which tasks may be under way: rounds in order, leases of endpoints, caps, kindness to
 // neighbours, the end of a round, and the leftovers after all rounds. Takes events and the time,
-// returns actions; uses no clock, socket or file.
+// returns actions; uses no clock, socket or file. Only tasks of the open round, leftovers and those
+// under way are in memory.
 //
 // Invariants, whatever the order of events: No endpoint is in two tasks under way. No cap is
 // exceeded. A hung task holds only its own endpoints once its round has closed. While the fabric is
@@ -10,16 +11,19 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "controller/plan/policy/policy.h"
 #include "controller/run/run_task.h"
+#include "controller/run/task_source.h"
 #include "controller/run/uplink_ledger.h"
 
 namespace railgauge::run {
@@ -38,18 +42,36 @@ struct SkipTask {
   std::string outcome{};  // "waived", "cancelled"
   std::string reason{};
 };
-using EngineAction = std::variant<StartTask, GiveUpTask, SkipTask>;
+// A round begins: its tasks are made from now on. Actions on them follow.
+struct OpenRound {
+  std::uint32_t round;
+  std::shared_ptr<const std::vector<IndexedTask>> tasks{};
+};
+// No task of these rounds of one stage is ever made; all of them end like this.
+struct SkipRounds {
+  std::vector<std::uint32_t> rounds{};
+  std::uint32_t stage = 0;
+  std::size_t tasks = 0;
+  std::string outcome{};  // "waived", "cancelled"
+  std::string reason{};
+};
+using EngineAction = std::variant<OpenRound, StartTask, GiveUpTask, SkipTask, SkipRounds>;
 using EngineActions = std::vector<EngineAction>;
 
 // The rounds of one run. Not thread safe. Times are seconds of a monotonic clock; indices are those
-// of `tasks`.
+// of the source, and added tasks follow.
 class RoundEngine {
  public:
   // Added to a task's own deadline when the policy sets no deadline for the round: agents end their
   // runners at the deadline and report the end within this time.
   static constexpr double kDeadlineSlackSeconds = 15;
 
-  RoundEngine(std::span<const RunTaskSpec> tasks, RoundPolicy policy, const LeafUplinks& uplinks);
+  // Most tasks that one poll() ends without a start: rounds of waived tasks are reported in parts, so
+  // that a million of them do not hold the caller for seconds.
+  static constexpr std::size_t kMostSkippedAtOnce = 4'096;
+
+  RoundEngine(std::shared_ptr<const TaskSource> source, RoundPolicy policy,
+              const LeafUplinks& uplinks);
 
   // Shares uplinks with other runs from start() on. The ledger outlives the engine, and knows the
   // run from start() to its last end.
@@ -66,11 +88,15 @@ class RoundEngine {
   void ended(std::size_t index, bool retry, double now);
   // Removes a waiting task: it is never started.
   void drop(std::size_t index);
+  // Removes all tasks that wait, of one stage or of all, and never opens their rounds. Each ends
+  // with this outcome and reason.
+  void drop_waiting(std::optional<std::uint32_t> stage, std::string_view outcome,
+                    const std::string& reason, EngineActions& out);
   // Sets the production work on the fabric. People see `who`; "": no node is busy.
   void set_busy(std::string who);
   // Lends nodes to another run, which people see as `who`: no task begins on them until they are
   // back, and the time that they are away does not count in the budgets of their stages. Tasks
-  // under way there are the owner's to end. Nodes that the plan does not use have no effect.
+  // under way there are the owner's to end. The nodes are of the run.
   void lend(const std::vector<std::string>& nodes, const std::string& who, double now);
   void take_back(const std::vector<std::string>& nodes, double now);
   // Withdraws the claim on uplinks: the run begins no task any more.
@@ -79,13 +105,18 @@ class RoundEngine {
   // regularly.
   void poll(double now, EngineActions& out);
 
-  [[nodiscard]] bool is_waiting(std::size_t index) const;  // not begun, or left over
+  // Whether the task was made and has not begun, or is left over.
+  [[nodiscard]] bool is_waiting(std::size_t index) const;
   [[nodiscard]] bool is_under_way(std::size_t index) const;
+  // The stage of a task that waits or is under way.
+  [[nodiscard]] std::uint32_t stage_of(std::size_t index) const { return tasks_.at(index).stage; }
+  // All tasks under way, by index.
+  [[nodiscard]] std::vector<std::size_t> under_way() const;
   // Whether a task under way uses the node.
   [[nodiscard]] bool is_on(const std::string& node) const;
   // The tasks under way on any of the nodes.
   [[nodiscard]] std::vector<std::size_t> under_way_on(const std::vector<std::string>& nodes) const;
-  [[nodiscard]] std::uint32_t rounds_total() const;
+  [[nodiscard]] std::uint32_t rounds_total() const { return source_->rounds(); }
   [[nodiscard]] std::uint32_t rounds_begun() const { return next_round_; }
   [[nodiscard]] bool in_leftovers() const { return phase_ == Phase::kLeftovers; }
   [[nodiscard]] std::size_t leftovers() const { return leftovers_.size(); }
@@ -110,9 +141,9 @@ class RoundEngine {
    private:
     std::map<std::string, std::uint32_t> numbers_;
   };
-  // kSettling is the pause between two rounds.
+  // kSettling is the pause before a round.
   enum class Phase : std::uint8_t { kPlanned, kRound, kSettling, kLeftovers };
-  enum class State : std::uint8_t { kWaiting, kStarted, kGivenUp, kLeftOver, kEnded };
+  enum class State : std::uint8_t { kWaiting, kStarted, kGivenUp, kLeftOver };
   // Why a task may not begin now.
   enum class Hold : std::uint8_t { kNone, kLease, kLent, kCap, kKindness, kUplinks };
   struct Task {
@@ -152,11 +183,14 @@ class RoundEngine {
   [[nodiscard]] bool is_lent(const Task& task) const;
   [[nodiscard]] double seconds_lent(const Task& task, double now) const;
   [[nodiscard]] std::string who_holds() const;
+  [[nodiscard]] bool budget_is_over(std::uint32_t stage, double away, double now) const;
   [[nodiscard]] bool budget_is_spent(const Task& task, double now) const;
+  [[nodiscard]] std::string spent_words(std::uint32_t stage) const;
   [[nodiscard]] std::string why_unkind(const Task& task) const;
   void place(Task& task, const std::vector<std::string>& endpoints,
              const std::vector<std::string>& leaves);
-  void open_next(double now);
+  void open_next(double now, EngineActions& out);
+  void open(std::uint32_t round, EngineActions& out);
   void close_round(double now);
   bool is_over(double now, EngineActions& out);
   void give_up(std::size_t index, std::string reason, EngineActions& out);
@@ -169,23 +203,27 @@ class RoundEngine {
   bool launch_leftovers(double now, EngineActions& out);
   void poll_phase(double now, EngineActions& out);
 
-  std::vector<Task> tasks_;
+  std::shared_ptr<const TaskSource> source_;
+  std::unordered_map<std::size_t, Task> tasks_;  // that wait or are under way
+  std::size_t next_index_;                       // of an added task
   RoundPolicy policy_;
   const LeafUplinks uplinks_;
   Names endpoint_names_;
   Names leaf_names_;
-  std::vector<std::vector<std::size_t>> rounds_;  // in order, each with its tasks
-  std::vector<char> leased_;                      // by endpoint
+  std::vector<bool> dropped_rounds_;
+  std::vector<char> leased_;  // by endpoint
   Names node_names_;
   std::vector<std::uint32_t> node_of_;  // by endpoint
   std::vector<Node> nodes_;
   std::uint32_t lent_nodes_ = 0;
+  bool was_lent_ = false;  // a node of the run, at any time
   std::vector<Leaf> leaves_;
   std::map<std::uint32_t, double> stage_started_at_;
   std::string busy_;
   std::string held_by_;
   Phase phase_ = Phase::kPlanned;
   std::uint32_t next_round_ = 0;
+  std::size_t skipped_ = 0;           // in this poll
   std::vector<std::size_t> pending_;  // of the open round
   std::set<std::size_t> running_;     // of the open round
   std::size_t round_size_ = 0;

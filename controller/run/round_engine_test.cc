@@ -15,7 +15,7 @@ class Rounds {
  public:
   explicit Rounds(std::vector<RunTaskSpec> tasks, const RoundPolicy& policy = {},
                   const LeafUplinks& uplinks = {})
-      : engine_(tasks, policy, uplinks) {
+      : engine_(std::make_shared<const ListedTasks>(std::move(tasks)), policy, uplinks) {
     engine_.start(0);
     poll(0);
   }

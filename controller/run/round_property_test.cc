@@ -23,6 +23,7 @@ class RunSimulation {
     make_policy();
     make_tasks();
     policy_.drill_down = seed % 3 == 0;
+    planned_ = tasks_.size();
     machine_ = std::make_unique<RunMachine>(tasks_, policy_, uplinks_);
     machine_->start(now_, actions_);
     check();
@@ -248,6 +249,28 @@ class RunSimulation {
     }
   }
 
+  void see(const OpenRound& opened) {
+    for (const auto& [index, spec] : *opened.tasks) {
+      ASSERT_FALSE(ends_.contains(index));
+      ASSERT_EQ(spec.round, tasks_[index].round);
+    }
+  }
+  // The engine numbers rounds without gaps.
+  void see(const SkipRounds& skipped) {
+    std::set<std::uint32_t> rounds;
+    for (std::size_t i = 0; i < planned_; ++i) rounds.insert(tasks_[i].round);
+    std::size_t count = 0;
+    for (const std::uint32_t number : skipped.rounds) {
+      const std::uint32_t round = *std::next(rounds.begin(), number);
+      for (std::size_t i = 0; i < planned_; ++i) {
+        if (tasks_[i].round != round) continue;
+        ASSERT_TRUE(ends_.insert(i).second) << "ended twice";
+        ASSERT_EQ(skipped.stage, tasks_[i].stage);
+        ++count;
+      }
+    }
+    ASSERT_EQ(count, skipped.tasks);
+  }
   void see(const GiveUpTask& late) {
     ASSERT_TRUE(under_way_.contains(late.index));
     ASSERT_TRUE(given_up_.insert(late.index).second) << "given up twice";
@@ -291,6 +314,7 @@ class RunSimulation {
   RoundPolicy policy_;
   LeafUplinks uplinks_;
   std::vector<RunTaskSpec> tasks_;
+  std::size_t planned_ = 0;
   std::unique_ptr<RunMachine> machine_;
   RunActions actions_;
   double now_ = 0;

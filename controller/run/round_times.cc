@@ -5,10 +5,14 @@
 
 namespace railgauge::run {
 
-RoundTimes::RoundTimes(std::span<const TimedTask> tasks, double settle_seconds)
-    : most_gap_(settle_seconds + kMostGapSeconds) {
-  for (const TimedTask& task : tasks) {
-    round_of_.push_back(task.round);
+void RoundTimes::add(std::size_t first, std::span<const TimedTask> tasks) {
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const TimedTask& task = tasks[i];
+    if (i + 1 == tasks.size() || tasks[i + 1].round != task.round) {
+      ranges_[first + i] = {first + begin, task.round};
+      begin = i + 1;
+    }
     if (!(task.longest_seconds > 0)) continue;
     Round& round = rounds_[task.round];
     round.stage = task.stage;
@@ -17,15 +21,19 @@ RoundTimes::RoundTimes(std::span<const TimedTask> tasks, double settle_seconds)
   }
 }
 
+RoundTimes::Rounds::iterator RoundTimes::find(std::size_t index) {
+  const auto range = ranges_.lower_bound(index);
+  if (range == ranges_.end() || index < range->second.first) return rounds_.end();
+  return rounds_.find(range->second.round);
+}
+
 void RoundTimes::begun(std::size_t index, double now) {
-  if (index >= round_of_.size()) return;
-  const auto round = rounds_.find(round_of_[index]);
+  const auto round = find(index);
   if (round != rounds_.end() && round->second.began_at < 0) round->second.began_at = now;
 }
 
 void RoundTimes::ended(std::size_t index, bool passed, double now) {
-  if (index >= round_of_.size()) return;
-  const auto found = rounds_.find(round_of_[index]);
+  const auto found = find(index);
   if (found == rounds_.end() || !passed) return;
   // A task that the round no longer waited for ends beside later rounds.
   const auto next = std::next(found);

@@ -33,9 +33,13 @@ class RoundTimes {
   static constexpr double kLeastPassed = 0.9;
   static constexpr double kMostGapSeconds = 1;
 
-  RoundTimes(std::span<const TimedTask> tasks, double settle_seconds);
+  explicit RoundTimes(double settle_seconds) : most_gap_(settle_seconds + kMostGapSeconds) {}
 
-  // A task begins or ends. Tasks beyond the plan and starts after a round's end have no effect.
+  // Enters the tasks of rounds that open; their indices begin at `first`. Rounds come in their
+  // order.
+  void add(std::size_t first, std::span<const TimedTask> tasks);
+  // A task begins or ends. Tasks that were not entered and starts after a round's end have no
+  // effect.
   void begun(std::size_t index, double now);
   void ended(std::size_t index, bool passed, double now);
   // Returns the stages with a counted round.
@@ -51,8 +55,16 @@ class RoundTimes {
     double ended_at = -1;  // of its last task
   };
 
-  std::vector<std::uint32_t> round_of_;  // by task
-  std::map<std::uint32_t, Round> rounds_;
+  using Rounds = std::map<std::uint32_t, Round>;
+  Rounds::iterator find(std::size_t index);
+
+  // The last index of each round that was entered, with the round; its first index.
+  struct Range {
+    std::size_t first = 0;
+    std::uint32_t round = 0;
+  };
+  std::map<std::size_t, Range> ranges_;
+  Rounds rounds_;
   double most_gap_;
 };
 

@@ -8,13 +8,19 @@ namespace {
 // Two rounds of stage 0 with two tasks each, one round of stage 1; the last task is waived.
 constexpr TimedTask kTimed[] = {{0, 0, 10}, {0, 0, 4}, {0, 1, 10}, {0, 1, 10}, {1, 2, 20}, {1, 2}};
 
+RoundTimes times_of(std::span<const TimedTask> tasks, double settle_seconds) {
+  RoundTimes times(settle_seconds);
+  times.add(0, tasks);
+  return times;
+}
+
 void pass(RoundTimes& times, std::size_t index, double from, double to) {
   times.begun(index, from);
   times.ended(index, true, to);
 }
 
 TEST(RoundTimes, ARoundLastsFromItsFirstBeginToTheNextOne) {
-  RoundTimes times(kTimed, 0);
+  RoundTimes times = times_of(kTimed, 0);
   pass(times, 1, 100, 102);
   pass(times, 0, 100, 104);
   pass(times, 3, 104.5, 108);
@@ -31,7 +37,7 @@ TEST(RoundTimes, ARoundLastsFromItsFirstBeginToTheNextOne) {
 }
 
 TEST(RoundTimes, TimeBetweenRoundsCountsUpToItsBound) {
-  RoundTimes times(kTimed, 2);
+  RoundTimes times = times_of(kTimed, 2);
   times.begun(0, 0);
   times.begun(1, 0);
   times.ended(1, true, 3);
@@ -46,7 +52,7 @@ TEST(RoundTimes, TimeBetweenRoundsCountsUpToItsBound) {
 }
 
 TEST(RoundTimes, ARoundWithFailuresDoesNotCount) {
-  RoundTimes times(kTimed, 0);
+  RoundTimes times = times_of(kTimed, 0);
   pass(times, 0, 0, 5);
   times.begun(1, 0);
   times.ended(1, false, 1);
@@ -54,7 +60,7 @@ TEST(RoundTimes, ARoundWithFailuresDoesNotCount) {
 }
 
 TEST(RoundTimes, ALateEndBesideTheNextRoundDoesNotCount) {
-  RoundTimes times(kTimed, 0);
+  RoundTimes times = times_of(kTimed, 0);
   pass(times, 0, 0, 5);
   times.begun(1, 0);
   times.begun(2, 6);
@@ -65,9 +71,9 @@ TEST(RoundTimes, ALateEndBesideTheNextRoundDoesNotCount) {
 }
 
 TEST(RoundTimes, WaivedTasksAndRoundsThatNeverBeganAreNoTime) {
-  EXPECT_TRUE(RoundTimes(kTimed, 0).stages().empty());
+  EXPECT_TRUE(times_of(kTimed, 0).stages().empty());
   constexpr TimedTask kWaived[] = {{0, 0}};
-  RoundTimes times(kWaived, 0);
+  RoundTimes times = times_of(kWaived, 0);
   pass(times, 0, 0, 5);
   EXPECT_TRUE(times.stages().empty());
 }

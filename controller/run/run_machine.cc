@@ -1,6 +1,7 @@
 #include "controller/run/run_machine.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,66 +11,103 @@
 
 namespace railgauge::run {
 
-RunMachine::RunMachine(std::vector<RunTaskSpec> tasks, RoundPolicy policy,
+RunMachine::RunMachine(std::shared_ptr<const TaskSource> source, RoundPolicy policy,
                        const LeafUplinks& uplinks)
-    : policy_(std::move(policy)), engine_(tasks, policy_, uplinks), partners_(tasks) {
-  tasks_.reserve(tasks.size());
-  for (RunTaskSpec& spec : tasks)
-    tasks_.push_back(
-        {.stage = spec.stage, .waived = spec.waived, .reason = std::move(spec.reason)});
-}
+    : total_(source->tasks()),
+      policy_(std::move(policy)),
+      engine_(source, policy_, uplinks),
+      partners_(source->tasks()) {}
 
 void RunMachine::start(double now, RunActions& out) {
   RG_CHECK(state_ == RunState::kPlanned);
   state_ = RunState::kRunning;
-  for (std::size_t i = 0; i < tasks_.size(); ++i)
-    if (tasks_[i].waived) skip(i, kWaived, tasks_[i].reason, out);
   engine_.start(now);
   advance(now, out);
 }
 
-void RunMachine::end_task(Task& task, std::string outcome, std::string reason) {
-  ++outcomes_[outcome];
-  ++ended_;
-  task.outcome = std::move(outcome);
-  task.reason = std::move(reason);
+void RunMachine::end_tasks(std::size_t tasks, const std::string& outcome,
+                           const std::string& reason) {
+  outcomes_[outcome] += static_cast<std::uint32_t>(tasks);
+  ended_ += static_cast<std::uint32_t>(tasks);
+  if (reason.empty()) return;
+  Reasons& reasons = reasons_[outcome];
+  const auto known =
+      std::ranges::find(reasons.first, reason, &std::pair<std::string, std::size_t>::first);
+  if (known != reasons.first.end())
+    known->second += tasks;
+  else if (reasons.first.size() < kMaxReasons)
+    reasons.first.emplace_back(reason, tasks);
+  else if (reasons.others.size() < kMostCountedReasons)
+    reasons.others.insert(std::hash<std::string>()(reason));
 }
 
-void RunMachine::skip(std::size_t index, std::string_view outcome, std::string reason,
-                      RunActions& out) {
-  engine_.drop(index);
-  out.emplace_back(SkipTask{index, std::string(outcome), reason});
-  end_task(tasks_[index], std::string(outcome), std::move(reason));
+void RunMachine::end_task(std::size_t index, const std::string& outcome,
+                          const std::string& reason) {
+  end_tasks(1, outcome, reason);
+  auto word = std::ranges::find(words_, outcome);
+  if (word == words_.end()) word = words_.insert(word, outcome);
+  RG_CHECK(words_.size() < UINT8_MAX);
+  if (index >= word_of_.size()) word_of_.resize(index + 1);
+  word_of_[index] = static_cast<std::uint8_t>(word - words_.begin());
+  tasks_.erase(index);
+}
+
+// Passes the engine's actions on, and enters their tasks and ends.
+void RunMachine::take(EngineActions& actions, RunActions& out) {
+  for (EngineAction& action : actions) {
+    if (const auto* opened = std::get_if<OpenRound>(&action))
+      for (const auto& [index, spec] : *opened->tasks) partners_.enter(index, spec);
+    if (const auto* start = std::get_if<StartTask>(&action)) {
+      Task& task = tasks_[start->index];
+      task.stage = engine_.stage_of(start->index);
+      ++task.starts;
+    }
+    if (const auto* skipped = std::get_if<SkipTask>(&action))
+      end_task(skipped->index, skipped->outcome, skipped->reason);
+    if (const auto* skipped = std::get_if<SkipRounds>(&action))
+      end_tasks(skipped->tasks, skipped->outcome, skipped->reason);
+    std::visit([&out](auto& one) { out.emplace_back(std::move(one)); }, action);
+  }
+}
+
+// Ends the tasks that have not begun, and returns their number.
+std::size_t RunMachine::drop_waiting(std::optional<std::uint32_t> stage, const std::string& reason,
+                                     RunActions& out) {
+  const std::uint32_t before = ended_;
+  EngineActions dropped;
+  engine_.drop_waiting(stage, kCancelledOutcome, reason, dropped);
+  take(dropped, out);
+  return ended_ - before;
 }
 
 // Retries a task within its attempts.
-bool RunMachine::task_ended(std::size_t index, TaskEnd end, double now, RunActions& out) {
-  RG_CHECK(index < tasks_.size() && engine_.is_under_way(index));
-  Task& task = tasks_[index];
+bool RunMachine::task_ended(std::size_t index, const TaskEnd& end, double now, RunActions& out) {
+  RG_CHECK(engine_.is_under_way(index));
+  Task& task = tasks_.at(index);
   if (end.interrupted) --task.starts;
   const bool again = (end.interrupted || (end.may_retry && task.starts < policy_.max_attempts)) &&
-                     state_ == RunState::kRunning && !is_stopped(task);
+                     state_ == RunState::kRunning && !is_stopped(task.stage);
   engine_.ended(index, again, now);
-  if (!again) end_measured(index, std::move(end), out);
+  if (!again) end_measured(index, end, out);
   advance(now, out);
   return again;
 }
 
 // Counts the final end of a task that was started. A cancelled task that crashed is unverified: its
 // runner may still be there. One that the stopped run does not start again is the run's own cancel.
-void RunMachine::end_measured(std::size_t index, TaskEnd end, RunActions& out) {
-  Task& task = tasks_[index];
+void RunMachine::end_measured(std::size_t index, const TaskEnd& end, RunActions& out) {
+  const Task task = tasks_.at(index);
   const bool unverified = end.unverified || (task.told_cancel && end.outcome == kCrashed);
   if (unverified && unverified_.empty())
     unverified_ = end.reason.empty() ? end.outcome : end.reason;
   const bool failed = end.outcome == kFailed || end.outcome == kCrashed || end.outcome == kTimedOut;
   ++measured_;
   failures_ += failed ? 1 : 0;
-  own_cancelled_ += end.interrupted && is_stopped(task) ? 1 : 0;
+  own_cancelled_ += end.interrupted && is_stopped(task.stage) ? 1 : 0;
   if (end.outcome == kPassed) partners_.passed(index);
   if (failed) partners_.failed(index);
-  end_task(task, std::move(end.outcome), std::move(end.reason));
-  if (failed && state_ == RunState::kRunning) stop_after(task, out);
+  end_task(index, end.outcome, end.reason);
+  if (failed && state_ == RunState::kRunning) stop_after(task.stage, end.outcome, out);
 }
 
 // The reason to stop by the suite's budget of failures; "" while the budget lasts.
@@ -84,26 +122,21 @@ std::string RunMachine::over_budget() const {
   return "";
 }
 
-void RunMachine::stop_after(const Task& failed, RunActions& out) {
+void RunMachine::stop_after(std::uint32_t stage, const std::string& outcome, RunActions& out) {
   if (std::string reason = over_budget(); !reason.empty())
-    return stop("stopped: " + reason, nullptr, out);
-  if (failed.stage >= policy_.on_failure.size()) return;
-  const OnFailure policy = policy_.on_failure[failed.stage];
+    return stop("stopped: " + reason, std::nullopt, out);
+  if (stage >= policy_.on_failure.size()) return;
+  const OnFailure policy = policy_.on_failure[stage];
   if (policy == OnFailure::kContinue) return;
-  const std::string reason =
-      fmt::format("stopped after a task of stage {} was {}", failed.stage + 1, failed.outcome);
-  stop(reason, policy == OnFailure::kStopStage ? &failed.stage : nullptr, out);
+  stop(fmt::format("stopped after a task of stage {} was {}", stage + 1, outcome),
+       policy == OnFailure::kStopStage ? std::optional(stage) : std::nullopt, out);
 }
 
 // Ends the tasks of one stage, or of all, that have not begun.
-void RunMachine::stop(std::string reason, const std::uint32_t* stage, RunActions& out) {
-  partners_.close(stage == nullptr ? std::nullopt : std::optional(*stage));
-  for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    if (!engine_.is_waiting(i) || (stage != nullptr && tasks_[i].stage != *stage)) continue;
-    skip(i, kCancelledOutcome, "not started: " + reason, out);
-    ++own_cancelled_;
-  }
-  if (stage != nullptr) return void(stopped_stages_.insert(*stage));
+void RunMachine::stop(std::string reason, std::optional<std::uint32_t> stage, RunActions& out) {
+  partners_.close(stage);
+  own_cancelled_ += drop_waiting(stage, "not started: " + reason, out);
+  if (stage) return void(stopped_stages_.insert(*stage));
   stopped_ = true;
   stop_reason_ = std::move(reason);
 }
@@ -111,12 +144,7 @@ void RunMachine::stop(std::string reason, const std::uint32_t* stage, RunActions
 void RunMachine::poll(double now, RunActions& out) {
   EngineActions begun;
   engine_.poll(now, begun);
-  for (EngineAction& action : begun) {
-    if (const auto* start = std::get_if<StartTask>(&action)) ++tasks_[start->index].starts;
-    if (const auto* skipped = std::get_if<SkipTask>(&action))
-      end_task(tasks_[skipped->index], skipped->outcome, skipped->reason);
-    std::visit([&out](auto& one) { out.emplace_back(std::move(one)); }, action);
-  }
+  take(begun, out);
 }
 
 // Adds tasks with other partners once all rounds are over, when the good places are known. True if
@@ -127,9 +155,9 @@ bool RunMachine::add_elsewhere(RunActions& out) {
   for (const Elsewhere& one : wanted) {
     const std::size_t index =
         engine_.add(one.failed, partners_.endpoints_of(one), partners_.leaves_of(one));
-    RG_CHECK(index == tasks_.size());
+    RG_CHECK(index == total_);
     partners_.add(one);
-    tasks_.push_back({.stage = tasks_[one.failed].stage});
+    ++total_;
     out.emplace_back(AddTask{index, one});
   }
   return !wanted.empty();
@@ -148,11 +176,10 @@ void RunMachine::cancel(std::string reason, RunActions& out) {
   state_ = RunState::kCancelling;
   cancel_reason_ = std::move(reason);
   engine_.withdraw_claim();
-  for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    if (engine_.is_waiting(i)) skip(i, kCancelledOutcome, cancel_reason_, out);
-    if (!engine_.is_under_way(i)) continue;
-    tasks_[i].told_cancel = true;
-    out.emplace_back(CancelTaskAction{i, cancel_reason_});
+  drop_waiting(std::nullopt, cancel_reason_, out);
+  for (const std::size_t index : engine_.under_way()) {
+    tasks_.at(index).told_cancel = true;
+    out.emplace_back(CancelTaskAction{index, cancel_reason_});
   }
   finish_when_done(out);
 }
@@ -205,33 +232,27 @@ std::string RunMachine::worst_outcome() const {
 }
 
 // The first kMaxReasons different reasons of the tasks with that outcome, with their counts.
-std::string RunMachine::reason_for(std::string_view outcome) const {
-  if (tasks_.empty()) return "the plan holds no task, so nothing was measured";
+std::string RunMachine::reason_for(const std::string& outcome) const {
+  if (total_ == 0) return "the plan holds no task, so nothing was measured";
   if (outcome == kCancelledOutcome && !cancel_reason_.empty()) return cancel_reason_;
-  std::vector<std::pair<std::string, std::uint32_t>> reasons;
-  std::map<std::string_view, std::size_t> index;  // thousands of tasks may have one each
-  for (const Task& task : tasks_) {
-    if (task.outcome != outcome || task.reason.empty()) continue;
-    const auto [place, fresh] = index.try_emplace(task.reason, reasons.size());
-    if (fresh)
-      reasons.emplace_back(task.reason, 1);
-    else
-      ++reasons[place->second].second;
-  }
+  const auto reasons = reasons_.find(outcome);
+  if (reasons == reasons_.end()) return "";
   std::string text;
-  for (std::size_t i = 0; i < std::min(reasons.size(), kMaxReasons); ++i) {
-    text += (i == 0 ? "" : "; ") + reasons[i].first;
-    if (reasons[i].second > 1) text += fmt::format(" ({} tasks)", reasons[i].second);
+  for (const auto& [reason, tasks] : reasons->second.first) {
+    text += (text.empty() ? "" : "; ") + reason;
+    if (tasks > 1) text += fmt::format(" ({} tasks)", tasks);
   }
-  if (reasons.size() > kMaxReasons)
-    text += fmt::format("; and {} other reasons", reasons.size() - kMaxReasons);
+  const std::size_t others = reasons->second.others.size();
+  if (others > 0)
+    text += fmt::format("; and {}{} other reasons", others < kMostCountedReasons ? "" : "at least ",
+                        others);
   return text;
 }
 
 // True while the run must not end, because follow-ups are asked for.
 bool RunMachine::wants_follow_ups(RunActions& out) {
-  const bool may = policy_.drill_down && state_ == RunState::kRunning && !stopped_ &&
-                   !tasks_.empty() && follow_ups_ != FollowUps::kOver;
+  const bool may = policy_.drill_down && state_ == RunState::kRunning && !stopped_ && total_ > 0 &&
+                   follow_ups_ != FollowUps::kOver;
   if (!may) return false;
   if (follow_ups_ == FollowUps::kAsked) return true;
   if (waves_ >= kMostWaves) return false;
@@ -247,16 +268,16 @@ bool RunMachine::add_follow_ups(const std::vector<RunTaskSpec>& tasks, double no
   follow_ups_ = tasks.empty() ? FollowUps::kOver : FollowUps::kUnderWay;
   for (const RunTaskSpec& spec : tasks) {
     const std::size_t index = engine_.add(spec);
-    RG_CHECK(index == tasks_.size());
+    RG_CHECK(index == total_);
     partners_.add_other();
-    tasks_.push_back({.stage = spec.stage});
+    ++total_;
   }
   advance(now, out);
   return true;
 }
 
 void RunMachine::finish_when_done(RunActions& out) {
-  if (state_ == RunState::kEnded || ended_ < tasks_.size()) return;
+  if (state_ == RunState::kEnded || ended_ < total_) return;
   if (wants_follow_ups(out)) return;
   // A cancelled run whose runners may still be there is reported as crashed: whoever cancels wants
   // to know that nothing runs any more.

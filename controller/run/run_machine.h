@@ -5,9 +5,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -15,6 +19,7 @@
 #include "controller/plan/policy/policy.h"
 #include "controller/run/other_partner.h"
 #include "controller/run/round_engine.h"
+#include "controller/run/task_source.h"
 
 namespace railgauge::run {
 
@@ -42,8 +47,8 @@ struct AddTask {
 };
 // All planned tasks have ended. The owner looks for follow-ups and passes them to add_follow_ups().
 struct WantFollowUps {};
-using RunAction = std::variant<StartTask, GiveUpTask, CancelTaskAction, InterruptTask, SkipTask,
-                               RunFinished, AddTask, WantFollowUps>;
+using RunAction = std::variant<OpenRound, StartTask, GiveUpTask, CancelTaskAction, InterruptTask,
+                               SkipTask, SkipRounds, RunFinished, AddTask, WantFollowUps>;
 using RunActions = std::vector<RunAction>;
 
 // The end of one start of a task, after all of its attempts.
@@ -62,15 +67,20 @@ class RunMachine {
   // Most different task reasons in the reason of a run.
   static constexpr std::size_t kMaxReasons = 3;
 
-  // `tasks` in the order of the plan. Waived tasks count and are never started.
-  explicit RunMachine(std::vector<RunTaskSpec> tasks, RoundPolicy policy = {},
+  // Waived tasks count and are never started. They end when their round begins.
+  explicit RunMachine(std::shared_ptr<const TaskSource> source, RoundPolicy policy = {},
                       const LeafUplinks& uplinks = {});
+  // The same with `tasks` in the order of the plan.
+  explicit RunMachine(std::vector<RunTaskSpec> tasks, RoundPolicy policy = {},
+                      const LeafUplinks& uplinks = {})
+      : RunMachine(std::make_shared<const ListedTasks>(std::move(tasks)), std::move(policy),
+                   uplinks) {}
 
   // See RoundEngine::share_uplinks(). Call it before start().
   void share_uplinks(UplinkLedger& ledger, std::string run_id) {
     engine_.share_uplinks(ledger, std::move(run_id));
   }
-  // Skips waived tasks and starts the first round. Call it once.
+  // Starts the first round. Call it once.
   void start(double now, RunActions& out);
   // Most times that the run asks for follow-ups.
   static constexpr std::uint32_t kMostWaves = 64;
@@ -81,7 +91,7 @@ class RunMachine {
   bool add_follow_ups(const std::vector<RunTaskSpec>& tasks, double now, RunActions& out);
   // Records the end of a task under way. Returns true if the task will be started once more, so
   // that this was not its final end. CHECKs that the task was started and had not ended.
-  bool task_ended(std::size_t index, TaskEnd end, double now, RunActions& out);
+  bool task_ended(std::size_t index, const TaskEnd& end, double now, RunActions& out);
   // Cancels the run: no further task starts, and the run ends when every task under way has
   // reported that its runners are gone.
   void cancel(std::string reason, RunActions& out);
@@ -96,52 +106,64 @@ class RunMachine {
   void tick(double now, RunActions& out);
 
   [[nodiscard]] RunState state() const { return state_; }
-  [[nodiscard]] std::size_t tasks_total() const { return tasks_.size(); }  // with added ones
+  [[nodiscard]] std::size_t tasks_total() const { return total_; }  // with added ones
   [[nodiscard]] std::uint32_t tasks_ended() const { return ended_; }
   [[nodiscard]] const std::map<std::string, std::uint32_t>& outcomes() const { return outcomes_; }
   [[nodiscard]] const RoundEngine& rounds() const { return engine_; }
+  // Returns the outcome of a task; "": it has not ended, or its round was skipped.
   [[nodiscard]] const std::string& outcome_of(std::size_t index) const {
-    return tasks_.at(index).outcome;  // "": not ended
+    return words_[index < word_of_.size() ? word_of_[index] : 0];
   }
   [[nodiscard]] std::uint32_t failures() const { return failures_; }
 
  private:
+  // A task that was started and has not ended.
   struct Task {
     std::uint32_t stage = 0;
-    bool waived = false;  // by the planner
-    std::string outcome{};
-    std::string reason{};
     std::uint32_t starts = 0;
     bool told_cancel = false;  // a cancel was sent
   };
+  // The different reasons of one outcome, in the order of their appearance.
+  struct Reasons {
+    std::vector<std::pair<std::string, std::size_t>> first{};  // kMaxReasons, with their counts
+    std::unordered_set<std::size_t> others{};  // hashes; at most kMostCountedReasons
+  };
+  static constexpr std::size_t kMostCountedReasons = 10'000;
 
-  void end_measured(std::size_t index, TaskEnd end, RunActions& out);
-
-  void end_task(Task& task, std::string outcome, std::string reason);
-  void skip(std::size_t index, std::string_view outcome, std::string reason, RunActions& out);
+  void end_measured(std::size_t index, const TaskEnd& end, RunActions& out);
+  void end_tasks(std::size_t tasks, const std::string& outcome, const std::string& reason);
+  void end_task(std::size_t index, const std::string& outcome, const std::string& reason);
+  std::size_t drop_waiting(std::optional<std::uint32_t> stage, const std::string& reason,
+                           RunActions& out);
+  void take(EngineActions& actions, RunActions& out);
   void advance(double now, RunActions& out);
   void poll(double now, RunActions& out);
   bool add_elsewhere(RunActions& out);
-  void stop_after(const Task& failed, RunActions& out);
-  void stop(std::string reason, const std::uint32_t* stage, RunActions& out);
-  [[nodiscard]] bool is_stopped(const Task& task) const {
-    return stopped_ || stopped_stages_.contains(task.stage);
+  void stop_after(std::uint32_t stage, const std::string& outcome, RunActions& out);
+  void stop(std::string reason, std::optional<std::uint32_t> stage, RunActions& out);
+  [[nodiscard]] bool is_stopped(std::uint32_t stage) const {
+    return stopped_ || stopped_stages_.contains(stage);
   }
   bool wants_follow_ups(RunActions& out);
   void finish_when_done(RunActions& out);
   [[nodiscard]] std::string over_budget() const;
   [[nodiscard]] std::string worst_outcome() const;
-  [[nodiscard]] std::string reason_for(std::string_view outcome) const;
+  [[nodiscard]] std::string reason_for(const std::string& outcome) const;
 
-  std::vector<Task> tasks_;
+  std::map<std::size_t, Task> tasks_;  // by index
+  std::size_t total_;
+  // The outcome of each ended task, as its place in words_: a byte each, for millions of tasks.
+  std::vector<std::uint8_t> word_of_;
+  std::vector<std::string> words_{""};
+  std::map<std::string, Reasons> reasons_;  // by outcome
   const RoundPolicy policy_;
   RoundEngine engine_;
   PartnerBook partners_;
   RunState state_ = RunState::kPlanned;
   std::uint32_t ended_ = 0;
-  std::uint32_t measured_ = 0;       // ended after they were started
-  std::uint32_t failures_ = 0;       // of these: failed, crashed, timed_out
-  std::uint32_t own_cancelled_ = 0;  // not started because the run stopped by itself
+  std::uint32_t measured_ = 0;     // ended after they were started
+  std::uint32_t failures_ = 0;     // of these: failed, crashed, timed_out
+  std::size_t own_cancelled_ = 0;  // not started because the run stopped by itself
   std::map<std::string, std::uint32_t> outcomes_;
   std::string cancel_reason_;
   std::string stop_reason_;

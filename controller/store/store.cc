@@ -138,6 +138,21 @@ Status Store::rename_node(NodeBond node, std::string name) {
       impl_->options.wait_seconds);
 }
 
+Status Store::begin_round(std::string run_id, std::uint32_t stage, TaskRows tasks,
+                          Completion done) {
+  return keep(
+      [this, run_id = std::move(run_id), stage, tasks = std::move(tasks)] {
+        return impl_->runs.begin_round(run_id, stage, tasks, impl_->now());
+      },
+      std::move(done));
+}
+
+Status Store::end_rest(std::string run_id, TaskRestRow rest, Completion done) {
+  return keep([this, run_id = std::move(run_id),
+               rest = std::move(rest)] { return impl_->runs.end_rest(run_id, rest); },
+              std::move(done));
+}
+
 Status Store::add_tasks(std::string run_id, std::vector<TaskRow> tasks, Completion done) {
   return keep([this, now = now_seconds(), run_id = std::move(run_id),
                tasks = std::move(tasks)] { return impl_->runs.add_tasks(run_id, tasks, now); },
@@ -157,20 +172,26 @@ Status Store::add_audit(AuditRow row, Completion done) {
 
 Status Store::create_run(RunRow run, std::vector<TaskRow> tasks,
                          std::optional<ScheduleClaim> claim) {
-  const std::size_t count = tasks.size();
-  return create_planned_run(
-      std::move(run),
-      {.count = count, .row = [rows = std::move(tasks)](std::size_t i) { return rows[i]; }},
-      std::move(claim));
+  return create(std::move(run), std::move(tasks), {}, std::move(claim));
 }
 
-Status Store::create_planned_run(RunRow run, TaskRows tasks, std::optional<ScheduleClaim> claim) {
-  // Room for the rows of a task with some points and their distributions. Without that room the run
-  // would fail half way.
+Status Store::create_planned_run(RunRow run, std::vector<TaskRestRow> rest,
+                                 std::optional<ScheduleClaim> claim) {
+  return create(std::move(run), {}, std::move(rest), std::move(claim));
+}
+
+Status Store::create(RunRow run, std::vector<TaskRow> tasks, std::vector<TaskRestRow> rest,
+                     std::optional<ScheduleClaim> claim) {
+  // Room for the rows of a task with some points and their distributions. Rows come round by round,
+  // retention frees room meanwhile, and writes that meet a full disk wait. So a large plan asks for
+  // the room of its first tasks alone; without that room the run would wait soon.
   constexpr double kTaskBytes = 4096;
+  constexpr double kMostTasksWithRoom = 200'000;
+  auto count = static_cast<double>(tasks.size());
+  for (const TaskRestRow& stage : rest) count += static_cast<double>(stage.tasks);
   RG_TRY_OK(impl_->reserve->check());
   const double wanted =
-      impl_->options.min_free_bytes + kTaskBytes * static_cast<double>(tasks.count);
+      impl_->options.min_free_bytes + kTaskBytes * std::min(count, kMostTasksWithRoom);
   const std::optional<double> free_bytes = free_bytes_beside(impl_->options.path);
   if (free_bytes && *free_bytes < wanted)
     return fail(Code::kResourceExhausted,
@@ -178,10 +199,11 @@ Status Store::create_planned_run(RunRow run, TaskRows tasks, std::optional<Sched
                             "wanted; free space, or railgauge db prune",
                             impl_->options.path, *free_bytes / 1e6, wanted / 1e6));
   return impl_->writer.submit_and_wait(
-      [this, run = std::move(run), tasks = std::move(tasks), claim = std::move(claim)]() -> Status {
+      [this, run = std::move(run), tasks = std::move(tasks), rest = std::move(rest),
+       claim = std::move(claim)]() -> Status {
         const double now = impl_->now();
         if (claim) RG_TRY_OK(claim_due(impl_->connection, *claim, run.run_id, now));
-        RG_TRY_OK(impl_->runs.create_run(run, tasks, now));
+        RG_TRY_OK(impl_->runs.create_run(run, tasks, rest, now));
         failpoint("store.run_created");  // not yet committed
         return {};
       },

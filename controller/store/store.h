@@ -140,13 +140,17 @@ class Store {
   // Moves `last_seen_at` of nodes and their endpoints on to these times, never back. Not retried:
   // the caller repeats it.
   Status note_seen(std::vector<SeenNode> nodes);
-  // The six functions below retry while the database is locked, full or not writable; `done` gets
+  // The eight functions below retry while the database is locked, full or not writable; `done` gets
   // the final status. put_node inserts or refreshes the node, its aliases and its endpoints'
   // attributes.
   Status put_node(NodeRow node, Completion done = {});
   Status update_run(RunUpdate update, Completion done = {});
   // An update with a new attempt opens it: once it is committed, records of that attempt are taken.
   Status update_task(TaskUpdate update, Completion done = {});
+  // The tasks of a round that begins, taken from the rest of its stage.
+  Status begin_round(std::string run_id, std::uint32_t stage, TaskRows tasks, Completion done = {});
+  // Tasks of the rest of a stage whose rounds will never begin.
+  Status end_rest(std::string run_id, TaskRestRow rest, Completion done = {});
   // Tasks that a run under way gets beside the planned ones.
   Status add_tasks(std::string run_id, std::vector<TaskRow> tasks, Completion done = {});
   Status add_event(EventRow event, Completion done = {});
@@ -158,7 +162,9 @@ class Store {
   // are stored together or not at all; the errors of claim_due() (schedules.h) apply.
   Status create_run(RunRow run, std::vector<TaskRow> tasks,
                     std::optional<ScheduleClaim> claim = {});
-  Status create_planned_run(RunRow run, TaskRows tasks, std::optional<ScheduleClaim> claim = {});
+  // The same for tasks that get their rows as their rounds begin: `rest` has their numbers.
+  Status create_planned_run(RunRow run, std::vector<TaskRestRow> rest,
+                            std::optional<ScheduleClaim> claim = {});
   // Replaces the run's matrix of that rail, kernel, metric, meaning and size.
   Status put_pair_matrix(PairMatrixRow matrix) {
     return write(write_pair_matrix, std::move(matrix));
@@ -198,7 +204,7 @@ class Store {
   // --- a full disk (upkeep/reserve.h) ----------------------------------------------------------
 
   // While the disk is full, the writes above fail with kResourceExhausted, in one sentence; but the
-  // five that retry wait, and prune() works. Looks whether there is room again.
+  // seven that retry wait, and prune() works. Looks whether there is room again.
   Status check_writable();
   // The sentence; "" while everything is served.
   [[nodiscard]] std::string trouble() const;
@@ -243,6 +249,14 @@ class Store {
   }
   Result<ComparisonRow> compare(std::string_view run_a, std::string_view run_b) const {
     return read(compare_runs, run_a, run_b, kMaxComparedSeries);
+  }
+  // The heads of a run's tasks in the order of their rows; `from` and `next` as for task_page().
+  Result<TaskHeadsRow> task_heads(std::string_view run_id, std::int64_t from) const {
+    return read(read_task_heads, run_id, from, kMaxTaskHeads);
+  }
+  // The tasks of a run that have no row.
+  Result<std::vector<TaskRestRow>> task_rest(std::string_view run_id) const {
+    return read(read_task_rest, run_id);
   }
   // A person's own SELECT, with at most `max_rows` rows and `seconds`, or until `cancelled`
   // (kCancelled).
@@ -310,6 +324,8 @@ class Store {
   [[nodiscard]] bool stops() const;
 
  private:
+  Status create(RunRow run, std::vector<TaskRow> tasks, std::vector<TaskRestRow> rest,
+                std::optional<ScheduleClaim> claim);
   [[nodiscard]] double now() const;  // by the store's clock, seconds since 1970
   Status run_reader(const std::function<Status(Connection&)>& query) const;
   Status run_writer(std::function<Status(Connection&)> query);

@@ -19,7 +19,8 @@ constexpr std::array kPurposes{
     TablesOf{{"raw samples", "keep_raw_samples"}, " raw_sample "},
     // Tasks go with their points.
     TablesOf{{"runs, tasks, ranks", "keep_points"},
-             " run task task_rank attempt rank note schedule schedule_due metric_list stage_time "},
+             " run task task_rank task_rest attempt rank note schedule schedule_due metric_list "
+             "stage_time "},
     TablesOf{{"facts, parameters", ""}, " fact_set parameter_set "},
     TablesOf{{"series", ""}, " series series_endpoint "},
     TablesOf{{"nodes, stacks", ""},

@@ -20,7 +20,7 @@ namespace {
 using namespace railgauge::api;
 
 constexpr std::uint32_t kDefaultRuns = 20;
-constexpr double kGroupSeconds = 120;       // a run may have 200,000 tasks
+constexpr double kGroupSeconds = 120;       // a run may have millions of tasks
 constexpr std::size_t kLinesOfGroups = 42;  // below the head of the page
 constexpr std::size_t kLinesOfTasks = 28;   // below it and above notes
 constexpr std::size_t kLinesOfPhases = 15;  // below fewer lines of tasks
@@ -32,6 +32,12 @@ std::string task_table(const RunDetail& detail, bool colour, std::size_t most) {
                 state_cell(task.outcome()),
                 task.attempts() > 1 ? std::to_string(task.attempts()) : "", task.reason()});
   });
+  if (rows.empty() && detail.run().tasks_total() > 0)
+    return wrapped_line(fmt::format(
+        "none of {} tasks is listed: a task is when its round begins, and a run of more than "
+        "200,000 has no list; railgauge runs show {} groups them, railgauge export has their "
+        "points",
+        detail.run().tasks_total(), detail.run().run_id()));
   return render_short_section("ROUND>|TASK|KERNEL|ENDPOINTS|STATE|OUTCOME|ATTEMPTS>|REASON", rows,
                               colour, {.lines = most});
 }

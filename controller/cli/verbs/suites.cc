@@ -55,9 +55,9 @@ void print_tasks(const RunPlan& plan, const Output& output) {
   });
   output.out << '\n';
   if (plan.tasks_size() == 0 && plan.tasks_total() > 0)
-    output.out << wrapped_line(
-        "too many tasks for one run: take slices (--slice K/N), a quick scan (pairs: quick), or "
-        "fewer nodes");
+    output.out << wrapped_line(fmt::format(
+        "{:.0f} tasks are too many to list: a run makes those of a round when it begins",
+        plan.tasks_total()));
   else
     output.out << render_short_table("ROUND>|TASK|KERNEL|ENDPOINTS|TIME>|BYTES>", rows,
                                      output.colour, {.lines = kLinesOfPlannedTasks});

@@ -227,7 +227,8 @@ Status RunSink::put_epoch(std::int64_t id, const NodeRow& node, const std::strin
                                            rollback.empty() ? "" : "; ", rollback));
 }
 
-Status RunSink::create_run(const RunRow& run, const TaskRows& tasks, double now) {
+Status RunSink::create_run(const RunRow& run, std::span<const TaskRow> tasks,
+                           std::span<const TaskRestRow> rest, double now) {
   auto inserted = connection_.execute(
       "INSERT INTO run (run_id, suite, suite_text, trigger, requested_by, state, outcome, reason, "
       "nodes, created_at, started_at, ended_at, parent_run_id) "
@@ -239,16 +240,50 @@ Status RunSink::create_run(const RunRow& run, const TaskRows& tasks, double now)
     return fail(Code::kAlreadyExists, fmt::format("run {}: create: this id is taken", run.run_id));
   RG_TRY_OK(inserted);
   const std::int64_t id = connection_.last_id();
-  for (std::size_t i = 0; i < tasks.count; ++i) RG_TRY_OK(insert_task(id, tasks.row(i), now));
+  for (const TaskRow& task : tasks) RG_TRY_OK(insert_task(id, task, now));
+  for (const TaskRestRow& stage : rest) RG_TRY_OK(put_rest(id, stage));
   return {};
 }
 
-Status RunSink::add_tasks(const std::string& run_id, std::span<const TaskRow> tasks, double now) {
+Result<std::int64_t> RunSink::id_of(const std::string& run_id, std::string_view act) {
   const auto id = RG_TRY(connection_.integer("SELECT id FROM run WHERE run_id=?1", run_id));
   if (!id)
-    return fail(Code::kNotFound, fmt::format("run {}: add tasks: there is no such run", run_id));
-  for (const TaskRow& task : tasks) RG_TRY_OK(insert_task(*id, task, now));
+    return fail(Code::kNotFound, fmt::format("run {}: {}: there is no such run", run_id, act));
+  return *id;
+}
+
+Status RunSink::add_tasks(const std::string& run_id, std::span<const TaskRow> tasks, double now) {
+  const std::int64_t id = RG_TRY(id_of(run_id, "add tasks"));
+  for (const TaskRow& task : tasks) RG_TRY_OK(insert_task(id, task, now));
   return {};
+}
+
+Status RunSink::begin_round(const std::string& run_id, std::uint32_t stage, const TaskRows& tasks,
+                            double now) {
+  const std::int64_t id = RG_TRY(id_of(run_id, "begin a round"));
+  for (std::size_t i = 0; i < tasks.count; ++i) RG_TRY_OK(insert_task(id, tasks.row(i), now));
+  return take_rest(id, stage, tasks.count);
+}
+
+Status RunSink::end_rest(const std::string& run_id, const TaskRestRow& rest) {
+  const std::int64_t id = RG_TRY(id_of(run_id, "end tasks"));
+  RG_TRY_OK(take_rest(id, rest.stage, rest.tasks));
+  return put_rest(id, rest);
+}
+
+Status RunSink::take_rest(std::int64_t run, std::uint32_t stage, std::uint64_t tasks) {
+  RG_TRY_OK(connection_.execute(
+      "UPDATE task_rest SET tasks=tasks-?3 WHERE run=?1 AND stage=?2 AND outcome=''", run, stage,
+      tasks));
+  return connection_.execute(
+      "DELETE FROM task_rest WHERE run=?1 AND stage=?2 AND outcome='' AND tasks<=0", run, stage);
+}
+
+Status RunSink::put_rest(std::int64_t run, const TaskRestRow& rest) {
+  return connection_.execute(
+      "INSERT INTO task_rest (run, stage, kernel, outcome, reason, tasks) VALUES (?1, ?2, ?3, ?4, "
+      "?5, ?6) ON CONFLICT DO UPDATE SET tasks=tasks+excluded.tasks",
+      run, rest.stage, rest.kernel, rest.outcome, rest.reason, rest.tasks);
 }
 
 Result<std::optional<std::int64_t>> RunSink::metric_list(const TaskRow& task) {
@@ -382,6 +417,10 @@ Status RunSink::end_interrupted(double now, std::vector<std::string>& ended) {
         "UPDATE task SET outcome=CASE state WHEN 'waiting' THEN 'cancelled' ELSE 'crashed' END, "
         "state='ended', reason=?2 WHERE run=(SELECT id FROM run WHERE run_id=?1) "
         "AND state <> 'ended'",
+        run_id, kControllerRestarted));
+    RG_TRY_OK(connection_.execute(
+        "UPDATE task_rest SET outcome='cancelled', reason=?2 WHERE run=(SELECT id FROM run WHERE "
+        "run_id=?1) AND outcome=''",
         run_id, kControllerRestarted));
     // Keeps the earlier reason in front: the run of which it is the rest, or who cancelled it.
     RG_TRY_OK(connection_.execute(

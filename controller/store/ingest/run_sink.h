@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "controller/store/ingest/interner.h"
@@ -26,8 +27,16 @@ class RunSink {
   Status put_node(const NodeRow& node, double now);
   // Sets the time at which the node was last seen. Without effect for an unknown node.
   Status note_seen(const std::string& node_id, double now);
-  // Inserts a run with its tasks. kAlreadyExists: the id is taken.
-  Status create_run(const RunRow& run, const TaskRows& tasks, double now);
+  // Inserts a run with its tasks, and those that have no row yet. kAlreadyExists: the id is taken.
+  Status create_run(const RunRow& run, std::span<const TaskRow> tasks,
+                    std::span<const TaskRestRow> rest, double now);
+  // Inserts the tasks of a round that begins, and takes them from the rest of the stage.
+  // kNotFound: no such run. kAlreadyExists: the run has one of the ids.
+  Status begin_round(const std::string& run_id, std::uint32_t stage, const TaskRows& tasks,
+                     double now);
+  // Takes so many tasks from the rest of the stage whose rounds may begin: they end like this.
+  // kNotFound: no such run.
+  Status end_rest(const std::string& run_id, const TaskRestRow& rest);
   // Adds tasks to a run. kNotFound: no such run. kAlreadyExists: the run has one of the ids.
   Status add_tasks(const std::string& run_id, std::span<const TaskRow> tasks, double now);
   // Change a run or a task. kNotFound: no such run or task. True: update_task() opened an attempt,
@@ -54,6 +63,9 @@ class RunSink {
   Result<std::optional<std::int64_t>> metric_list(const TaskRow& task);
   Status put_stage_time(const std::string& run_id, const StageTimeRow& time);
   Result<std::string> seen_before(std::int64_t node, std::int64_t stack);
+  Result<std::int64_t> id_of(const std::string& run_id, std::string_view act);
+  Status take_rest(std::int64_t run, std::uint32_t stage, std::uint64_t tasks);
+  Status put_rest(std::int64_t run, const TaskRestRow& rest);
   Status insert_task(std::int64_t run, const TaskRow& task, double now);
   Status insert_rank(std::int64_t task, std::size_t number, const RankRow& rank, double now);
 

@@ -82,6 +82,16 @@ Result<std::vector<TaskEnd>> read_task_ends(Connection& connection, const std::s
     passed.read(end.stage, end.kernel, end.state, end.outcome, end.task_id, end.tasks);
     RG_TRY_OK(passed.check_states());
   }
+  Rows rest = RG_TRY(connection.query(
+      "SELECT stage, kernel, iif(outcome='', 'waiting', 'ended'), outcome, iif(outcome='', 'the "
+      "round has not begun', iif(reason='', '', reason || '; ') || 'the round did not begin'), "
+      "tasks FROM task_rest WHERE run=?1 ORDER BY stage, outcome, reason",
+      run));
+  while (RG_TRY(rest.next())) {
+    TaskEnd& end = ends.emplace_back();
+    rest.read(end.stage, end.kernel, end.state, end.outcome, end.reason, end.tasks);
+    RG_TRY_OK(rest.check_states());
+  }
   Rows rows = RG_TRY(connection.query(
       "SELECT stage, kernel, state, outcome, reason, task_id, (SELECT group_concat(node_name || "
       "iif(endpoint_text='', '', '/' || endpoint_text), char(10)) FROM task_rank WHERE "

@@ -46,7 +46,7 @@ Result<std::vector<std::string>> read_left_out(Connection& connection, const std
 // Returns the id of the newest event; 0: there is none.
 Result<std::int64_t> newest_event(Connection& connection);
 
-// A task's end, or tasks that passed.
+// A task's end, or tasks that passed, or tasks whose rounds did not begin: these have no id.
 struct TaskEnd {
   std::uint32_t stage = 0;
   std::string kernel{};

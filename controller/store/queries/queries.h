@@ -44,6 +44,12 @@ inline constexpr std::size_t kMaxPageBytes = 4U << 20U;
 Result<TaskPageRow> read_task_page(Connection& connection, std::string_view run_id,
                                    std::int64_t from, std::uint32_t max_tasks,
                                    std::size_t max_bytes);
+inline constexpr std::uint32_t kMaxTaskHeads = 10'000;
+// Reads a page of a run's tasks without what their ranks reported, in little memory.
+Result<TaskHeadsRow> read_task_heads(Connection& connection, std::string_view run_id,
+                                     std::int64_t from, std::uint32_t max_tasks);
+// Returns the tasks of a run that have no row, by stage.
+Result<std::vector<TaskRestRow>> read_task_rest(Connection& connection, std::string_view run_id);
 Result<std::vector<ResultRow>> read_results(Connection& connection, const ResultsFilter& filter);
 // Returns the statement of read_results(). `one_run`: over a single run instead of all runs.
 std::string sql_of_results(const ResultsFilter& filter, bool one_run);

@@ -31,7 +31,7 @@ Status count_tasks(Connection& connection, std::int64_t run, RunSummaryRow& summ
   const auto total =
       RG_TRY(connection.integer("SELECT count(*) FROM task WHERE run=?1", run)).value_or(0);
   summary.tasks_total = static_cast<std::uint32_t>(total);
-  // Passed tasks have no index of their own: they are the rest.
+  // Passed tasks have no index of their own: they are the remainder.
   std::uint32_t rest = summary.tasks_total;
   Rows rows = RG_TRY(connection.query(
       "SELECT state='ended', outcome, count(*) FROM task WHERE run=?1 AND NOT (state='ended' AND "
@@ -43,9 +43,19 @@ Status count_tasks(Connection& connection, std::int64_t run, RunSummaryRow& summ
     summary.tasks_ended += rows.small(2);
     summary.outcomes[rows.text(1)] += rows.small(2);
   }
-  if (rest == 0) return {};
-  summary.tasks_ended += rest;
-  summary.outcomes[std::string(kPassed)] += rest;
+  if (rest > 0) {
+    summary.tasks_ended += rest;
+    summary.outcomes[std::string(kPassed)] += rest;
+  }
+  Rows unmade = RG_TRY(connection.query(
+      "SELECT outcome, sum(tasks) FROM task_rest WHERE run=?1 GROUP BY outcome", run));
+  while (RG_TRY(unmade.next())) {
+    const std::uint32_t tasks = unmade.small(1);
+    summary.tasks_total += tasks;
+    if (unmade.text(0).empty()) continue;
+    summary.tasks_ended += tasks;
+    summary.outcomes[unmade.text(0)] += tasks;
+  }
   return {};
 }
 
@@ -78,8 +88,8 @@ struct TaskRange {
   std::int64_t limit = -1;  // -1: none
 };
 
-// In the order of the plan. A run's tasks are written in one transaction, so that no others lie
-// between them.
+// In the order of the plan. A round's tasks are written in one transaction; few others lie between
+// those of a run.
 Result<std::vector<Task>> read_tasks(Connection& connection, std::int64_t run,
                                      const TaskRange& range) {
   std::vector<Task> tasks;
@@ -239,6 +249,43 @@ Result<TaskPageRow> read_task_page(Connection& connection, std::string_view run_
     if (bytes > max_bytes) break;
   }
   return page;
+}
+
+// One pass over the run's tasks and ranks, without what the ranks reported.
+Result<TaskHeadsRow> read_task_heads(Connection& connection, std::string_view run_id,
+                                     std::int64_t from, std::uint32_t max_tasks) {
+  const std::int64_t run = RG_TRY(id_of_run(connection, run_id));
+  const TaskRange range = RG_TRY(tasks_of(connection, run));
+  TaskHeadsRow page;
+  TextSets sets(connection);
+  Rows rows = RG_TRY(connection.query(
+      "SELECT id, task_id, kernel, parameter_set, state, outcome, reason FROM task NOT INDEXED "
+      "WHERE run=?1 AND id BETWEEN ?2 AND ?3 ORDER BY id LIMIT ?4",
+      run, std::max(from, range.first), range.last, max_tasks));
+  while (RG_TRY(rows.next())) {
+    TaskRow& task = page.tasks.emplace_back();
+    std::int64_t id = 0;
+    std::int64_t parameters = 0;
+    rows.read(id, task.task_id, task.kernel, parameters, task.state, task.outcome, task.reason);
+    RG_TRY_OK(rows.check_states());
+    task.parameters = *RG_TRY(sets.parameters(parameters));
+    Rows ranks = RG_TRY(connection.query(
+        "SELECT node_name, endpoint_text FROM task_rank WHERE task=?1 ORDER BY rank", id));
+    while (RG_TRY(ranks.next()))
+      task.ranks.push_back({.node = ranks.text(0), .endpoint = ranks.text(1)});
+    page.next = id + 1;
+  }
+  if (page.tasks.size() < max_tasks) page.next = 0;
+  return page;
+}
+
+Result<std::vector<TaskRestRow>> read_task_rest(Connection& connection, std::string_view run_id) {
+  using Row = TaskRestRow;
+  return connection.list(
+      Columns{&Row::stage, &Row::kernel, &Row::outcome, &Row::reason, &Row::tasks},
+      "SELECT stage, kernel, outcome, reason, tasks FROM task_rest WHERE run=(SELECT id FROM run "
+      "WHERE run_id=?1) ORDER BY stage, outcome, reason",
+      run_id);
 }
 
 Result<std::vector<StageTimeRow>> read_stage_times(Connection& connection) {

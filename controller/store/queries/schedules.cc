@@ -186,8 +186,10 @@ Result<std::vector<BrokenOffRow>> read_broken_off(Connection& connection, double
       "schedule.name, cancelled_by FROM schedule_due JOIN schedule ON "
       "schedule.id=schedule_due.schedule "
       "JOIN run ON run.run_id=schedule_due.run_id WHERE result='started' AND due_at > ?1 AND "
-      "run.state='ended' AND EXISTS (SELECT 1 FROM task WHERE task.run=run.id AND "
-      "task.outcome IN ('crashed', 'cancelled') AND task.reason IN (?2, ?3)) ORDER BY due_at",
+      "run.state='ended' AND (EXISTS (SELECT 1 FROM task WHERE task.run=run.id AND "
+      "task.outcome IN ('crashed', 'cancelled') AND task.reason IN (?2, ?3)) OR EXISTS (SELECT 1 "
+      "FROM task_rest WHERE task_rest.run=run.id AND task_rest.outcome='cancelled' AND "
+      "task_rest.reason IN (?2, ?3))) ORDER BY due_at",
       since, kControllerRestarted, kControllerStopping));
   while (RG_TRY(rows.next())) {
     BrokenOffRow& row = broken_off.emplace_back();

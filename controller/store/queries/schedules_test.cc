@@ -182,17 +182,21 @@ TEST_F(ScheduleStoreTest, BrokenOffAreThoseThatLostTasksToTheirControllersEnd) {
   started("open", 2e9 + 3);
   ASSERT_TRUE(store_->update_run({.run_id = "open", .cancelled_by = "ann"}));
   started("by hand", 2e9 + 4, true);
+  ASSERT_TRUE(store_->create_planned_run(run_row("before its first round"),
+                                         {{.kernel = "verbs.write_lat", .tasks = 7}},
+                                         ScheduleClaim{"weekly", 2e9 + 5}));
   ASSERT_TRUE(store_->flush());
   reopen();
   ASSERT_TRUE(store_->end_interrupted_runs());
   const auto broken_off = store_->broken_off(2e9 - 1);
   ASSERT_TRUE(broken_off) << broken_off.error().message;
-  ASSERT_THAT(*broken_off, SizeIs(2));
+  ASSERT_THAT(*broken_off, SizeIs(3));
   EXPECT_EQ(broken_off->at(0).due.run_id, "stopped");
   EXPECT_EQ(broken_off->at(0).schedule, "weekly");
   EXPECT_EQ(broken_off->at(1).due.run_id, "open");
   EXPECT_EQ(broken_off->at(1).cancelled_by, "ann");
-  EXPECT_THAT(*store_->broken_off(2e9 + 2), SizeIs(1)) << "due later alone";
+  EXPECT_EQ(broken_off->at(2).due.run_id, "before its first round");
+  EXPECT_THAT(*store_->broken_off(2e9 + 2), SizeIs(2)) << "due later alone";
 }
 
 // Rows of due times go when they are many; the count stays.

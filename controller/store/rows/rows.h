@@ -104,11 +104,20 @@ struct TaskRow {
   std::uint32_t attempts = 0;
 };
 
-// Tasks that are made one at a time: the rows of 200,000 would take a gigabyte. `row` is called on
-// the writer's thread, once for each number below `count` and in their order.
+// Tasks that are made one at a time: the rows of a round of a large site would take many megabytes.
+// `row` is called on the writer's thread, once for each number below `count` and in their order.
 struct TaskRows {
   std::size_t count = 0;
   std::function<TaskRow(std::size_t)> row{};
+};
+
+// Tasks of a stage that have no row, since their rounds have not begun, or never will.
+struct TaskRestRow {
+  std::uint32_t stage = 0;
+  std::string kernel{};
+  std::string outcome{};  // "": their rounds may still begin
+  std::string reason{};
+  std::uint64_t tasks = 0;
 };
 
 struct RunRow {
@@ -190,6 +199,12 @@ struct TaskPageRow {
   RunSummaryRow summary{};
   std::vector<TaskDetailRow> tasks{};
   std::int64_t next = 0;  // where the next page begins; 0: this is the last one
+};
+
+// Tasks without identity, times and attempts; their ranks have names alone.
+struct TaskHeadsRow {
+  std::vector<TaskRow> tasks{};
+  std::int64_t next = 0;  // as in TaskPageRow
 };
 
 inline constexpr std::uint32_t kDefaultResultRows = 1'000;

@@ -108,6 +108,10 @@ SQL
 INSERT INTO stage_time VALUES ('k on pairs', 1, 3, 12, 7);
 SQL
       ;;
+    18) cat <<'SQL'
+INSERT INTO task_rest VALUES (3, 0, 'k', 'cancelled', 'stopped', 12);
+SQL
+      ;;
   esac
 }
 

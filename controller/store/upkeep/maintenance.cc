@@ -129,8 +129,10 @@ Result<std::int64_t> prune_ranks(Connection& connection, PruneLevel level,
 }
 
 Status mark_pruned(Connection& connection, PruneLevel level, std::int64_t run) {
-  if (level == PruneLevel::kPoints)
+  if (level == PruneLevel::kPoints) {
     RG_TRY_OK(connection.execute("DELETE FROM task WHERE run=?1", run));
+    RG_TRY_OK(connection.execute("DELETE FROM task_rest WHERE run=?1", run));
+  }
   if (level >= PruneLevel::kDistributions)
     RG_TRY_OK(connection.execute("DELETE FROM part_levels WHERE run=?1", run));
   return connection.execute("UPDATE run SET pruned=max(pruned, ?2) WHERE id=?1", run,
