@@ -10,6 +10,7 @@
 
 #include "controller/api/contract.h"
 #include "controller/upgrades/judge_report.h"
+#include "controller/upgrades/upgrade_judge.h"
 #include "controller/upgrades/upgrade_reading.h"
 
 namespace railgauge {
@@ -297,6 +298,63 @@ Result<std::optional<store::UpgradeRow>> prepared_for(store::Store& store,
   return std::nullopt;
 }
 
+// Reports whether the nodes still have the stack that the upgrade's after side measures.
+Result<bool> has_measured_stack(store::Store& store, const store::UpgradeRow& upgrade) {
+  for (const store::UpgradeNodeRow& node : changed_nodes(upgrade)) {
+    const auto epochs = RG_TRY(store.read(store::read_epochs, node.node_id, 1));
+    if (epochs.empty() || node.stack_after == 0) return false;
+    const store::StackParts then = RG_TRY(store.read(store::read_stack_parts, node.stack_after));
+    if (!moved_to(then, epochs.front().parts).empty()) return false;
+  }
+  return true;
+}
+
+// Reports whether the controls of the upgrade are among those of the request.
+Result<bool> has_these_controls(Control& control, const store::UpgradeRow& upgrade,
+                                const std::string& control_set) {
+  if (control_set.empty()) return true;
+  std::set<std::string> wanted;
+  if (control_set != "none")
+    for (const std::string& name : RG_TRY(selected(control, control_set))) wanted.insert(name);
+  return std::ranges::all_of(upgrade.nodes, [&](const store::UpgradeNodeRow& node) {
+    return node.changed || wanted.contains(node.node);
+  });
+}
+
+// The newest upgrade of exactly these nodes, where its after side is under way or waits for its
+// verdict. A gate whose caller was killed continues with it.
+Result<std::optional<store::UpgradeRow>> begun_for(Control& control, store::Store& store,
+                                                   const std::vector<std::string>& nodes,
+                                                   const api::GateRequest& request) {
+  const std::set<std::string> wanted(nodes.begin(), nodes.end());
+  for (store::UpgradeRow& row : RG_TRY(store.read(store::read_upgrades, kUpgradesLooked))) {
+    if (changed_names(row) != wanted) continue;
+    const AfterSide side = RG_TRY(after_side_of(store, row, fleet::unix_seconds()));
+    const bool is_asked = (side == AfterSide::kMeasuring || side == AfterSide::kMeasured) &&
+                          (request.suite().empty() || request.suite() == row.suite) &&
+                          RG_TRY(has_these_controls(control, row, request.control_set())) &&
+                          RG_TRY(has_measured_stack(store, row));
+    if (!is_asked) return std::nullopt;
+    return std::optional(std::move(row));
+  }
+  return std::nullopt;
+}
+
+// The step of an upgrade that is begun: its newest run of the after side, or that there is none.
+api::GateStep step_of_begun(const store::UpgradeRow& upgrade) {
+  auto step = new_document<api::GateStep>();
+  step.set_upgrade_id(upgrade.upgrade_id);
+  step.set_state(std::string(text_of(GateState::kMeasured)));
+  step.set_reason("the after side has no run");
+  for (const store::UpgradeRunRow& run : upgrade.runs) {
+    if (!run.after) continue;
+    step.set_state(std::string(text_of(GateState::kMeasuring)));
+    step.clear_reason();
+    step.set_run_id(run.run_id);
+  }
+  return step;
+}
+
 // The stack of a node before its present one. kFailedPrecondition: the node had no other stack
 // since it is known. Walks back over the epochs: past the present stack, then along the one before
 // it. A third stack, or replaced hardware, ends the time.
@@ -416,8 +474,8 @@ Result<api::Upgrade> GateService::prepare(const api::PrepareRequest& request,
   return upgrade;
 }
 
-// With an upgrade's id it adds a run to that upgrade. Else the prepared upgrade of the nodes is
-// used, or one from history.
+// With an upgrade's id it adds a run to that upgrade. Else an upgrade of the nodes that is begun is
+// continued, or the prepared one is used, or one from history.
 Result<api::GateStep> GateService::gate(const api::GateRequest& request, const std::string& who) {
   const Infos infos = RG_TRY(node_infos(control_, store_));
   if (!request.continue_upgrade_id().empty()) {
@@ -428,6 +486,10 @@ Result<api::GateStep> GateService::gate(const api::GateRequest& request, const s
                            : waiting(missing);
   }
   const std::vector<std::string> nodes = RG_TRY(selected(control_, request.node_set()));
+  if (const auto begun = RG_TRY(begun_for(control_, store_, nodes, request))) {
+    const std::string missing = RG_TRY(not_ready(store_, *begun, request, infos));
+    return missing.empty() ? step_of_begun(*begun) : waiting(missing);
+  }
   std::optional<store::UpgradeRow> row = RG_TRY(prepared_for(store_, nodes));
   if (!row) {
     // The upgrade may still be to come: what is not there yet is waited for like a reboot.

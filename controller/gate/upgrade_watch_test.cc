@@ -79,6 +79,47 @@ TEST_F(UpgradePolicy, ProposesOnceWhatChangedTogetherAndStayedSo) {
   EXPECT_EQ(said_.find("gate"), said_.rfind("gate")) << "once for the cohort, whatever the text";
 }
 
+class UpgradeOffPolicy : public UpgradePolicy {
+ protected:
+  UpgradeOffPolicy() { policy_ = "off"; }
+};
+
+// The CLI ended when its time was over, as one that was killed.
+TEST_F(UpgradeOffPolicy, AGateWhoseCallerIsGoneIsJudgedAndNoOtherIsProposed) {
+  prepare();
+  boot("n1", "6.5.0", 2'000);
+  boot("n2", "6.5.0", 2'000);
+  ASSERT_EQ(cli("upgrades gate --nodes n1,n2 --time-limit 0"), 4) << said_;
+  EXPECT_THAT(said_, HasSubstr("continues"));
+  wait_for_newest();
+  ASSERT_EQ(cli("upgrades -o json"), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("\"state\": \"measuring\"")) << said_;
+  bench_.server_->watch_upgrades(in_a_while());
+  ASSERT_EQ(cli("upgrades -o csv"), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("regressed,performance"));
+  ASSERT_EQ(cli("findings"), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("-performance"));
+  boot("n3", "6.6.0");
+  bench_.server_->watch_upgrades(in_a_while());
+  ASSERT_EQ(cli("sql \"SELECT text FROM event WHERE kind='upgrade_proposed'\" -o csv"), 0);
+  EXPECT_THAT(said_, testing::Not(HasSubstr("gate")));
+}
+
+TEST_F(UpgradeOffPolicy, AGateThatIsAskedForAgainContinuesWithItsRun) {
+  prepare();
+  boot("n1", "6.5.0", 2'000);
+  boot("n2", "6.5.0", 2'000);
+  ASSERT_EQ(cli("upgrades gate --nodes n1,n2 --time-limit 0"), 4) << said_;
+  EXPECT_EQ(cli("upgrades gate --nodes n1,n2 --expect linux_kernel=6.6"), 4) << said_;
+  EXPECT_THAT(said_, HasSubstr("expected 6.6"));
+  EXPECT_EQ(cli("upgrades gate --nodes n1,n2 --on-inconclusive fail"), 1) << said_;
+  ASSERT_EQ(cli("runs -o csv"), 0) << said_;
+  EXPECT_EQ(std::ranges::count(said_, '\n'), 3) << "a run a side: " << said_;
+  EXPECT_EQ(cli("upgrades gate --nodes n1,n2 --on-inconclusive fail"), 1) << said_;
+  ASSERT_EQ(cli("runs -o csv"), 0) << said_;
+  EXPECT_EQ(std::ranges::count(said_, '\n'), 4) << "judged, so it is measured anew: " << said_;
+}
+
 class UpgradeRunPolicy : public UpgradePolicy {
  protected:
   UpgradeRunPolicy() { policy_ = "run"; }
