@@ -68,11 +68,18 @@ Status all_attached(const std::vector<std::string>& nodes,
   return {};
 }
 
-// The step that asks the client to call again later.
+// The step that asks the client to call again later: the nodes are not ready.
 api::GateStep waiting(const std::string& reason) {
   auto step = new_document<api::GateStep>();
   step.set_state(std::string(text_of(GateState::kWaiting)));
   step.set_reason(reason);
+  return step;
+}
+
+// The same where the upgrade waits for its turn and not for its nodes.
+api::GateStep waiting_for_turn(const std::string& upgrade_id, const std::string& reason) {
+  api::GateStep step = waiting(reason);
+  step.set_upgrade_id(upgrade_id);
   return step;
 }
 
@@ -159,13 +166,18 @@ void ask_preflight(Control& control, const std::vector<std::string>& nodes) {
     spdlog::warn("upgrade: preflight of {}: {}", request.node_set(), asked.error().message);
 }
 
-// "" when the after side can be measured, else the missing condition. All changed nodes must be
-// back with the same change against their stack of the before side.
-Result<std::string> not_ready(store::Store& store, const store::UpgradeRow& upgrade,
-                              const api::GateRequest& request, const Infos& infos) {
+// "" when the before side is measured, else which run has not ended.
+Result<std::string> open_before(store::Store& store, const store::UpgradeRow& upgrade) {
   for (const store::UpgradeRunRow& run : upgrade.runs)
     if (!run.after && !has_ended(RG_TRY(store.run_summary(run.run_id)).run))
       return fmt::format("the before side's run {} has not ended", run.run_id);
+  return std::string();
+}
+
+// "" when the nodes are ready for the after side, else the missing condition. All changed nodes
+// must be back with the same change against their stack of the before side.
+Result<std::string> not_ready(store::Store& store, const store::UpgradeRow& upgrade,
+                              const api::GateRequest& request, const Infos& infos) {
   std::optional<std::set<std::string>> moved_first;
   std::string first;
   std::string own;  // of Railgauge
@@ -268,8 +280,21 @@ Result<api::GateStep> start_after(Control& control, store::Store& store,
     step.set_reason(started.error().message);
     return step;
   }
+  if (code == Code::kResourceExhausted)
+    return waiting_for_turn(upgrade.upgrade_id, started.error().message);
   if (may_pass(code)) return waiting(started.error().message);
   return tl::unexpected(started.error());
+}
+
+// Starts a run of the after side once the before side is measured and the nodes are ready.
+Result<api::GateStep> start_when_ready(Control& control, store::Store& store,
+                                       const store::UpgradeRow& upgrade, const Infos& infos,
+                                       const api::GateRequest& request, const std::string& who) {
+  if (const std::string open = RG_TRY(open_before(store, upgrade)); !open.empty())
+    return waiting_for_turn(upgrade.upgrade_id, open);
+  const std::string missing = RG_TRY(not_ready(store, upgrade, request, infos));
+  return missing.empty() ? start_after(control, store, upgrade, infos, request, who)
+                         : waiting(missing);
 }
 
 // Reports whether the upgrade passed and its nodes have moved to another stack since: any changed
@@ -481,9 +506,7 @@ Result<api::GateStep> GateService::gate(const api::GateRequest& request, const s
   if (!request.continue_upgrade_id().empty()) {
     const store::UpgradeRow row =
         RG_TRY(store_.read(store::read_upgrade, request.continue_upgrade_id()));
-    const std::string missing = RG_TRY(not_ready(store_, row, request, infos));
-    return missing.empty() ? start_after(control_, store_, row, infos, request, who)
-                           : waiting(missing);
+    return start_when_ready(control_, store_, row, infos, request, who);
   }
   const std::vector<std::string> nodes = RG_TRY(selected(control_, request.node_set()));
   if (const auto begun = RG_TRY(begun_for(control_, store_, nodes, request))) {
@@ -498,9 +521,7 @@ Result<api::GateStep> GateService::gate(const api::GateRequest& request, const s
     if (!history) return tl::unexpected(history.error());
     row = std::move(*history);
   }
-  if (const std::string missing = RG_TRY(not_ready(store_, *row, request, infos)); !missing.empty())
-    return waiting(missing);
-  return start_after(control_, store_, *row, infos, request, who);
+  return start_when_ready(control_, store_, *row, infos, request, who);
 }
 
 }  // namespace railgauge
