@@ -226,7 +226,9 @@ Status UpgradeWatch::propose(const Cohort& cohort, double now, const std::string
   known->second = now;
   const std::string text = report::proposal_text(proposal, kStableSeconds);
   spdlog::info("{}", text);
-  return store_.add_event({.at = now, .kind = std::string(report::kProposedKind), .text = text});
+  RG_TRY_OK(
+      store_.add_event({.at = now, .kind = std::string(report::kProposedKind), .text = text}));
+  return store_.flush();  // it is counted after this look
 }
 
 // Nodes that were prepared together are gated together, whatever their number.

@@ -226,6 +226,7 @@ grpc::Status JudgeService::JudgeUpgrade(Context*, const UpgradeRef* request, Upg
 grpc::Status JudgeService::ListUpgrades(Context*, const ListUpgradesRequest*, UpgradeList* answer) {
   answer->set_schema_version(1);
   *answer->add_upgrades() = verdicts.back();
+  for (const Upgrade& proposal : proposals) *answer->add_upgrades() = proposal;
   return {};
 }
 

@@ -287,9 +287,13 @@ Result<int> extend_upgrade(Session& session, const Arguments& arguments) {
   return gate(session, arguments, request);
 }
 
+// In the table proposals come first: they wait for somebody. They have no id.
 Result<int> list_upgrades(Session& session, const Arguments&) {
   const UpgradeList list = RG_TRY(call(session, rpc::kListUpgrades, ListUpgradesRequest()));
-  const Rows rows = rows_of(list.upgrades(), [](const Upgrade& upgrade) {
+  auto shown = list.upgrades();
+  std::stable_partition(shown.begin(), shown.end(),
+                        [](const Upgrade& upgrade) { return upgrade.upgrade_id().empty(); });
+  const Rows rows = rows_of(shown, [](const Upgrade& upgrade) {
     return Row({upgrade.upgrade_id(), upgrade.has_verdict() ? upgrade.verdict() : upgrade.state(),
                 upgrade.kind(), folded(upgrade.nodes()), upgrade.created_at(),
                 upgrade.requested_by(), upgrade.reason()});

@@ -118,6 +118,16 @@ TEST_F(Gate, ShowWaitsForTheVerdictAndSaysThatThereIsNone) {
   EXPECT_THAT(err_, HasSubstr("waiting: upgrade ur-20261120-120000-1 is prepared"));
 }
 
+TEST_F(Gate, AProposalIsTheFirstRowOfTheUpgrades) {
+  api::Upgrade& proposal = judge_.proposals.emplace_back();
+  proposal.set_state("proposed");
+  proposal.add_nodes("n7");
+  EXPECT_EQ(run({"upgrades"}), kExitPassed) << err_;
+  EXPECT_LT(out_.find("proposed"), out_.find("ur-20261120-120000-1"));
+  EXPECT_EQ(run({"upgrades"}, Format::kJson), kExitPassed) << err_;
+  EXPECT_GT(out_.rfind("proposed"), out_.rfind("ur-20261120-120000-1"));
+}
+
 TEST_F(Gate, DoesNotWaitUnlessItIsTold) {
   judge_.gate_waits = {"no before side"};
   EXPECT_EQ(gate(), kExitInvalid);
