@@ -12,6 +12,7 @@
 
 #include "controller/api/contract.h"
 #include "controller/clock/wall_clock.h"
+#include "controller/gate/open_proposals.h"
 #include "controller/store/queries/data_kind.h"
 #include "controller/store/upkeep/backup.h"
 #include "controller/store/upkeep/backup_folder.h"
@@ -389,6 +390,13 @@ void Server::on_tick() {
   if (!is_due(next_stats_, kStatsSeconds)) return;
   show_rare_node_facts();
   feed_metrics();
+}
+
+void Server::watch_upgrades(double now) {
+  upgrade_watch_.tick(now);
+  const auto open = open_proposals(*store_, now);
+  if (!open) return spdlog::warn("proposals of gates are not counted: {}", open.error().message);
+  metrics_.series().set("railgauge_upgrades_proposed", {}, static_cast<double>(open->size()));
 }
 
 void Server::start_fast_forward() {

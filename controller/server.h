@@ -108,7 +108,7 @@ class Server {
   // have them judged. The server does so itself kFirstScheduleSeconds after its start.
   void judge_left_open();
   // Watches changed stacks that nobody gates. The server does so itself every kUpgradeSeconds.
-  void watch_upgrades(double now) { upgrade_watch_.tick(now); }
+  void watch_upgrades(double now);
   // Opens the audit log's file anew, for logrotate. After an error the old file stays in use.
   Status reopen_logs() { return audit_->reopen(); }
   [[nodiscard]] int tcp_port() const { return tcp_ ? tcp_->port() : 0; }  // 0 without TCP

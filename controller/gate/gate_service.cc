@@ -10,6 +10,7 @@
 
 #include "controller/api/contract.h"
 #include "controller/upgrades/judge_report.h"
+#include "controller/upgrades/upgrade_judge.h"
 #include "controller/upgrades/upgrade_reading.h"
 
 namespace railgauge {
@@ -67,11 +68,18 @@ Status all_attached(const std::vector<std::string>& nodes,
   return {};
 }
 
-// The step that asks the client to call again later.
+// The step that asks the client to call again later: the nodes are not ready.
 api::GateStep waiting(const std::string& reason) {
   auto step = new_document<api::GateStep>();
   step.set_state(std::string(text_of(GateState::kWaiting)));
   step.set_reason(reason);
+  return step;
+}
+
+// The same where the upgrade waits for its turn and not for its nodes.
+api::GateStep waiting_for_turn(const std::string& upgrade_id, const std::string& reason) {
+  api::GateStep step = waiting(reason);
+  step.set_upgrade_id(upgrade_id);
   return step;
 }
 
@@ -158,13 +166,18 @@ void ask_preflight(Control& control, const std::vector<std::string>& nodes) {
     spdlog::warn("upgrade: preflight of {}: {}", request.node_set(), asked.error().message);
 }
 
-// "" when the after side can be measured, else the missing condition. All changed nodes must be
-// back with the same change against their stack of the before side.
-Result<std::string> not_ready(store::Store& store, const store::UpgradeRow& upgrade,
-                              const api::GateRequest& request, const Infos& infos) {
+// "" when the before side is measured, else which run has not ended.
+Result<std::string> open_before(store::Store& store, const store::UpgradeRow& upgrade) {
   for (const store::UpgradeRunRow& run : upgrade.runs)
     if (!run.after && !has_ended(RG_TRY(store.run_summary(run.run_id)).run))
       return fmt::format("the before side's run {} has not ended", run.run_id);
+  return std::string();
+}
+
+// "" when the nodes are ready for the after side, else the missing condition. All changed nodes
+// must be back with the same change against their stack of the before side.
+Result<std::string> not_ready(store::Store& store, const store::UpgradeRow& upgrade,
+                              const api::GateRequest& request, const Infos& infos) {
   std::optional<std::set<std::string>> moved_first;
   std::string first;
   std::string own;  // of Railgauge
@@ -267,8 +280,21 @@ Result<api::GateStep> start_after(Control& control, store::Store& store,
     step.set_reason(started.error().message);
     return step;
   }
+  if (code == Code::kResourceExhausted)
+    return waiting_for_turn(upgrade.upgrade_id, started.error().message);
   if (may_pass(code)) return waiting(started.error().message);
   return tl::unexpected(started.error());
+}
+
+// Starts a run of the after side once the before side is measured and the nodes are ready.
+Result<api::GateStep> start_when_ready(Control& control, store::Store& store,
+                                       const store::UpgradeRow& upgrade, const Infos& infos,
+                                       const api::GateRequest& request, const std::string& who) {
+  if (const std::string open = RG_TRY(open_before(store, upgrade)); !open.empty())
+    return waiting_for_turn(upgrade.upgrade_id, open);
+  const std::string missing = RG_TRY(not_ready(store, upgrade, request, infos));
+  return missing.empty() ? start_after(control, store, upgrade, infos, request, who)
+                         : waiting(missing);
 }
 
 // Reports whether the upgrade passed and its nodes have moved to another stack since: any changed
@@ -295,6 +321,63 @@ Result<std::optional<store::UpgradeRow>> prepared_for(store::Store& store,
     return std::optional(std::move(row));
   }
   return std::nullopt;
+}
+
+// Reports whether the nodes still have the stack that the upgrade's after side measures.
+Result<bool> has_measured_stack(store::Store& store, const store::UpgradeRow& upgrade) {
+  for (const store::UpgradeNodeRow& node : changed_nodes(upgrade)) {
+    const auto epochs = RG_TRY(store.read(store::read_epochs, node.node_id, 1));
+    if (epochs.empty() || node.stack_after == 0) return false;
+    const store::StackParts then = RG_TRY(store.read(store::read_stack_parts, node.stack_after));
+    if (!moved_to(then, epochs.front().parts).empty()) return false;
+  }
+  return true;
+}
+
+// Reports whether the controls of the upgrade are among those of the request.
+Result<bool> has_these_controls(Control& control, const store::UpgradeRow& upgrade,
+                                const std::string& control_set) {
+  if (control_set.empty()) return true;
+  std::set<std::string> wanted;
+  if (control_set != "none")
+    for (const std::string& name : RG_TRY(selected(control, control_set))) wanted.insert(name);
+  return std::ranges::all_of(upgrade.nodes, [&](const store::UpgradeNodeRow& node) {
+    return node.changed || wanted.contains(node.node);
+  });
+}
+
+// The newest upgrade of exactly these nodes, where its after side is under way or waits for its
+// verdict. A gate whose caller was killed continues with it.
+Result<std::optional<store::UpgradeRow>> begun_for(Control& control, store::Store& store,
+                                                   const std::vector<std::string>& nodes,
+                                                   const api::GateRequest& request) {
+  const std::set<std::string> wanted(nodes.begin(), nodes.end());
+  for (store::UpgradeRow& row : RG_TRY(store.read(store::read_upgrades, kUpgradesLooked))) {
+    if (changed_names(row) != wanted) continue;
+    const AfterSide side = RG_TRY(after_side_of(store, row, fleet::unix_seconds()));
+    const bool is_asked = (side == AfterSide::kMeasuring || side == AfterSide::kMeasured) &&
+                          (request.suite().empty() || request.suite() == row.suite) &&
+                          RG_TRY(has_these_controls(control, row, request.control_set())) &&
+                          RG_TRY(has_measured_stack(store, row));
+    if (!is_asked) return std::nullopt;
+    return std::optional(std::move(row));
+  }
+  return std::nullopt;
+}
+
+// The step of an upgrade that is begun: its newest run of the after side, or that there is none.
+api::GateStep step_of_begun(const store::UpgradeRow& upgrade) {
+  auto step = new_document<api::GateStep>();
+  step.set_upgrade_id(upgrade.upgrade_id);
+  step.set_state(std::string(text_of(GateState::kMeasured)));
+  step.set_reason("the after side has no run");
+  for (const store::UpgradeRunRow& run : upgrade.runs) {
+    if (!run.after) continue;
+    step.set_state(std::string(text_of(GateState::kMeasuring)));
+    step.clear_reason();
+    step.set_run_id(run.run_id);
+  }
+  return step;
 }
 
 // The stack of a node before its present one. kFailedPrecondition: the node had no other stack
@@ -416,18 +499,20 @@ Result<api::Upgrade> GateService::prepare(const api::PrepareRequest& request,
   return upgrade;
 }
 
-// With an upgrade's id it adds a run to that upgrade. Else the prepared upgrade of the nodes is
-// used, or one from history.
+// With an upgrade's id it adds a run to that upgrade. Else an upgrade of the nodes that is begun is
+// continued, or the prepared one is used, or one from history.
 Result<api::GateStep> GateService::gate(const api::GateRequest& request, const std::string& who) {
   const Infos infos = RG_TRY(node_infos(control_, store_));
   if (!request.continue_upgrade_id().empty()) {
     const store::UpgradeRow row =
         RG_TRY(store_.read(store::read_upgrade, request.continue_upgrade_id()));
-    const std::string missing = RG_TRY(not_ready(store_, row, request, infos));
-    return missing.empty() ? start_after(control_, store_, row, infos, request, who)
-                           : waiting(missing);
+    return start_when_ready(control_, store_, row, infos, request, who);
   }
   const std::vector<std::string> nodes = RG_TRY(selected(control_, request.node_set()));
+  if (const auto begun = RG_TRY(begun_for(control_, store_, nodes, request))) {
+    const std::string missing = RG_TRY(not_ready(store_, *begun, request, infos));
+    return missing.empty() ? step_of_begun(*begun) : waiting(missing);
+  }
   std::optional<store::UpgradeRow> row = RG_TRY(prepared_for(store_, nodes));
   if (!row) {
     // The upgrade may still be to come: what is not there yet is waited for like a reboot.
@@ -436,9 +521,7 @@ Result<api::GateStep> GateService::gate(const api::GateRequest& request, const s
     if (!history) return tl::unexpected(history.error());
     row = std::move(*history);
   }
-  if (const std::string missing = RG_TRY(not_ready(store_, *row, request, infos)); !missing.empty())
-    return waiting(missing);
-  return start_after(control_, store_, *row, infos, request, who);
+  return start_when_ready(control_, store_, *row, infos, request, who);
 }
 
 }  // namespace railgauge

@@ -43,9 +43,10 @@ class GateService {
   // Starts the run of the before side in the name of `who`. kFailedPrecondition: a node is not
   // attached. kInvalidArgument: no node is named, or a node would be upgraded and a control.
   Result<api::Upgrade> prepare(const api::PrepareRequest& request, const std::string& who);
-  // Takes the next step of the gate: waits, starts a run of the after side, or reports that the
-  // side is measured. A cause that may pass by itself is a step `waiting` with its reason, not an
-  // error. kNotFound: no such upgrade.
+  // Takes the next step of the gate: waits, starts a run of the after side, names the one that is
+  // under way for the same nodes and stack, or reports that the side is measured. A cause that may
+  // pass by itself is a step `waiting` with its reason, not an error; it names the upgrade where
+  // the nodes are ready and only a turn is waited for. kNotFound: no such upgrade.
   Result<api::GateStep> gate(const api::GateRequest& request, const std::string& who);
 
  private:

@@ -21,6 +21,7 @@ TEST_F(UpgradeGate, PrepareSaysWhatWillBeSeenAndTakesLikeNodesAsControls) {
                            HasSubstr("smallest loss"), HasSubstr("will be called")));
   EXPECT_EQ(cli("upgrades"), 0);
   EXPECT_THAT(said_, HasSubstr("prepared"));
+  EXPECT_EQ(cli("upgrades show --exit-code"), 4) << said_;
 }
 
 TEST_F(UpgradeGate, AnUpgradeThatCostsNothingPasses) {
@@ -42,6 +43,7 @@ TEST_F(UpgradeGate, ALossIsExitCode1AndOneFindingThatNamesWhatChanged) {
                            HasSubstr("linux_kernel 6.1.0 -> 6.5.0"), HasSubstr("explains it")));
   EXPECT_EQ(cli("upgrades show"), 0) << said_;
   EXPECT_THAT(said_, HasSubstr("linux_kernel 6.1.0 -> 6.5.0"));
+  EXPECT_EQ(cli("upgrades show --exit-code"), 1) << said_;
   EXPECT_EQ(cli("findings"), 0);
   EXPECT_THAT(said_, AllOf(HasSubstr("-performance"), HasSubstr("new"), HasSubstr("regression")));
   const std::string id = said_.substr(said_.find("\nu") + 1,

@@ -57,13 +57,14 @@ bool may_settle(const api::Upgrade& upgrade) {
   return false;
 }
 
-// Judges the upgrade if its run has ended. Returns whether it is still measured.
+// Judges the upgrade if its run has ended, whoever asked for the run. Returns whether it is still
+// measured.
 Result<bool> judge_when_ended(store::Store& store, const store::UpgradeRow& upgrade, double now) {
-  if (!RG_TRY(is_ours(store, upgrade))) return false;
-  if (!has_ended(RG_TRY(store.run_summary(upgrade.runs.back().run_id)).run)) return true;
-  const api::Upgrade report = RG_TRY(judge_and_keep(store, upgrade.upgrade_id, now));
-  spdlog::info("upgrade {}: {}{}{}", upgrade.upgrade_id, report.verdict(),
-               report.reason().empty() ? "" : ": ", report.reason());
+  if (RG_TRY(after_side_of(store, upgrade, now)) == AfterSide::kMeasuring) return true;
+  const auto report = RG_TRY(judge_if_measured(store, upgrade.upgrade_id, now));
+  if (report)
+    spdlog::info("upgrade {}: {}{}{}", upgrade.upgrade_id, report->verdict(),
+                 report->reason().empty() ? "" : ": ", report->reason());
   return false;
 }
 
@@ -107,7 +108,7 @@ Result<WatchPolicy> watch_policy_of(const std::string& policy, const std::string
 // A look may last long, because it judges; the next tick must not wait for it.
 void UpgradeWatch::tick(double now) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock || policy_ == UpgradePolicy::kOff) return;
+  if (!lock) return;
   if (const Status looked = look(now); !looked)
     spdlog::warn("upgrades by policy: {}", looked.error().message);
 }
@@ -117,6 +118,7 @@ void UpgradeWatch::tick(double now) {
 Status UpgradeWatch::look(double now) {
   const auto earlier = RG_TRY(store_.read(store::read_upgrades, kUpgrades));
   const std::size_t measuring = RG_TRY(judge_ended_runs(earlier, now));
+  if (policy_ == UpgradePolicy::kOff) return {};
   const auto upgrades =
       RG_TRY(store_.read(store::read_upgrades, kUpgrades));           // as they are judged now
   bool is_busy = measuring > 0 || RG_TRY(extend_one(upgrades, now));  // one after the other
@@ -224,7 +226,9 @@ Status UpgradeWatch::propose(const Cohort& cohort, double now, const std::string
   known->second = now;
   const std::string text = report::proposal_text(proposal, kStableSeconds);
   spdlog::info("{}", text);
-  return store_.add_event({.at = now, .kind = std::string(report::kProposedKind), .text = text});
+  RG_TRY_OK(
+      store_.add_event({.at = now, .kind = std::string(report::kProposedKind), .text = text}));
+  return store_.flush();  // it is counted after this look
 }
 
 // Nodes that were prepared together are gated together, whatever their number.

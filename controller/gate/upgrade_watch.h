@@ -21,7 +21,7 @@ namespace railgauge {
 
 // The treatment of upgrades without a gate, with the texts of `--upgrade-policy`.
 enum class UpgradePolicy : std::uint8_t {
-  kOff,
+  kOff,      // none; a gate that somebody asked for is judged all the same
   kPropose,  // an event names the nodes and the command
   kRun       // they are gated
 };
@@ -54,8 +54,8 @@ class UpgradeWatch {
   // Set it before the first tick.
   void on_act(OwnAct record) { record_ = std::move(record); }
 
-  // Judges the runs that have ended, then looks for new cohorts. A call during another call does
-  // nothing. Failures are logged. `now`: unix seconds.
+  // Judges the upgrades whose runs have ended, whoever asked for them, then looks for new cohorts.
+  // A call during another call does nothing. Failures are logged. `now`: unix seconds.
   void tick(double now);
 
  private:

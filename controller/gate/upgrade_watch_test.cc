@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <httplib.h>
 
 #include "controller/store/sqlite/sqlite.h"
 #include "controller/testing/upgrade_gate.h"
@@ -77,6 +78,75 @@ TEST_F(UpgradePolicy, ProposesOnceWhatChangedTogetherAndStayedSo) {
   bench_.server_->watch_upgrades(in_a_while());
   ASSERT_EQ(cli(events), 0) << said_;
   EXPECT_EQ(said_.find("gate"), said_.rfind("gate")) << "once for the cohort, whatever the text";
+}
+
+// Where people, pipelines and Prometheus look.
+TEST_F(UpgradePolicy, AProposalIsListedAndCountedUntilItsNodesAreMeasured) {
+  prepare();
+  boot("n1", "6.5.0");
+  boot("n2", "6.5.0");
+  const auto metric = [this] {
+    httplib::Client client("127.0.0.1", bench_.server_->metrics_port());
+    const auto page = client.Get("/metrics");
+    const std::string key = "\nrailgauge_upgrades_proposed ";
+    return page ? page->body.substr(page->body.find(key) + key.size(), 1) : "";
+  };
+  EXPECT_EQ(metric(), "0");
+  bench_.server_->watch_upgrades(in_a_while());
+  EXPECT_EQ(metric(), "1");
+  ASSERT_EQ(cli("upgrades"), 0) << said_;
+  EXPECT_LT(said_.find("proposed"), said_.find("prepared")) << "it waits for somebody";
+  EXPECT_THAT(said_, HasSubstr("changed linux_kernel -> 6.5.0; railgauge upgrades gate --nodes "
+                               "n[1-2]"));
+  ASSERT_EQ(cli("upgrades -o json"), 0) << said_;
+  EXPECT_LT(said_.find("\"prepared\""), said_.find("\"proposed\"")) << "the first is an upgrade";
+  edit("UPDATE event SET at=at-3600");  // now, where the look was in a while
+  ASSERT_EQ(cli("upgrades gate --nodes n1,n2"), 0) << said_;
+  bench_.server_->watch_upgrades(in_a_while());
+  EXPECT_EQ(metric(), "0");
+  ASSERT_EQ(cli("upgrades -o csv"), 0) << said_;
+  EXPECT_THAT(said_, testing::Not(HasSubstr("proposed")));
+}
+
+class UpgradeOffPolicy : public UpgradePolicy {
+ protected:
+  UpgradeOffPolicy() { policy_ = "off"; }
+};
+
+// The CLI ended when its time was over, as one that was killed.
+TEST_F(UpgradeOffPolicy, AGateWhoseCallerIsGoneIsJudgedAndNoOtherIsProposed) {
+  prepare();
+  boot("n1", "6.5.0", 2'000);
+  boot("n2", "6.5.0", 2'000);
+  ASSERT_EQ(cli("upgrades gate --nodes n1,n2 --time-limit 0"), 4) << said_;
+  EXPECT_THAT(said_, HasSubstr("continues"));
+  wait_for_newest();
+  ASSERT_EQ(cli("upgrades -o json"), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("\"state\": \"measuring\"")) << said_;
+  bench_.server_->watch_upgrades(in_a_while());
+  ASSERT_EQ(cli("upgrades -o csv"), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("regressed,performance"));
+  ASSERT_EQ(cli("findings"), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("-performance"));
+  boot("n3", "6.6.0");
+  bench_.server_->watch_upgrades(in_a_while());
+  ASSERT_EQ(cli("sql \"SELECT text FROM event WHERE kind='upgrade_proposed'\" -o csv"), 0);
+  EXPECT_THAT(said_, testing::Not(HasSubstr("gate")));
+}
+
+TEST_F(UpgradeOffPolicy, AGateThatIsAskedForAgainContinuesWithItsRun) {
+  prepare();
+  boot("n1", "6.5.0", 2'000);
+  boot("n2", "6.5.0", 2'000);
+  ASSERT_EQ(cli("upgrades gate --nodes n1,n2 --time-limit 0"), 4) << said_;
+  EXPECT_EQ(cli("upgrades gate --nodes n1,n2 --expect linux_kernel=6.6"), 4) << said_;
+  EXPECT_THAT(said_, HasSubstr("expected 6.6"));
+  EXPECT_EQ(cli("upgrades gate --nodes n1,n2 --on-inconclusive fail"), 1) << said_;
+  ASSERT_EQ(cli("runs -o csv"), 0) << said_;
+  EXPECT_EQ(std::ranges::count(said_, '\n'), 3) << "a run a side: " << said_;
+  EXPECT_EQ(cli("upgrades gate --nodes n1,n2 --on-inconclusive fail"), 1) << said_;
+  ASSERT_EQ(cli("runs -o csv"), 0) << said_;
+  EXPECT_EQ(std::ranges::count(said_, '\n'), 4) << "judged, so it is measured anew: " << said_;
 }
 
 class UpgradeRunPolicy : public UpgradePolicy {

@@ -126,6 +126,8 @@ constexpr std::array kCatalog{
          "Findings that are not resolved"},
     Info{"railgauge_regression_active", kGauge, kController, "1", "kernel metric", 4, 200,
          "Series that unresolved findings name, by what was measured"},
+    Info{"railgauge_upgrades_proposed", kGauge, kController, "1", "", 1, 1,
+         "Changes of stacks in the last 8 days whose nodes no gate has measured since"},
     Info{"railgauge_judge_false_alarm_ratio", kGauge, kController, "1", "", 1, 1,
          "Measured rate of false alarms: of the figures that nights of the last 30 days measured "
          "twice, with nothing changed in between, those that differ by more than their bound and "

@@ -5,6 +5,7 @@
 #include "controller/api/judge.grpc.pb.h"
 #include "controller/findings/finding_service.h"
 #include "controller/gate/gate_service.h"
+#include "controller/gate/open_proposals.h"
 #include "controller/rpc/services.h"
 #include "controller/rpc/unary.h"
 #include "controller/upgrades/judge_report.h"
@@ -76,12 +77,16 @@ class JudgeService final : public api::Judge::CallbackService {
     if (document) upgrade.set_certificate_digest(document->digest());
     return upgrade;
   }
+  // Proposals come after the upgrades and count in no limit: the first entry is the newest upgrade.
   Result<api::UpgradeList> list_upgrades(const api::ListUpgradesRequest& request) {
     api::UpgradeList list;
     list.set_schema_version(kSchemaVersion);
     const std::uint32_t limit = request.limit() == 0 ? kUpgrades : request.limit();
     for (const store::UpgradeRow& row : RG_TRY(store_.read(store::read_upgrades, limit)))
       *list.add_upgrades() = summary_of(row);
+    for (const report::WaitingProposal& waiting :
+         RG_TRY(open_proposals(store_, fleet::unix_seconds())))
+      *list.add_upgrades() = entry_of(waiting);
     return list;
   }
 

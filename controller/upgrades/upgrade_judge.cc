@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <condition_variable>
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
@@ -24,10 +26,58 @@ namespace railgauge {
 namespace {
 
 constexpr double kDaySeconds = 86'400;
+constexpr double kWholeCoverage = 1;
 const std::string_view kRegressed = word(analysis::Verdict::kRegressed);
 // The statistics that a metric's name may contain.
 constexpr std::array<const char*, 8> kStatistics{"median", "p90", "p99", "p99.9",
                                                  "rate",   "p10", "p1",  "flow"};
+
+// The turn of one judgement: the call of a CLI and the controller's own look may come together. One
+// upgrade is judged once at a time; others do not wait for it. Thread safe.
+class JudgingTurn {
+ public:
+  JudgingTurn(const store::Store& store, const std::string& upgrade_id) : key_(&store, upgrade_id) {
+    std::unique_lock lock(waiters().mutex);
+    waiters().is_free.wait(lock, [this] { return !waiters().taken.contains(key_); });
+    waiters().taken.insert(key_);
+  }
+  ~JudgingTurn() {
+    const std::scoped_lock lock(waiters().mutex);
+    waiters().taken.erase(key_);
+    waiters().is_free.notify_all();
+  }
+  JudgingTurn(const JudgingTurn&) = delete;
+  JudgingTurn& operator=(const JudgingTurn&) = delete;
+
+ private:
+  using Key = std::pair<const store::Store*, std::string>;
+  struct Waiters {
+    std::mutex mutex;
+    std::condition_variable is_free;
+    std::set<Key> taken;
+  };
+  static Waiters& waiters() {
+    static Waiters all;
+    return all;
+  }
+  const Key key_;
+};
+
+// The report as a text without what differs between two judgements of the same facts.
+std::string facts_of(api::Upgrade report) {
+  report.clear_judged_at();
+  report.clear_finding_id();
+  return json_of(report);
+}
+
+// The stored report where the upgrade is judged and the new one says the same.
+std::optional<api::Upgrade> said_before(const store::UpgradeRow& upgrade,
+                                        const api::Upgrade& report) {
+  if (upgrade.state != store::UpgradeState::kJudged) return std::nullopt;
+  std::optional<api::Upgrade> earlier = report_from(upgrade.report);
+  if (!earlier || facts_of(*earlier) != facts_of(report)) return std::nullopt;
+  return earlier;
+}
 
 // Series of the changed nodes whose metric regressed, with the upper medians of both sides'
 // headlines.
@@ -209,6 +259,9 @@ Status keep_finding(store::Store& store, const UpgradeData& sides,
   const bool is_open =
       api::is_unseen(known->state) || known->state == store::FindingState::kConfirmed;
   const bool grew = is_worse(*known, finding, report);
+  // Stored by a judgement that did not come to its end: the same run shows nothing new.
+  if (is_open && !grew && known->run_id == finding.run_id && known->summary == finding.summary)
+    return {};
   const bool opens = !is_open && (known->state == store::FindingState::kFixed || grew);
   const char* action = opens                              ? "reopen"
                        : is_confirmed_by(*known, finding) ? "confirm"
@@ -332,10 +385,12 @@ Status keep_findings(store::Store& store, const UpgradeData& sides,
 
 }  // namespace
 
+namespace {
+
 // The row is written last: a process that ends in between leaves the upgrade unjudged, and the next
-// call judges it again.
-Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgrade_id, double now,
-                                    double min_coverage) {
+// call judges it again. The caller has the turn.
+Result<api::Upgrade> judge_in_turn(store::Store& store, const std::string& upgrade_id, double now,
+                                   double min_coverage) {
   UpgradeData sides = RG_TRY(read_upgrade_data(store, upgrade_id));
   sides.min_coverage = min_coverage;
   const analysis::UpgradeRuns runs = runs_of(sides);
@@ -352,10 +407,41 @@ Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgr
   const double age_days = (now - RG_TRY(measured_before(store, sides.upgrade))) / kDaySeconds;
   if (age_days > kCheckDays)
     report.add_notes(fmt::format("the before side was measured {:.0f} days ago", age_days));
+  if (auto earlier = said_before(sides.upgrade, report)) return std::move(*earlier);
   RG_TRY_OK(keep_findings(store, sides, verdict, own, report, now));
   judged.report = json_of(report);
   RG_TRY_OK(store.write(store::write_upgrade_verdict, std::move(judged)));
   return report;
+}
+
+}  // namespace
+
+Result<AfterSide> after_side_of(const store::Store& store, const store::UpgradeRow& upgrade,
+                                double now) {
+  if (upgrade.state != store::UpgradeState::kMeasuring) return AfterSide::kNone;
+  double newest = upgrade.created_at;
+  for (const store::UpgradeRunRow& one : upgrade.runs) {
+    if (!one.after) continue;
+    const store::RunRow run = RG_TRY(store.run_summary(one.run_id)).run;
+    if (!has_ended(run)) return AfterSide::kMeasuring;
+    newest = std::max({newest, run.created_at, run.ended_at});
+  }
+  return now - newest > kWindowAgoSeconds ? AfterSide::kForgotten : AfterSide::kMeasured;
+}
+
+Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgrade_id, double now,
+                                    double min_coverage) {
+  const JudgingTurn turn(store, upgrade_id);
+  return judge_in_turn(store, upgrade_id, now, min_coverage);
+}
+
+// The state is read in the turn: a verdict by other terms, as of --min-coverage, stays.
+Result<std::optional<api::Upgrade>> judge_if_measured(store::Store& store,
+                                                      const std::string& upgrade_id, double now) {
+  const JudgingTurn turn(store, upgrade_id);
+  const store::UpgradeRow upgrade = RG_TRY(store.read(store::read_upgrade, upgrade_id));
+  if (RG_TRY(after_side_of(store, upgrade, now)) != AfterSide::kMeasured) return std::nullopt;
+  return RG_TRY(judge_in_turn(store, upgrade_id, now, kWholeCoverage));
 }
 
 // A stored report that cannot be read is replaced by the present state.

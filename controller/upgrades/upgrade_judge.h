@@ -2,6 +2,8 @@
 // worker threads.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "controller/api/judge.pb.h"
@@ -11,11 +13,28 @@
 
 namespace railgauge {
 
-// Judges by all facts of the moment, stores verdict and findings, and returns the report.
-// kNotFound: no such upgrade. `now`: unix seconds. `min_coverage`: the share of the changed pairs
-// that a pass needs, 0 to 1.
+// Judges by all facts of the moment, stores verdict and findings, and returns the report. Facts
+// that say what the stored verdict says change nothing: the stored report is returned. kNotFound:
+// no such upgrade. `now`: unix seconds. `min_coverage`: the share of the changed pairs that a pass
+// needs, 0 to 1. Thread safe.
 Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgrade_id, double now,
                                     double min_coverage = 1);
+
+// How far the after side of an upgrade is that has no verdict.
+enum class AfterSide : std::uint8_t {
+  kNone,       // not begun, or judged
+  kMeasuring,  // a run of it has not ended
+  kMeasured,   // it waits for its verdict
+  kForgotten   // it has waited for longer than kWindowAgoSeconds
+};
+// `now`: unix seconds. Errors: those of the store.
+Result<AfterSide> after_side_of(const store::Store& store, const store::UpgradeRow& upgrade,
+                                double now);
+
+// Judges as judge_and_keep() does, where the after side is kMeasured; a pass needs all pairs.
+// Absent: it is not. Thread safe.
+Result<std::optional<api::Upgrade>> judge_if_measured(store::Store& store,
+                                                      const std::string& upgrade_id, double now);
 
 // The stored report of a judged upgrade, else its present state with the promise of its before
 // side. "" is the newest upgrade. kNotFound: no such upgrade.

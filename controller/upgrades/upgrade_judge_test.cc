@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -75,7 +77,7 @@ TEST_F(UpgradeJudge, ALossIsToldWithNodesPartsAndOneFinding) {
   EXPECT_EQ(finding->series.size(), 5U);
   EXPECT_EQ(finding->run_id, "after");
   EXPECT_EQ(finding->upgrade_id, "u1");
-  EXPECT_EQ(finding->steps.back().action, "comment");
+  EXPECT_EQ(finding->steps.size(), 1U) << "the same run shows nothing new";
   const auto again = upgrade_report(*store_, "");
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(golden_text(*again), golden_text(upgrade)) << "as it was judged";
@@ -144,6 +146,61 @@ TEST_F(UpgradeJudge, ALossThatFurtherRunsShowIsConfirmed) {
   const auto finding = store_->read(store::read_finding, "u1-performance");
   EXPECT_EQ(finding->state, store::FindingState::kConfirmed);
   EXPECT_EQ(std::ranges::count(finding->steps, "confirm", &store::FindingStepRow::action), 1);
+}
+
+// A CLI and the controller judge the same facts at any time, also at once.
+TEST_F(UpgradeJudge, JudgedOnceMoreNothingChanges) {
+  measure("after", 0.05);
+  ASSERT_TRUE(store_->write(store::write_upgrade_after, "u1", "after", true));
+  constexpr double kEnd = 2e9;
+  const double ended_at = store_->run_summary("after")->run.created_at;
+  std::vector<std::thread> judges;
+  for (int i = 0; i < 4; ++i)
+    judges.emplace_back([this, i, ended_at] {
+      if (i % 2 == 0) EXPECT_TRUE(judge_and_keep(*store_, "u1", kEnd + i));
+      if (i % 2 == 1) EXPECT_TRUE(judge_if_measured(*store_, "u1", ended_at));
+    });
+  for (std::thread& judge : judges) judge.join();
+  const auto rows = store_->read(store::read_upgrade, "u1");
+  const auto finding = store_->read(store::read_finding, "u1-performance");
+  ASSERT_TRUE(finding) << finding.error().message;
+  EXPECT_EQ(finding->steps.size(), 1U);
+  const auto again = judge_and_keep(*store_, "u1", kEnd + 10);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->finding_id(), "u1-performance");
+  EXPECT_EQ(store_->read(store::read_upgrade, "u1")->judged_at, rows->judged_at);
+  EXPECT_EQ(store_->read(store::read_upgrade, "u1")->report, rows->report);
+  FindingService desk(*store_);
+  api::FindingStepRequest resolve;
+  resolve.set_finding_id("u1-performance");
+  resolve.set_action("resolve");
+  ASSERT_TRUE(desk.step(resolve, "ada", kEnd));
+  ASSERT_TRUE(judge_and_keep(*store_, "u1", kEnd + 10));
+  EXPECT_EQ(store_->read(store::read_finding, "u1-performance")->state, store::FindingState::kFixed)
+      << "nothing was measured since";
+}
+
+// A process that ended between the finding and the verdict.
+TEST_F(UpgradeJudge, AFindingWhoseVerdictIsMissingIsNotToldTwice) {
+  measure("after", 0.05);
+  judge("after");
+  judge("after");
+  EXPECT_EQ(store_->read(store::read_finding, "u1-performance")->steps.size(), 1U);
+}
+
+TEST_F(UpgradeJudge, TheControllerJudgesWhatIsMeasuredAndHasNoVerdict) {
+  EXPECT_EQ(judge_if_measured(*store_, "u1", 2e9)->has_value(), false) << "not begun";
+  measure("after", 0);
+  const double now = store_->run_summary("after")->run.created_at;
+  ASSERT_TRUE(store_->write(store::write_upgrade_after, "u1", "after", true));
+  EXPECT_EQ(judge_if_measured(*store_, "u1", now + 2 * kWindowAgoSeconds)->has_value(), false)
+      << "long ago";
+  const auto judged = judge_if_measured(*store_, "u1", now);
+  ASSERT_TRUE(judged) << judged.error().message;
+  ASSERT_TRUE(*judged);
+  EXPECT_EQ((*judged)->verdict(), "pass");
+  EXPECT_EQ(judge_if_measured(*store_, "u1", now)->has_value(), false) << "judged";
+  EXPECT_EQ(judge_if_measured(*store_, "u9", now).error().code, Code::kNotFound);
 }
 
 TEST_F(UpgradeJudge, WhatIsNotLostAnyMoreIsOverThoughTheUpgradeStillCosts) {

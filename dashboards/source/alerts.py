@@ -55,6 +55,8 @@ ENDING = 'railgauge_certificate_expiry_timestamp_seconds{certificate!="crl"} < t
 CONFIRMED = 'railgauge_findings{state=~"confirmed|reopened"} or railgauge_findings{kind=~"corruption|lost_function",state="new"}'
 UNCONFIRMED = 'railgauge_findings{kind!~"corruption|lost_function",state="new"}'
 
+PROPOSED = "railgauge_upgrades_proposed"
+
 RECORDS = [
     (MAINTENANCE, 'max by (cluster, node) (railgauge_node_busy{source="marker"})',
      "1 while a node's marker file says maintenance"),
@@ -158,6 +160,14 @@ ALERTS = [
          do="Let the next run decide, or start the suite again on the nodes that the finding names.",
          fires=([("railgauge_findings", controller(kind="regression", state="new", severity="critical"), "2x30")], "15m", "2"),
          silent=([("railgauge_findings", controller(kind="regression", state="acknowledged", severity="warning"), "2x30")], "15m")),
+    dict(name="RailgaugeUpgradeNotGated", severity="warning", wait="1h", keep=RESTART,
+         expr=f"max by (cluster) ({PROPOSED}) > 0",
+         summary="a change of the stack waits for a gate",
+         description="Nodes run another stack, and nobody has asked whether it made them slower. See: railgauge upgrades",
+         means="Nodes moved to a new stack together and stayed there; the controller proposed a gate, or its policy could not run one. It ends when the nodes are measured, or after 8 days.",
+         do="`railgauge upgrades` has the nodes and the command on each row whose verdict is `proposed`; start it, or set `--upgrade-policy` of the controller.",
+         fires=([("railgauge_upgrades_proposed", controller(), "2x90")], "70m", "2"),
+         silent=([("railgauge_upgrades_proposed", controller(), "2x50 0x40")], "70m")),
     dict(name="RailgaugeScheduledRunMissed", severity="warning", wait="5m", keep=RESTART,
          expr=f"count by (cluster) ({missed()}) > 0", names=names(missed(), SCHEDULE), named="nightly",
          summary="{{ $value }} schedules missed their last due time",

@@ -204,6 +204,7 @@ grpc::Status JudgeService::GateUpgrade(Context*, const GateRequest* request, Gat
   if (!gate_waits.empty()) {
     answer->set_state("waiting");
     answer->set_reason(gate_waits.front());
+    if (waits_for_turn) answer->set_upgrade_id(kUpgradeId);
     gate_waits.erase(gate_waits.begin());
     return {};
   }
@@ -215,6 +216,7 @@ grpc::Status JudgeService::GateUpgrade(Context*, const GateRequest* request, Gat
 
 grpc::Status JudgeService::JudgeUpgrade(Context*, const UpgradeRef* request, Upgrade* answer) {
   const std::lock_guard lock(mutex_);
+  if (judge_losses > 0 && judge_losses-- > 0) return {grpc::StatusCode::UNAVAILABLE, "gone"};
   last_judged_ = *request;
   *answer = verdicts[std::min(judged_, verdicts.size() - 1)];
   ++judged_;
@@ -224,11 +226,14 @@ grpc::Status JudgeService::JudgeUpgrade(Context*, const UpgradeRef* request, Upg
 grpc::Status JudgeService::ListUpgrades(Context*, const ListUpgradesRequest*, UpgradeList* answer) {
   answer->set_schema_version(1);
   *answer->add_upgrades() = verdicts.back();
+  for (const Upgrade& proposal : proposals) *answer->add_upgrades() = proposal;
   return {};
 }
 
 grpc::Status JudgeService::GetUpgrade(Context*, const UpgradeRef* request, Upgrade* answer) {
+  const std::lock_guard lock(mutex_);
   *answer = request->upgrade_id().empty() ? verdicts.back() : prepared;
+  if (looks_until_judged > 0 && --looks_until_judged == 0) prepared = verdicts.back();
   return {};
 }
 

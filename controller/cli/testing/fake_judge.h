@@ -30,6 +30,10 @@ class FakeJudge {
   // through.
   std::vector<Status> gate_failures;
   std::vector<std::string> gate_waits;  // reasons; after the failures
+  bool waits_for_turn = false;          // such waits are for the controller, not for the nodes
+  int judge_losses = 0;                 // calls of JudgeUpgrade that find no controller
+  int looks_until_judged = 0;           // of GetUpgrade with an id, after which it has the verdict
+  std::vector<railgauge::api::Upgrade> proposals;  // after the upgrades of ListUpgrades
   railgauge::api::FindingList findings;
   // The answer to a request that names a run: that run is judged, and it showed nothing.
   railgauge::api::FindingList findings_of_run;

@@ -174,9 +174,9 @@ constexpr Flag kOnInconclusive{"on-inconclusive", 0, "WHAT",
 constexpr Flag kMinCoverage{"min-coverage", 0, "SHARE",
                             "95%: of the changed pairs, measured for a pass [100%]"};
 constexpr Flag kWaitNodes{"wait-nodes", 0, "DURATION",
-                          "wait so long for nodes, stack and a free controller [0s]"};
+                          "wait so long for nodes and their new stack, as of a reboot [0s]"};
 constexpr Flag kTimeLimit{"time-limit", 0, "DURATION",
-                          "end after this long in all; a run of it continues [24h]"};
+                          "end after this long in all, a queue too; a run continues [24h]"};
 constexpr std::array kPrepareFlags{kNodes, kLabels, kNodesFile, kControls, kUpgradeSuite, kWait};
 constexpr std::array kGateFlags{
     kNodes,          kLabels,
@@ -185,6 +185,9 @@ constexpr std::array kGateFlags{
     kControls,       kUpgradeSuite,
     kWaitNodes,      kTimeLimit};
 constexpr std::array kExtendFlags{kOnInconclusive, kMinCoverage, kWaitNodes, kTimeLimit};
+constexpr std::array kShowUpgradeFlags{
+    Flag{"exit-code", 0, "", "end as the gate does: 0, 1, 3, or 4 without a verdict"},
+    Flag{"wait", 0, "DURATION", "wait so long for the verdict [0s]"}};
 // Findings and baselines.
 constexpr std::array kFindingsFlags{
     kNodes, kLabels,
@@ -341,7 +344,8 @@ constexpr auto kUpgradeVerbs = in_group(
              "measure once more for an upgrade that was judged; exit code as gate",
              "upgrades extend u20261126-030000-1a2b3c", kExtendFlags, extend_upgrade},
         Verb{"upgrades", "show", "[UPGRADE]", "losses with place, time and cause [the newest]",
-             "upgrades show", kNoFlags, show_upgrade},
+             "upgrades show u20261126-030000-1a2b3c --exit-code --wait 2h", kShowUpgradeFlags,
+             show_upgrade},
     });
 // For whoever runs the controller.
 constexpr auto kInstallationVerbs = in_group(

@@ -26,8 +26,8 @@ constexpr double kStartSeconds = 60;  // planning a large run takes a while
 constexpr double kJudgeSeconds = 120;
 constexpr double kLongestGateSeconds = 24 * 3600;
 constexpr int kMostExtensions = 4;
-constexpr double kPatienceSeconds = 60;  // for nodes that are busy or away between two runs
-constexpr std::chrono::milliseconds kLookAgain{1000};
+constexpr double kPatienceSeconds = 60;  // for nodes that are away between two runs
+constexpr double kLookAgainSeconds = 1;
 
 // A set of nodes: "gpu[401-416]".
 std::string folded(const google::protobuf::RepeatedPtrField<std::string>& names) {
@@ -87,28 +87,68 @@ Status read_expect(const Arguments& arguments, GateRequest& request) {
   return {};
 }
 
-// Every word but "pass" blocks.
-bool is_passing(Code code) {
-  return code == Code::kUnavailable || code == Code::kResourceExhausted;
-}
+// The wait for the first step of a gate. Two things are waited for: the nodes with their new stack,
+// as long as --wait-nodes, and the controller's turn, as long as all of the gate. Only the time in
+// which the nodes are not ready counts for the nodes.
+class BeginWait {
+ public:
+  BeginWait(const Session& session, double nodes_seconds, const GateLimit& limit)
+      : nodes_left_(nodes_seconds), away_left_(session.reconnect_seconds), limit_(limit) {}
 
-// Asks until the nodes are ready, `seconds` at most; a controller that is busy or away for a moment
-// is waited for as well. Errors: kFailedPrecondition: they were not.
-Result<GateStep> begin(Session& session, const GateRequest& request, double seconds) {
-  const auto end = std::chrono::steady_clock::now() +
-                   std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
+  // Takes an answer that is no begin. Returns whether there is time for another question.
+  bool goes_on(const Result<GateStep>& step) {
+    if (limit_.seconds_left() <= kLookAgainSeconds) return false;
+    const bool is_away = !step && step.error().code == Code::kUnavailable;
+    has_answered_ = has_answered_ || !is_away;
+    if (step && !step->has_upgrade_id()) return spend(nodes_left_);
+    // At first the address may be wrong; later the controller is about to return.
+    if (is_away) return spend(has_answered_ ? away_left_ : nodes_left_);
+    return step.has_value() || step.error().code == Code::kResourceExhausted;
+  }
+
+ private:
+  // Nothing is left where the next question would come too late.
+  static bool spend(double& left) {
+    left -= kLookAgainSeconds;
+    return left >= 0;
+  }
+  double nodes_left_;
+  double away_left_;
+  bool has_answered_ = false;
+  const GateLimit& limit_;
+};
+
+void look_later() { std::this_thread::sleep_for(std::chrono::duration<double>(kLookAgainSeconds)); }
+
+// Asks until the nodes are ready and the controller has begun. Errors: kFailedPrecondition: they
+// were not.
+Result<GateStep> begin(Session& session, const GateRequest& request, double nodes_seconds,
+                       const GateLimit& limit) {
+  BeginWait wait(session, nodes_seconds, limit);
   std::string told;
   while (true) {
     auto step = call_within(session, rpc::kGateUpgrade, request, kStartSeconds);
-    const bool is_over = std::chrono::steady_clock::now() + kLookAgain > end;
-    if (!step && (is_over || !is_passing(step.error().code))) return step;
     if (step && step->state() != text_of(GateState::kWaiting)) return step;
+    const bool goes_on = wait.goes_on(step);
+    if (!step && !goes_on) return step;
     const std::string reason = step ? step->reason() : step.error().message;
-    if (is_over) return fail(Code::kFailedPrecondition, fmt::format("upgrades gate: {}", reason));
+    if (!goes_on) return fail(Code::kFailedPrecondition, fmt::format("upgrades gate: {}", reason));
     if (told != reason) print_notice(session.output, "waiting: " + reason);
     told = reason;
     if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
-    std::this_thread::sleep_for(kLookAgain);
+    look_later();
+  }
+}
+
+// Makes a call that may be repeated. A controller that went away is waited for as in a run.
+template <class Request, class Answer>
+Result<Answer> call_patiently(Session& session, const Rpc<Request, Answer>& rpc,
+                              const Request& request) {
+  for (double left = session.reconnect_seconds; true; left -= kLookAgainSeconds) {
+    auto answer = call_within(session, rpc, request, kJudgeSeconds);
+    if (answer || answer.error().code != Code::kUnavailable || left <= 0) return answer;
+    if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
+    look_later();
   }
 }
 
@@ -122,7 +162,7 @@ Result<Upgrade> measure_and_judge(Session& session, const GateStep& step, const 
     print_fault(session.output, "nothing can be measured: " + step.reason());
   auto ref = request_for<UpgradeRef>(step.upgrade_id());
   ref.set_min_coverage(min_coverage);
-  return call_within(session, rpc::kJudgeUpgrade, ref, kJudgeSeconds);
+  return call_patiently(session, rpc::kJudgeUpgrade, ref);
 }
 
 // "95 %" or "0.95".
@@ -164,7 +204,7 @@ Result<Upgrade> extended(Session& session, GateRequest request, Upgrade upgrade,
     print_notice(session.output,
                  fmt::format("inconclusive: {}; measuring once more", upgrade.reason()));
     request.set_continue_upgrade_id(upgrade.upgrade_id());
-    const auto step = begin(session, request, std::min(kPatienceSeconds, limit.seconds_left()));
+    const auto step = begin(session, request, kPatienceSeconds, limit);
     auto judged = step ? measure_and_judge(session, *step, limit, min_coverage)
                        : Result<Upgrade>(tl::unexpected(step.error()));
     if (!judged && judged.error().code == Code::kCancelled) return judged;
@@ -204,7 +244,7 @@ Result<int> prepare_upgrade(Session& session, const Arguments& arguments) {
                            started.controls_size(), started.expected_seconds()));
   const RunSummary run = RG_TRY(wait_for(session, started.run_id(), seconds));
   const auto ref = request_for<UpgradeRef>(started.upgrade_id());
-  Upgrade prepared = RG_TRY(call_within(session, rpc::kGetUpgrade, ref, kJudgeSeconds));
+  Upgrade prepared = RG_TRY(call_patiently(session, rpc::kGetUpgrade, ref));
   prepared.set_expected_seconds(started.expected_seconds());
   for (const std::string& note : started.notes()) prepared.add_notes(note);
   if (run.outcome() != kPassed && run.outcome() != kWaived)
@@ -222,8 +262,7 @@ Result<int> gate(Session& session, const Arguments& arguments, const GateRequest
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait-nodes", 0));
   const GateLimit limit(RG_TRY(seconds_of(arguments, "time-limit", kLongestGateSeconds)));
   const double min_coverage = RG_TRY(coverage_of(arguments));
-  const GateStep step =
-      RG_TRY(begin(session, request, std::min(wait_seconds, limit.seconds_left())));
+  const GateStep step = RG_TRY(begin(session, request, wait_seconds, limit));
   Upgrade upgrade = RG_TRY(measure_and_judge(session, step, limit, min_coverage));
   if (extend) upgrade = RG_TRY(extended(session, request, std::move(upgrade), limit, min_coverage));
   return print_upgrade(session.output, upgrade, exit_code_of_verdict(upgrade));
@@ -248,9 +287,13 @@ Result<int> extend_upgrade(Session& session, const Arguments& arguments) {
   return gate(session, arguments, request);
 }
 
+// In the table proposals come first: they wait for somebody. They have no id.
 Result<int> list_upgrades(Session& session, const Arguments&) {
   const UpgradeList list = RG_TRY(call(session, rpc::kListUpgrades, ListUpgradesRequest()));
-  const Rows rows = rows_of(list.upgrades(), [](const Upgrade& upgrade) {
+  auto shown = list.upgrades();
+  std::stable_partition(shown.begin(), shown.end(),
+                        [](const Upgrade& upgrade) { return upgrade.upgrade_id().empty(); });
+  const Rows rows = rows_of(shown, [](const Upgrade& upgrade) {
     return Row({upgrade.upgrade_id(), upgrade.has_verdict() ? upgrade.verdict() : upgrade.state(),
                 upgrade.kind(), folded(upgrade.nodes()), upgrade.created_at(),
                 upgrade.requested_by(), upgrade.reason()});
@@ -261,11 +304,39 @@ Result<int> list_upgrades(Session& session, const Arguments&) {
                     "side of one");
 }
 
-// Always 0: the verdict's exit code belongs to the gate.
+namespace {
+
+// The upgrade once it is judged, or as it is when the time is over. An id of "" is the newest
+// upgrade at the first answer.
+Result<Upgrade> judged_upgrade(Session& session, const std::string& id, double seconds) {
+  const GateLimit limit(seconds);
+  auto ref = request_for<UpgradeRef>(id);
+  std::string told;
+  while (true) {
+    Upgrade upgrade = RG_TRY(call_patiently(session, rpc::kGetUpgrade, ref));
+    if (upgrade.has_verdict() || limit.seconds_left() <= kLookAgainSeconds) return upgrade;
+    if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
+    ref.set_upgrade_id(upgrade.upgrade_id());
+    if (told != upgrade.state())
+      print_notice(session.output,
+                   fmt::format("waiting: upgrade {} is {}", upgrade.upgrade_id(), upgrade.state()));
+    told = upgrade.state();
+    look_later();
+  }
+}
+
+}  // namespace
+
+// 0 unless --exit-code asks for the code that the gate would end with.
 Result<int> show_upgrade(Session& session, const Arguments& arguments) {
-  const auto ref = request_for<UpgradeRef>(arguments.operand(0));
-  const Upgrade upgrade = RG_TRY(call_within(session, rpc::kGetUpgrade, ref, kJudgeSeconds));
-  return print_upgrade(session.output, upgrade, kExitPassed);
+  const double seconds = RG_TRY(seconds_of(arguments, "wait", 0));
+  const Upgrade upgrade = RG_TRY(judged_upgrade(session, arguments.operand(0), seconds));
+  if (!arguments.has("exit-code")) return print_upgrade(session.output, upgrade, kExitPassed);
+  if (!upgrade.has_verdict())
+    print_fault(session.output, fmt::format("upgrade {} is {}: it has no verdict yet; --wait "
+                                            "DURATION waits for it",
+                                            upgrade.upgrade_id(), upgrade.state()));
+  return print_upgrade(session.output, upgrade, exit_code_of_verdict(upgrade));
 }
 
 }  // namespace railgauge::cli

@@ -77,6 +77,57 @@ TEST_F(Gate, WaitsForABusyControllerAndForTheNodes) {
   EXPECT_EQ(judge_.gates(), 3);
 }
 
+TEST_F(Gate, WaitsForItsTurnAsLongAsAllOfItMayTakeThoughNotForNodes) {
+  judge_.waits_for_turn = true;
+  judge_.gate_waits = {"the before side's run r1 has not ended"};
+  EXPECT_EQ(gate(), kExitFailed) << err_;
+  EXPECT_THAT(err_, HasSubstr("waiting: the before side's run r1 has not ended"));
+  judge_.gate_waits = {"the before side's run r1 has not ended"};
+  EXPECT_EQ(gate({"--time-limit", "1s"}), kExitInvalid);
+  judge_.waits_for_turn = false;
+  judge_.gate_waits = {"node n1 is not attached", "node n1 is not attached"};
+  EXPECT_EQ(gate({"--wait-nodes", "1s"}), kExitInvalid) << "its own limit ends the wait for nodes";
+}
+
+TEST_F(Gate, AControllerThatWentAwayBeforeTheVerdictIsAskedAgain) {
+  judge_.judge_losses = 1;
+  EXPECT_EQ(gate(), kExitFailed) << err_;
+  reconnect_seconds_ = 0;
+  judge_.judge_losses = 1;
+  EXPECT_EQ(gate(), kExitInvalid);
+}
+
+TEST_F(Gate, ShowEndsWithTheCodeOfTheVerdictWhereItIsAskedFor) {
+  EXPECT_EQ(run({"upgrades", "show"}), kExitPassed);
+  EXPECT_EQ(run({"upgrades", "show", "--exit-code"}), kExitFailed) << err_;
+  judge_.verdicts = {inconclusive(0)};
+  EXPECT_EQ(run({"upgrades", "show", "--exit-code"}), kExitInconclusive);
+  judge_.verdicts[0].set_verdict("pass");
+  EXPECT_EQ(run({"upgrades", "show", "--exit-code"}), kExitPassed);
+  judge_.verdicts[0].set_verdict("invalid");
+  EXPECT_EQ(run({"upgrades", "show", "--exit-code"}), kExitInvalid);
+}
+
+TEST_F(Gate, ShowWaitsForTheVerdictAndSaysThatThereIsNone) {
+  EXPECT_EQ(run({"upgrades", "show", "u7"}), kExitPassed) << "nobody asked for the code";
+  EXPECT_EQ(run({"upgrades", "show", "u7", "--exit-code"}), kExitInvalid);
+  EXPECT_THAT(err_, HasSubstr("is prepared: it has no verdict yet"));
+  EXPECT_EQ(run({"upgrades", "show", "u7", "--exit-code", "--wait", "1s"}), kExitInvalid);
+  judge_.looks_until_judged = 1;
+  EXPECT_EQ(run({"upgrades", "show", "u7", "--exit-code", "--wait", "1h"}), kExitFailed) << err_;
+  EXPECT_THAT(err_, HasSubstr("waiting: upgrade ur-20261120-120000-1 is prepared"));
+}
+
+TEST_F(Gate, AProposalIsTheFirstRowOfTheUpgrades) {
+  api::Upgrade& proposal = judge_.proposals.emplace_back();
+  proposal.set_state("proposed");
+  proposal.add_nodes("n7");
+  EXPECT_EQ(run({"upgrades"}), kExitPassed) << err_;
+  EXPECT_LT(out_.find("proposed"), out_.find("ur-20261120-120000-1"));
+  EXPECT_EQ(run({"upgrades"}, Format::kJson), kExitPassed) << err_;
+  EXPECT_GT(out_.rfind("proposed"), out_.rfind("ur-20261120-120000-1"));
+}
+
 TEST_F(Gate, DoesNotWaitUnlessItIsTold) {
   judge_.gate_waits = {"no before side"};
   EXPECT_EQ(gate(), kExitInvalid);

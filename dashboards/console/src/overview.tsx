@@ -144,7 +144,7 @@ function UpgradeCard() {
               {upgrades.map((one) => (
                 <li>
                   <State word={one.verdict ?? one.state} />{' '}
-                  <To path={['upgrades', one.upgrade_id]}>{one.upgrade_id}</To>{' '}
+                  {one.upgrade_id && <To path={['upgrades', one.upgrade_id]}>{one.upgrade_id}</To>}{' '}
                   <small>{one.nodes.length} nodes</small>
                 </li>
               ))}

@@ -16,10 +16,10 @@ export function Upgrades() {
             caption="upgrades"
             rows={upgrades}
             none="None was gated yet: `railgauge upgrades prepare` measures before one."
-            open={(row) => link(['upgrades', row.upgrade_id])}
+            open={(row) => link(row.upgrade_id ? ['upgrades', row.upgrade_id] : ['upgrades'])}
             columns={[
               { head: 'Verdict', cell: (row) => <State word={row.verdict ?? row.state} /> },
-              { head: 'Upgrade', cell: (row) => <To path={['upgrades', row.upgrade_id]}>{row.upgrade_id}</To> },
+              { head: 'Upgrade', cell: (row) => row.upgrade_id && <To path={['upgrades', row.upgrade_id]}>{row.upgrade_id}</To> },
               { head: 'Created', cell: (row) => <When at={row.created_at} /> },
               { head: 'Nodes', cell: (row) => row.nodes.length, right: true },
               { head: 'Why', cell: (row) => <Name text={row.reason ?? ''} /> },
