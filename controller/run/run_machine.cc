@@ -7,6 +7,7 @@
 
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/base/result.h"
+#include "kernels/core/text/fold.h"
 
 namespace railgauge::run {
 
@@ -204,7 +205,7 @@ std::string RunMachine::worst_outcome() const {
   }
 }
 
-// The first kMaxReasons different reasons of the tasks with that outcome, with their counts.
+// The first kMaxReasons kinds of reasons of the tasks with that outcome, with their counts.
 std::string RunMachine::reason_for(std::string_view outcome) const {
   if (tasks_.empty()) return "the plan holds no task, so nothing was measured";
   if (outcome == kCancelledOutcome && !cancel_reason_.empty()) return cancel_reason_;
@@ -218,13 +219,18 @@ std::string RunMachine::reason_for(std::string_view outcome) const {
     else
       ++reasons[place->second].second;
   }
+  std::vector<std::string> texts;
+  for (const auto& [reason, tasks] : reasons) texts.push_back(reason);
+  const std::vector<TextGroup> groups = group_texts(texts);
   std::string text;
-  for (std::size_t i = 0; i < std::min(reasons.size(), kMaxReasons); ++i) {
-    text += (i == 0 ? "" : "; ") + reasons[i].first;
-    if (reasons[i].second > 1) text += fmt::format(" ({} tasks)", reasons[i].second);
+  for (std::size_t i = 0; i < std::min(groups.size(), kMaxReasons); ++i) {
+    text += (i == 0 ? "" : "; ") + groups[i].text;
+    std::uint32_t tasks = 0;
+    for (const std::size_t member : groups[i].members) tasks += reasons[member].second;
+    if (tasks > 1) text += fmt::format(" ({} tasks)", tasks);
   }
-  if (reasons.size() > kMaxReasons)
-    text += fmt::format("; and {} other reasons", reasons.size() - kMaxReasons);
+  if (groups.size() > kMaxReasons)
+    text += fmt::format("; and {} other reasons", groups.size() - kMaxReasons);
   return text;
 }
 
