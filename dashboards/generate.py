@@ -144,7 +144,9 @@ def annotation_tests():
 
 
 def rule_tests():
-    text = MADE + "rule_files: [records.yml, alerts.yml]\nevaluation_interval: 1m\ntests:\n"
+    text = MADE + "rule_files: [records.yml, alerts.yml]\nevaluation_interval: 1m\n"
+    # Else promtool takes the groups in an order of chance.
+    text += "group_eval_order: [railgauge-records, railgauge-alerts]\ntests:\n"
     by_name = {alert["name"]: alert for alert in alerts.ALERTS}
     for alert in alerts.ALERTS:
         series, at, value, *labels = alert["fires"]

@@ -35,6 +35,7 @@ Courier::Courier(Options options, store::Store& store, Send send, metric::Regist
       series_(series),
       note_(std::move(note)) {
   for (const char* outcome : kOutcomes) count(outcome, 0);  // a growth from nothing is seen
+  is_failing_ = store_.read(store::was_delivery_failing, options_.target).value_or(false);
   thread_ = std::thread([this] { work(); });
 }
 
@@ -110,7 +111,6 @@ void Courier::work() {
 }
 
 void Courier::attempt(const store::DeliveryRow& delivery) {
-  if (delivery.attempts > 0) is_failing_ = true;  // also by an earlier process
   const Sent sent = send_({.delivery_id = delivery.delivery_id, .body = delivery.body},
                           [this] { return is_ending(); });
   if (sent.kind == Sent::Kind::kRefused) return give_up(delivery, "refused", sent.cause);

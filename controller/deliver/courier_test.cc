@@ -96,6 +96,16 @@ TEST_F(CourierTest, TriesAgainUntilTheMessageIsTaken) {
                                    "again"));
 }
 
+TEST_F(CourierTest, SaysOnceThatATargetWorksAgainHoweverManyWaited) {
+  Place place({Kind::kLater, Kind::kLater, Kind::kLater, Kind::kTaken});
+  const auto sender = courier(place, 3, 0.3);
+  for (const char* id : {"run-1", "run-2", "run-3"})
+    ASSERT_TRUE(sender->put({.delivery_id = id, .body = "a"}));
+  EXPECT_THAT(place.got(6), SizeIs(6));
+  EXPECT_TRUE(shows("delivered", 3));
+  EXPECT_THAT(notes(), ElementsAre(HasSubstr("delivery_late"), HasSubstr("delivery_works")));
+}
+
 TEST_F(CourierTest, SendsAnIdOnceAlsoInAnotherProcess) {
   Place place({Kind::kTaken});
   auto sender = courier(place);

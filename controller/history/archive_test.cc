@@ -379,6 +379,35 @@ TEST(ArchiveHappenings, TasksAreGroupedByOutcomeAndKindOfReason) {
   EXPECT_EQ(archive.get_task_groups(unknown).error().code, Code::kInvalidArgument);
 }
 
+TEST(ArchiveHappenings, TheNodeThatAllFailedTasksShareIsNamed) {
+  const store::TempFolder folder;
+  auto store = store::open_store(folder.file("db"));
+  for (int node = 1; node <= 5; ++node) ASSERT_TRUE(store->put_node(store::node_row(node)));
+  std::vector<store::TaskRow> tasks = store::pair_tasks(4);
+  for (int i = 0; i < 4; ++i) {
+    store::TaskRow& task = tasks[static_cast<std::size_t>(i)];
+    task.ranks[0].node_id = fmt::format("id-{}", i + 1);
+    task.ranks[0].node = fmt::format("n{}", i + 1);
+    task.ranks[1].node_id = "id-5";
+    task.ranks[1].node = "n5";
+  }
+  ASSERT_TRUE(store->create_run(store::run_row("r1"), tasks));
+  for (const store::TaskRow& task : tasks)
+    ASSERT_TRUE(store->update_task(
+        {.run_id = "r1",
+         .task_id = task.task_id,
+         .state = store::TaskState::kEnded,
+         .outcome = "failed",
+         .reason = fmt::format("rank 0 on {}: wrong bytes; rank 1 on n5: wrong bytes",
+                               task.ranks[0].node)}));
+  ASSERT_TRUE(store->update_run({.run_id = "r1", .state = store::RunState::kEnded}));
+  ASSERT_TRUE(store->flush());
+  const auto groups = Archive(*store).get_task_groups({});
+  ASSERT_TRUE(groups) << groups.error().message;
+  ASSERT_EQ(groups->groups_size(), 1);
+  EXPECT_EQ(groups->groups(0).reason(), "rank [0-1] on n[1-5]: wrong bytes; all with n5");
+}
+
 TEST(ArchiveHappenings, EventsAreFoundAndFollowed) {
   const store::TempFolder folder;
   auto store = store::open_store(folder.file("db"));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -50,6 +51,25 @@ std::size_t urgency_of(const std::string& outcome) {
 
 using Ends = std::vector<const store::TaskEnd*>;
 
+std::set<std::string> nodes_of_end(const store::TaskEnd& end) {
+  std::set<std::string> nodes;
+  for (const std::string& endpoint : end.endpoints)
+    nodes.insert(endpoint.substr(0, endpoint.find('/')));
+  return nodes;
+}
+
+// The node that all members use, each with other partners; "": there is none, or it is not alone.
+std::string node_in_all(const Ends& ends, const std::vector<std::size_t>& members) {
+  std::set<std::string> common = nodes_of_end(*ends[members.front()]);
+  std::set<std::string> all;
+  for (const std::size_t member : members) {
+    const std::set<std::string> nodes = nodes_of_end(*ends[member]);
+    std::erase_if(common, [&](const std::string& node) { return !nodes.contains(node); });
+    all.insert(nodes.begin(), nodes.end());
+  }
+  return common.size() == 1 && all.size() > 2 ? *common.begin() : "";
+}
+
 // Adds the groups of ends that differ in their reasons alone.
 void add_groups(const Ends& ends, api::TaskGroups& answer) {
   std::vector<std::string> reasons;
@@ -68,7 +88,9 @@ void add_groups(const Ends& ends, api::TaskGroups& answer) {
     group.set_kernel(first.kernel);
     group.set_state(std::string(api::text_of(first.state)));
     if (!first.outcome.empty()) group.set_outcome(first.outcome);
-    if (!text.text.empty()) group.set_reason(text.text);
+    const std::string culprit = node_in_all(ends, text.members);
+    if (!text.text.empty())
+      group.set_reason(text.text + (culprit.empty() ? "" : "; all with " + culprit));
     group.set_first_task_id(first.task_id);
     double tasks = 0;
     std::vector<std::string> endpoints;

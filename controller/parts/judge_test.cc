@@ -211,6 +211,19 @@ TEST(PartTables, ShowTheLossOfEachKindOfPartNightByNight) {
   }
 }
 
+TEST(PartTables, ARailThatTheLastNightLeftOutHasNoLevels) {
+  std::vector<Levels> nights = nights_of(kSite, 2, {{.element = kPortOf9, .drop = 0.1}}, 2);
+  SiteSpec one_rail = kSite;
+  one_rail.rails = 1;
+  nights.push_back(nights_of(one_rail, 1, {}, 0).front());
+  std::vector<const Levels*> pointers;
+  for (const Levels& night : nights) pointers.push_back(&night);
+  const Tables tables(pointers);
+  EXPECT_THAT(tables.levels_over(kPortOf9), IsEmpty());
+  EXPECT_THAT(tables.levels_over({.kind = Kind::kLeaf, .first = 3, .rail = 1}), IsEmpty());
+  EXPECT_THAT(tables.levels_over({.kind = Kind::kPort, .first = 9, .rail = 0}), SizeIs(5));
+}
+
 TEST(PartJudge, ANameLastsWhileSideAndWayChange) {
   const PartNames names{.nodes = {"b", "a"}, .leaves = {"l1", "l0"}};
   EXPECT_EQ(lasting_name(names, {.kind = Kind::kPort,

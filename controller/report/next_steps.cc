@@ -20,6 +20,9 @@ using namespace railgauge::api;
 constexpr std::size_t kMostEventSteps = 5;
 constexpr std::size_t kMostRunsOfSuspects = 2;
 constexpr std::size_t kMostUpgradeSteps = 4;
+constexpr std::string_view kNothingMeasured =
+    "railgauge schedules set nightly active, or railgauge run quick: no run ended in this time; "
+    "railgauge doctor looks for a cause";
 
 // Collects steps once each.
 class Steps {
@@ -135,6 +138,7 @@ void add_failed_and_missed(const SiteReport& report, Steps& steps) {
 
 void add_next(std::span<const Finding> findings, SiteReport& report) {
   Steps steps(report);
+  if (report.scope() == "since" && report.runs().empty()) steps.add(std::string(kNothingMeasured));
   const UrgentEvents events = urgent_events(report);
   const std::size_t first = std::min(events.first_of_kind.size(), kMostEventSteps);
   for (std::size_t i = 0; i < first; ++i) steps.add(step_of(*events.first_of_kind[i]));

@@ -56,6 +56,15 @@ TEST(NextSteps, AnOpenConfirmedFindingHasAStepUntilSomebodyTookIt) {
   EXPECT_THAT(steps_of(report), ElementsAre(HasSubstr("show a:")));
 }
 
+TEST(NextSteps, AMorningWithoutARunSaysHowToMeasure) {
+  SiteReport report;
+  report.set_scope("since");
+  EXPECT_THAT(steps_of(report), ElementsAre(testing::AllOf(HasSubstr("railgauge schedules set"),
+                                                           HasSubstr("railgauge doctor"))));
+  report.add_runs();
+  EXPECT_THAT(steps_of(report), IsEmpty());
+}
+
 TEST(NextSteps, FindingsOfOneEventAreOneStep) {
   SiteReport report;
   add_one(report, "a", "step", "new");

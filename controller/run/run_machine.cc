@@ -1,13 +1,13 @@
 #include "controller/run/run_machine.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/base/result.h"
+#include "kernels/core/text/fold.h"
 
 namespace railgauge::run {
 
@@ -31,14 +31,15 @@ void RunMachine::end_tasks(std::size_t tasks, const std::string& outcome,
   ended_ += static_cast<std::uint32_t>(tasks);
   if (reason.empty()) return;
   Reasons& reasons = reasons_[outcome];
-  const auto known =
-      std::ranges::find(reasons.first, reason, &std::pair<std::string, std::size_t>::first);
-  if (known != reasons.first.end())
-    known->second += tasks;
-  else if (reasons.first.size() < kMaxReasons)
-    reasons.first.emplace_back(reason, tasks);
-  else if (reasons.others.size() < kMostCountedReasons)
-    reasons.others.insert(std::hash<std::string>()(reason));
+  if (const auto known = reasons.places.find(reason); known != reasons.places.end()) {
+    reasons.tasks[known->second] += tasks;
+  } else if (reasons.texts.size() < kMostKeptReasons) {
+    reasons.places.emplace(reason, reasons.texts.size());
+    reasons.texts.push_back(reason);
+    reasons.tasks.push_back(tasks);
+  } else {
+    reasons.others += tasks;
+  }
 }
 
 void RunMachine::end_task(std::size_t index, const std::string& outcome,
@@ -231,21 +232,24 @@ std::string RunMachine::worst_outcome() const {
   }
 }
 
-// The first kMaxReasons different reasons of the tasks with that outcome, with their counts.
+// The first kMaxReasons kinds of reasons of the tasks with that outcome, with their counts.
 std::string RunMachine::reason_for(const std::string& outcome) const {
   if (total_ == 0) return "the plan holds no task, so nothing was measured";
   if (outcome == kCancelledOutcome && !cancel_reason_.empty()) return cancel_reason_;
-  const auto reasons = reasons_.find(outcome);
-  if (reasons == reasons_.end()) return "";
+  const auto found = reasons_.find(outcome);
+  if (found == reasons_.end()) return "";
+  const Reasons& reasons = found->second;
+  const std::vector<TextGroup> groups = group_texts(reasons.texts);
   std::string text;
-  for (const auto& [reason, tasks] : reasons->second.first) {
-    text += (text.empty() ? "" : "; ") + reason;
+  for (std::size_t i = 0; i < std::min(groups.size(), kMaxReasons); ++i) {
+    text += (i == 0 ? "" : "; ") + groups[i].text;
+    std::size_t tasks = 0;
+    for (const std::size_t member : groups[i].members) tasks += reasons.tasks[member];
     if (tasks > 1) text += fmt::format(" ({} tasks)", tasks);
   }
-  const std::size_t others = reasons->second.others.size();
-  if (others > 0)
-    text += fmt::format("; and {}{} other reasons", others < kMostCountedReasons ? "" : "at least ",
-                        others);
+  if (groups.size() > kMaxReasons)
+    text += fmt::format("; and {} other reasons", groups.size() - kMaxReasons);
+  if (reasons.others > 0) text += fmt::format("; and {} tasks of more reasons", reasons.others);
   return text;
 }
 

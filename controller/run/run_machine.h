@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -64,7 +64,7 @@ struct TaskEnd {
 // The state machine of one run. Not thread safe. Times are seconds of a monotonic clock.
 class RunMachine {
  public:
-  // Most different task reasons in the reason of a run.
+  // Most kinds of task reasons in the reason of a run.
   static constexpr std::size_t kMaxReasons = 3;
 
   // Waived tasks count and are never started. They end when their round begins.
@@ -125,10 +125,12 @@ class RunMachine {
   };
   // The different reasons of one outcome, in the order of their appearance.
   struct Reasons {
-    std::vector<std::pair<std::string, std::size_t>> first{};  // kMaxReasons, with their counts
-    std::unordered_set<std::size_t> others{};  // hashes; at most kMostCountedReasons
+    std::vector<std::string> texts{};                       // at most kMostKeptReasons
+    std::vector<std::size_t> tasks{};                       // of each text
+    std::unordered_map<std::string, std::size_t> places{};  // of each text in the lists
+    std::size_t others = 0;                                 // tasks of reasons that came later
   };
-  static constexpr std::size_t kMostCountedReasons = 10'000;
+  static constexpr std::size_t kMostKeptReasons = 1'000;
 
   void end_measured(std::size_t index, const TaskEnd& end, RunActions& out);
   void end_tasks(std::size_t tasks, const std::string& outcome, const std::string& reason);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,6 +62,26 @@ TEST(RunMachine, EqualReasonsAreToldOnce) {
   machine.task_ended(2, {"timed_out", "late"}, 0, out);
   EXPECT_EQ(finished(out).outcome, "crashed");
   EXPECT_EQ(finished(out).reason, "node n2 lost (2 tasks)");
+}
+
+TEST(RunMachine, ReasonsThatDifferInNamesAndNumbersAreOne) {
+  RunMachine machine({{.round = 0}, {.round = 0}, {.round = 0}, {.round = 0}, {.round = 0}});
+  RunActions out;
+  machine.start(0, out);
+  for (std::size_t i = 0; i < 5; ++i)
+    machine.task_ended(i, {"failed", fmt::format("rank 0 on n{}: byte {} is wrong", i, 7 * i)}, 0,
+                       out);
+  EXPECT_EQ(finished(out).reason, "rank 0 on n[0-4]: byte [0,7,14,21,28] is wrong (5 tasks)");
+}
+
+TEST(RunMachine, ReasonsBeyondThoseThatAreKeptCount) {
+  constexpr std::size_t kTasks = 1'200;
+  RunMachine machine(std::vector<RunTaskSpec>(kTasks, RunTaskSpec{.round = 0}));
+  RunActions out;
+  machine.start(0, out);
+  for (std::size_t i = 0; i < kTasks; ++i)
+    machine.task_ended(i, {"failed", fmt::format("byte {} is wrong", i)}, 0, out);
+  EXPECT_THAT(finished(out).reason, testing::HasSubstr("(1000 tasks); and 200 tasks of more"));
 }
 
 TEST(RunMachine, AWaivedPlanCountsAndIsNeverStarted) {

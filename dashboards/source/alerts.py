@@ -41,6 +41,9 @@ NOT_SCRAPED = f'up{{job="railgauge-agent"}} == 0 {QUIET}'
 SILENT = f'(max by (cluster, node) (railgauge_agent_connected) == 0 or max by (cluster, node) (up{{job="railgauge-agent"}}) == 0) {QUIET}'
 RUN_FAILED = ('railgauge_run_last_outcome{outcome=~"failed|crashed|timed_out"} == 1 and on (cluster, suite) '
               "time() - railgauge_run_last_end_timestamp_seconds < 7 * 86400")
+SILENT_NODES = ('clamp_min(sum by (cluster) (railgauge_nodes{state=~"lost|absent"}) - (count by (cluster) '
+                f"({QUIET_NODE} == 1 unless on (cluster, node) railgauge_agent_connected == 1) "
+                'or 0 * sum by (cluster) (railgauge_nodes{state="lost"})), 0)')
 FAILING = f'sum by (cluster, node) (railgauge_preflight_results{{state=~"fail|error"}}) > 0 {QUIET}'
 LINKS_DOWN = f"(railgauge_link_up == 0 and on (cluster, node, device, port) {LAST_UP}) {QUIET}"
 FLAPPING = ('sum by (cluster, node, device, port) (railgauge:device_trouble:increase30m'
@@ -87,10 +90,7 @@ RECORDS = [
      'count by (cluster) (max by (cluster, node) (railgauge_preflight_results{state=~"fail|error"}) > 0 '
      f"{QUIET})",
      "nodes whose last preflight failed, without those in maintenance"),
-    ("railgauge:silent:nodes",
-     'clamp_min(sum by (cluster) (railgauge_nodes{state=~"lost|absent"}) - (count by (cluster) '
-     f"({QUIET_NODE} == 1 unless on (cluster, node) railgauge_agent_connected == 1) "
-     'or 0 * sum by (cluster) (railgauge_nodes{state="lost"})), 0)',
+    ("railgauge:silent:nodes", SILENT_NODES,
      "nodes of the last week that do not speak to the controller, without those in maintenance"),
     ("railgauge:run_age:seconds",
      "time() - railgauge_run_last_success_timestamp_seconds", "since a suite passed"),
@@ -123,7 +123,8 @@ ALERTS = [
          do="Look at its journal and its disk. Agents spool until it is back; nothing measured is lost meanwhile.",
          fires=([("up", controller(), "0x10")], "5m", "0"), silent=([("up", controller(), "1x10")], "5m")),
     dict(name="RailgaugeNodesStale", severity="warning", wait="5m", keep=RESTART,
-         expr="railgauge:silent:nodes > 0", names=names(SILENT, NODE), named="n1 n2",
+         # Not by its record, which is of another group: the names of its last evaluation are kept, and have to be of the same time.
+         expr=f"{SILENT_NODES} > 0", names=names(SILENT, NODE), named="n1 n2",
          summary="{{ $value }} nodes do not speak to the controller",
          description="Seen within a week, not attached now, not in maintenance. See: railgauge nodes",
          means="Agents ended, or hosts or their path to the controller are down. Nodes that went away in maintenance do not count.",

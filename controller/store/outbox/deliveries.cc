@@ -59,6 +59,17 @@ Result<std::vector<DeliveryRow>> read_waiting_deliveries(Connection& connection)
                          "delivery WHERE state='waiting' ORDER BY id");
 }
 
+Result<bool> was_delivery_failing(Connection& connection, std::string_view target) {
+  // The time of an end is its own; that of a waiting one is the next attempt's, so it counts first.
+  const auto found = RG_TRY(connection.integer(
+      "SELECT state<>'delivered' FROM delivery WHERE target=?1 AND (state='waiting' AND attempts>0 "
+      "OR state IN ('delivered', 'failed', 'refused')) ORDER BY state='waiting' DESC, next_at "
+      "DESC, "
+      "id DESC LIMIT 1",
+      target));
+  return found.value_or(0) != 0;
+}
+
 Result<bool> has_delivery(Connection& connection, std::string_view target,
                           std::string_view delivery_id) {
   const auto found = RG_TRY(connection.integer(

@@ -43,6 +43,9 @@ Result<std::optional<DeliveryRow>> read_next_delivery(Connection& connection,
                                                       std::string_view target);
 // Returns the waiting deliveries of all targets, the oldest first, without their bodies.
 Result<std::vector<DeliveryRow>> read_waiting_deliveries(Connection& connection);
+// Reports whether the target's newest attempt failed, as far as rows show: one waits after a failed
+// attempt, or the last one that ended was not delivered.
+Result<bool> was_delivery_failing(Connection& connection, std::string_view target);
 // Reports whether the target has a row of this id, waiting or ended.
 Result<bool> has_delivery(Connection& connection, std::string_view target,
                           std::string_view delivery_id);

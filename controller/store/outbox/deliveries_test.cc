@@ -54,6 +54,19 @@ TEST_F(DeliveryStoreTest, AnIdIsTakenOnceByEachTargetAlsoAfterItsEnd) {
   EXPECT_EQ(next(), "none");
 }
 
+TEST_F(DeliveryStoreTest, ATargetFailsUntilItsNewestReportIsTaken) {
+  const auto fails = [&] { return *store_->read(was_delivery_failing, "webhook"); };
+  ASSERT_TRUE(queue("a", 1) && queue("b", 2) && queue("m", 1, "mail"));
+  EXPECT_FALSE(fails()) << "none was tried";
+  ASSERT_TRUE(store_->write(write_delivery_attempt, "webhook", "a", 20.0, "no luck"));
+  EXPECT_TRUE(fails());
+  ASSERT_TRUE(
+      store_->write(write_delivery_end, "webhook", "a", "refused", 21.0, "HTTP status 404"));
+  EXPECT_TRUE(fails());
+  ASSERT_TRUE(store_->write(write_delivery_end, "webhook", "b", "delivered", 22.0, ""));
+  EXPECT_FALSE(fails());
+}
+
 TEST_F(DeliveryStoreTest, EndedRowsAreBoundedAndWaitingOnesStay) {
   ASSERT_TRUE(queue("first", 1));
   const auto end_many = [](Connection& connection) -> Status {

@@ -241,6 +241,37 @@ std::string values_text(const std::set<std::string>& values) {
 
 }  // namespace
 
+namespace {
+
+// The pattern of a text whose sentences, between semicolons, count once each: those that differ in
+// parameters only are one, with the values of all.
+struct FoldedPattern {
+  std::string fixed{};
+  std::vector<std::vector<std::string>> values{};  // by parameter
+};
+
+FoldedPattern folded_pattern(std::string_view text,
+                             const std::unordered_set<std::string_view>& names) {
+  constexpr std::string_view kBetween = "; ";
+  FoldedPattern folded;
+  std::map<std::string, std::size_t> first_value;  // by the fixed part of a sentence
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(kBetween, begin), text.size());
+    Pattern pattern = pattern_of(text.substr(begin, end - begin), names);
+    const auto [at, is_new] = first_value.emplace(pattern.fixed, folded.values.size());
+    if (is_new) {
+      folded.fixed += fmt::format("{}{}", begin == 0 ? "" : kBetween, pattern.fixed);
+      folded.values.resize(folded.values.size() + pattern.parameters.size());
+    }
+    for (std::size_t k = 0; k < pattern.parameters.size(); ++k)
+      folded.values[at->second + k].push_back(std::move(pattern.parameters[k]));
+    begin = end + kBetween.size();
+  }
+  return folded;
+}
+
+}  // namespace
+
 std::vector<TextGroup> group_texts(std::span<const std::string> texts,
                                    std::span<const std::string> names) {
   const std::unordered_set<std::string_view> known(names.begin(), names.end());
@@ -248,15 +279,15 @@ std::vector<TextGroup> group_texts(std::span<const std::string> texts,
   std::vector<std::vector<std::set<std::string>>> values;  // by group and parameter
   std::unordered_map<std::string, std::size_t> found;      // by the fixed part
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    Pattern pattern = pattern_of(texts[i], known);
+    FoldedPattern pattern = folded_pattern(texts[i], known);
     const auto [at, is_new] = found.emplace(std::move(pattern.fixed), groups.size());
     if (is_new) {
       groups.emplace_back();
-      values.emplace_back(pattern.parameters.size());
+      values.emplace_back(pattern.values.size());
     }
     groups[at->second].members.push_back(i);
-    for (std::size_t k = 0; k < pattern.parameters.size(); ++k)
-      values[at->second][k].insert(std::move(pattern.parameters[k]));
+    for (std::size_t k = 0; k < pattern.values.size(); ++k)
+      values[at->second][k].insert(pattern.values[k].begin(), pattern.values[k].end());
   }
   for (const auto& [fixed, group] : found) {
     std::size_t next = 0;

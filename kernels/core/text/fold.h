@@ -24,8 +24,9 @@ struct TextGroup {
   std::vector<std::size_t> members{};  // indexes of the texts, ascending
 };
 // Groups the texts, in the order in which the groups appear. `names`: words without digits that
-// count as parameters too, alone or before a '/'. A word whose values are many is shortened to its
-// first and last value with their number.
+// count as parameters too, alone or before a '/'. Sentences of one text, between "; ", that differ
+// so are one. A word whose values are many is shortened to its first and last value with their
+// number.
 std::vector<TextGroup> group_texts(std::span<const std::string> texts,
                                    std::span<const std::string> names = {});
 

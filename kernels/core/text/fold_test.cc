@@ -127,6 +127,17 @@ TEST(GroupTexts, GroupsWhatDiffersInNamesAndNumbersAlone) {
   EXPECT_THAT(groups[1].members, ElementsAre(8U));
 }
 
+TEST(GroupTexts, SaysASentenceOnceThatATextRepeats) {
+  const std::vector<std::string> texts{
+      "rank 0 on n1: wrong bytes at offset 8; rank 1 on n9: wrong bytes at offset 8",
+      "rank 1 on n9: wrong bytes at offset 8", "rank 0 on n2: late; rank 1 on n9: wrong"};
+  const auto groups = group_texts(texts);
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].text, "rank [0-1] on n[1,9]: wrong bytes at offset 8");
+  EXPECT_EQ(groups[0].members.size(), 2u);
+  EXPECT_EQ(groups[1].text, "rank 0 on n2: late; rank 1 on n9: wrong");
+}
+
 TEST(GroupTexts, GivesTheRangeOfDecimals) {
   EXPECT_THAT(texts_of(group_texts(Names{"n1: 9.5 GB/s", "n2: 10.25 GB/s", "n3: 11 GB/s"})),
               ElementsAre("n[1-3]: 9.5..11 GB/s"));
