@@ -75,11 +75,11 @@ TEST(RunMachine, ReasonsThatDifferInNamesAndNumbersAreOne) {
 }
 
 TEST(RunMachine, ReasonsBeyondThoseThatAreKeptCount) {
-  constexpr std::size_t kTasks = 1'200;
-  RunMachine machine(std::vector<RunTaskSpec>(kTasks, RunTaskSpec{.round = 0}));
+  constexpr std::size_t kFailures = 1'200;
+  RunMachine machine(std::vector<RunTaskSpec>(kFailures, RunTaskSpec{.round = 0}));
   RunActions out;
   machine.start(0, out);
-  for (std::size_t i = 0; i < kTasks; ++i)
+  for (std::size_t i = 0; i < kFailures; ++i)
     machine.task_ended(i, {"failed", fmt::format("byte {} is wrong", i)}, 0, out);
   EXPECT_THAT(finished(out).reason, testing::HasSubstr("(1000 tasks); and 200 tasks of more"));
 }
