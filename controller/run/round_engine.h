@@ -66,8 +66,8 @@ class RoundEngine {
   // runners at the deadline and report the end within this time.
   static constexpr double kDeadlineSlackSeconds = 15;
 
-  // Most tasks that one poll() ends without a start: rounds of waived tasks are reported in parts, so
-  // that a million of them do not hold the caller for seconds.
+  // Most tasks that one poll() ends without a start: rounds of waived tasks are reported in parts,
+  // so that a million of them do not hold the caller for seconds.
   static constexpr std::size_t kMostSkippedAtOnce = 4'096;
 
   RoundEngine(std::shared_ptr<const TaskSource> source, RoundPolicy policy,
