@@ -139,41 +139,93 @@ store::PairMatrixKey matrix_key(const store::PairMatrixRow& matrix) {
           .meaning = matrix.meaning};
 }
 
-// Figures between two rails are counted and left out: a layer has one rail.
+namespace {
+
+// Collects figures by series, 12 bytes and the known errors of each: a run of a large site has
+// millions, and which series is chosen is known at the end.
+class SeriesTables {
+ public:
+  // All must outlive it.
+  SeriesTables(const PortMap& ports, const PairChoice& choice,
+               const std::vector<std::string>& nodes)
+      : ports_(ports), choice_(choice), nodes_(nodes) {}
+
+  // Figures between two rails are counted and left out: a layer has one rail.
+  void add(const PairPoint& point) {
+    const auto [found, fresh] = all_.try_emplace(point.series, ports_, choice_);
+    Collected& to = found->second;
+    if (fresh)
+      for (const std::string& node : nodes_) to.table.node(node);
+    ++to.count;
+    const auto [from, from_port] = split_endpoint(point.from);
+    const auto [receiver, port] = split_endpoint(point.to);
+    const std::int32_t rail = ports_.rail(from, from_port);
+    if (rail != ports_.rail(receiver, port)) {
+      ++to.across_rails;
+      return;
+    }
+    to.table.add(to.table.layer(std::max(rail, 0), point.memory), to.table.number(from),
+                 to.table.number(receiver), point.value, point.spread);
+    to.synthetic = to.synthetic || point.synthetic;
+  }
+
+  // Those of the series with most figures; errors as of figures_of_points().
+  Result<PairFigures> figures(std::string run_id) const {
+    if (all_.empty())
+      return fail(Code::kNotFound, run_id == "all"
+                                       ? std::string("no run has pair results")
+                                       : fmt::format("run {}: no pair results", run_id));
+    std::map<PairSeries, double> counts;
+    for (const auto& [series, collected] : all_) counts[series] = collected.count;
+    const std::vector<PairSeries> order = by_choice(counts);
+    const Collected& chosen = all_.at(order.front());
+    PairFigures figures{.run_id = std::move(run_id), .series = order.front()};
+    figures.others.assign(order.begin() + 1, order.end());
+    figures.across_rails = chosen.across_rails;
+    figures.data = RG_TRY(chosen.table.data(figures.run_id));
+    figures.data.synthetic = chosen.synthetic;
+    if (figures.data.layers.empty())
+      return fail(Code::kNotFound, fmt::format("run {}: all figures of pairs are across rails; a "
+                                               "matrix needs pairs on one rail",
+                                               figures.run_id));
+    return figures;
+  }
+
+ private:
+  struct Collected {
+    Collected(const PortMap& ports, const PairChoice& choice) : table(ports, choice) {}
+    PairTable table;
+    double count = 0;
+    double across_rails = 0;
+    bool synthetic = false;
+  };
+  const PortMap& ports_;
+  const PairChoice& choice_;
+  const std::vector<std::string>& nodes_;
+  std::map<PairSeries, Collected> all_;
+};
+
+// Reads the figures of a run that has no matrices, a page in memory at a time.
+Result<PairFigures> figures_of_run(store::Store& store, const store::ExportScope& scope,
+                                   const api::PairsRequest& request, const PortMap& ports,
+                                   const PairChoice& choice) {
+  const std::vector<std::string> nodes = nodes_of(store, scope.run_id);
+  SeriesTables tables(ports, choice, nodes);
+  RG_TRY_OK(visit_pair_points(store, scope, request, [&](PairPoint&& point) -> Status {
+    tables.add(point);
+    return {};
+  }));
+  return tables.figures(scope.run_id);
+}
+
+}  // namespace
+
 Result<PairFigures> figures_of_points(std::string run_id, const std::vector<PairPoint>& points,
                                       const PortMap& ports, const std::vector<std::string>& nodes,
                                       const PairChoice& choice) {
-  std::map<PairSeries, double> counts;
-  for (const PairPoint& point : points) ++counts[point.series];
-  if (counts.empty())
-    return fail(Code::kNotFound, run_id == "all" ? std::string("no run has pair results")
-                                                 : fmt::format("run {}: no pair results", run_id));
-  const std::vector<PairSeries> order = by_choice(counts);
-  PairFigures figures{.run_id = std::move(run_id), .series = order.front()};
-  figures.others.assign(order.begin() + 1, order.end());
-  PairTable table(ports, choice);
-  for (const std::string& node : nodes) table.node(node);
-  bool synthetic = false;
-  for (const PairPoint& point : points) {
-    if (point.series != figures.series) continue;
-    const auto [from, from_port] = split_endpoint(point.from);
-    const auto [to, to_port] = split_endpoint(point.to);
-    const std::int32_t rail = ports.rail(from, from_port);
-    if (rail != ports.rail(to, to_port)) {
-      ++figures.across_rails;
-      continue;
-    }
-    table.add(table.layer(std::max(rail, 0), point.memory), table.number(from), table.number(to),
-              point.value, point.spread);
-    synthetic = synthetic || point.synthetic;
-  }
-  figures.data = RG_TRY(table.data(figures.run_id));
-  figures.data.synthetic = synthetic;
-  if (figures.data.layers.empty())
-    return fail(Code::kNotFound, fmt::format("run {}: all figures of pairs are across rails; a "
-                                             "matrix needs pairs on one rail",
-                                             figures.run_id));
-  return figures;
+  SeriesTables tables(ports, choice, nodes);
+  for (const PairPoint& point : points) tables.add(point);
+  return tables.figures(std::move(run_id));
 }
 
 namespace {
@@ -213,8 +265,7 @@ Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsReque
   if (figures && figures->data.nodes.size() <= localise::kFewNodes)
     RG_TRY_OK(add_repeat_noise(store, scope, ports, *figures));
   if (!figures && figures.error().code == Code::kNotFound)
-    figures = figures_of_points(scope.run_id, RG_TRY(read_pair_points(store, scope, request)),
-                                ports, nodes_of(store, scope.run_id), choice);
+    figures = figures_of_run(store, scope, request, ports, choice);
   if (!figures) return figures;
   figures->data.model =
       figures->series.larger_is_better ? localise::Model::kMinimum : localise::Model::kAdditive;
