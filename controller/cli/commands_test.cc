@@ -56,6 +56,7 @@ std::vector<GoldenCase> golden_cases() {
           {"history_series", {"history", "4711"}},
           {"runs_compare", {"runs", "compare", "r-a", "r-b"}},
           {"runs_matrix", {"runs", "matrix", kSampleRun}},
+          {"runs_matrix_merged", {"runs", "matrix", kSampleRun, "--runs", "7"}},
           {"runs_suspects", {"runs", "suspects", kSampleRun}, kExitFailed},
           {"sql", {"sql", "SELECT 1"}},
           {"db_stats", {"db", "stats", "--project", "1000"}},

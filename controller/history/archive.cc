@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "controller/api/contract.h"
 #include "controller/fleet/convert.h"
 #include "controller/fleet/event_loop.h"
+#include "controller/history/merged_matrix.h"
 #include "controller/history/pair_figures.h"
 #include "controller/history/run_suspects.h"
 #include "controller/history/sql_process.h"
@@ -516,8 +518,35 @@ void add_retests(const std::vector<localise::Retest>& retests, api::SuspectList&
 
 }  // namespace
 
-// The first layer that fits is returned, the others are named.
+// Runs of the suite without such figures are left out: a night may lack a stage.
 Result<api::PairMatrix> Archive::get_matrix(const api::PairsRequest& request) {
+  auto newest = RG_TRY(matrix_of_run(request));
+  if (request.runs() == 0) return newest;
+  if (request.runs() > MergedMatrix::kMostRuns)
+    return fail(Code::kInvalidArgument, fmt::format("a matrix has at most {} runs, {} are wanted",
+                                                    MergedMatrix::kMostRuns, request.runs()));
+  const std::vector<store::SuiteRun> runs =
+      RG_TRY(store_.read(store::read_runs_of_suite, newest.run_id(), request.runs()));
+  api::PairsRequest same = request;
+  same.set_kernel(newest.kernel());
+  same.set_metric(newest.metric());
+  same.set_message_bytes(newest.message_bytes());
+  same.set_rail(newest.rail());
+  same.set_memory(newest.memory());
+  MergedMatrix merged(std::move(newest), runs.front().ended_at);
+  for (const store::SuiteRun& run : std::span(runs).subspan(1)) {
+    same.set_run_id(run.run_id);
+    const auto older = matrix_of_run(same);
+    if (older)
+      merged.add(*older, run.ended_at);
+    else if (older.error().code != Code::kInvalidArgument)
+      return tl::unexpected(older.error());
+  }
+  return std::move(merged).matrix();
+}
+
+// The first layer that fits is returned, the others are named.
+Result<api::PairMatrix> Archive::matrix_of_run(const api::PairsRequest& request) {
   const PairFigures figures = RG_TRY(as_wrong_use(read_pair_figures(store_, request, leaves_)));
   const localise::PairData& data = figures.data;
   const localise::Layer* chosen = nullptr;

@@ -92,13 +92,14 @@ class Archive {
   Result<api::TaskGroups> get_task_groups(const api::TaskGroupsRequest& request);
   // The audit trail, newest first.
   Result<api::AuditList> list_audit(const api::AuditRequest& request);
-  // The figures of one rail and memory by pair of nodes. kInvalidArgument: the run has no such
-  // figures.
+  // The figures of one rail and memory by pair of nodes, of one run or of several runs of its
+  // suite. kInvalidArgument: the run has no such figures.
   Result<api::PairMatrix> get_matrix(const api::PairsRequest& request);
   // The parts of the fabric that explain slow pairs, with retests that the run measured.
   Result<api::SuspectList> get_suspects(const api::PairsRequest& request);
 
  private:
+  Result<api::PairMatrix> matrix_of_run(const api::PairsRequest& request);
   // Adds the next points up to and with key `window`, or as far as a page reaches.
   Status read_range(ExportCursor& cursor, std::int64_t window, api::ResultList& list);
 

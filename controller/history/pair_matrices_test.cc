@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdint>
+#include <map>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -18,6 +20,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Pair;
 using testing::SizeIs;
 using testing_agent::ScriptedAgent;
 using testing_agent::ServerBench;
@@ -242,6 +245,50 @@ TEST(PairMatrices, AreStoredWhenARunHasEndedAlsoOfWhatIsBeyondALimit) {
   ASSERT_TRUE(archive->GetMatrix(&matrix_context, request, &matrix).ok());
   EXPECT_THAT(matrix.values(), ElementsAre(0, 1500, 1500, 0));
   EXPECT_TRUE(matrix.synthetic());
+}
+
+// Three nodes are three rounds, of which each run has one.
+TEST(PairMatrices, OfTheSlicesOfASuiteAreOneMatrixWithTheRunOfEachFigure) {
+  ServerBench bench;
+  bench.write("both.yaml",
+              "version: 1\nmetadata: {name: both}\nstages:\n  - kernel: fake.lat\n    placement: "
+              "{pairs: all, directions: both}\n");
+  bench.start();
+  ScriptedAgent a(bench.agent("a"));
+  ScriptedAgent b(bench.agent("b"));
+  ScriptedAgent c(bench.agent("c"));
+  ASSERT_TRUE(welcome(a) && welcome(b) && welcome(c));
+  api::PairsRequest request;
+  for (const char* slice : {"both:1/3", "both:2/3", "both:3/3"}) {
+    api::RunRequest start;
+    start.mutable_suite()->set_name(slice);
+    api::RunSummary run;
+    grpc::ClientContext context;
+    const grpc::Status status = bench.stub_->StartRun(&context, start, &run);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(bench.end_of(run.run_id()).run().outcome(), "passed");
+    request.set_run_id(run.run_id());
+  }
+  const auto archive = api::Archive::NewStub(
+      grpc::CreateChannel(bench.target(), grpc::InsecureChannelCredentials()));
+  const auto measured = [&](std::uint32_t runs) {
+    request.set_runs(runs);
+    grpc::ClientContext context;
+    api::PairMatrix matrix;
+    const grpc::Status status = archive->GetMatrix(&context, request, &matrix);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    std::map<std::uint32_t, int> by_run;
+    for (int cell = 0; cell < matrix.run_of_size(); ++cell)
+      if (matrix.values(cell) > 0) ++by_run[matrix.run_of(cell)];
+    return by_run;
+  };
+  EXPECT_THAT(measured(7), ElementsAre(Pair(0, 2), Pair(1, 2), Pair(2, 2)));
+  EXPECT_THAT(measured(2), ElementsAre(Pair(0, 2), Pair(1, 2)));
+  request.set_runs(1'000);
+  grpc::ClientContext context;
+  api::PairMatrix matrix;
+  EXPECT_EQ(archive->GetMatrix(&context, request, &matrix).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
 }
 
 }  // namespace

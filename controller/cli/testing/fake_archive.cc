@@ -1,6 +1,7 @@
 #include "controller/cli/testing/fake_archive.h"
 
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "controller/api/archive.grpc.pb.h"
@@ -416,9 +417,21 @@ grpc::Status ArchiveService::Prune(Context*, const PruneRequest*, PruneReport* a
   return {};
 }
 
-grpc::Status ArchiveService::GetMatrix(Context*, const PairsRequest*, PairMatrix* answer) {
+grpc::Status ArchiveService::GetMatrix(Context*, const PairsRequest* request, PairMatrix* answer) {
   ++matrices_asked;
   *answer = matrix;
+  if (request->runs() == 0) return {};
+  // Two nights: the figures that n1 sent are of the one before.
+  for (const auto& [run, ended_at, age_days] :
+       {std::tuple(kSampleRun, "2026-11-20T12:00:30Z", 0.0),
+        std::tuple("20261119-120000-1", "2026-11-19T12:00:30Z", 1.0)}) {
+    MatrixRun& added = *answer->add_runs();
+    added.set_run_id(run);
+    added.set_ended_at(ended_at);
+    added.set_age_days(age_days);
+  }
+  for (int cell = 0; cell < answer->values_size(); ++cell)
+    answer->add_run_of(cell < answer->nodes_size() ? 1 : 0);
   return {};
 }
 

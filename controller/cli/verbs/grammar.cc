@@ -93,14 +93,16 @@ constexpr Flag kPairKernel{"kernel", 0, "NAME", "verbs.write_bw [what has most p
 constexpr Flag kPairMetric{"metric", 0, "NAME", "[bandwidth before latency]"};
 constexpr Flag kPairSize{"size", 0, "BYTES", "message size: 8, 64KiB [the largest]"};
 constexpr Flag kPairNodes{"nodes", 0, "SET", "pairs among these: gpu[001-064] [all]"};
-constexpr std::array kMatrixFlags{kPairKernel,
-                                  kPairMetric,
-                                  kPairSize,
-                                  kPairNodes,
-                                  kLabels,
-                                  Flag{"rail", 0, "N", "from 0 [the first measured]"},
-                                  Flag{"memory", 0, "KIND", "host or gpu [the first measured]"},
-                                  Flag{"svg", 0, "FILE", "also write the picture to FILE"}};
+constexpr std::array kMatrixFlags{
+    kPairKernel,
+    kPairMetric,
+    kPairSize,
+    kPairNodes,
+    kLabels,
+    Flag{"rail", 0, "N", "from 0 [the first measured]"},
+    Flag{"memory", 0, "KIND", "host or gpu [the first measured]"},
+    Flag{"runs", 0, "N", "one matrix of the newest N runs of the suite"},
+    Flag{"svg", 0, "FILE", "also write the picture to FILE"}};
 constexpr std::array kSuspectsFlags{kPairKernel, kPairMetric, kPairSize, kPairNodes, kLabels};
 // The database and the support archive.
 constexpr std::array kSqlFlags{Flag{"limit", 0, "N", "at most N rows [1000]"},

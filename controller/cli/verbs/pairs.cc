@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <map>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,7 +27,8 @@ namespace {
 
 using namespace railgauge::api;
 
-constexpr double kReadSeconds = 300;  // millions of points are read and looked through
+constexpr double kReadSeconds = 300;      // millions of points are read and looked through
+constexpr std::size_t kLinesOfRuns = 12;  // below a heat map
 
 // The filters of stored points, as far as pairs have them.
 Result<PairsRequest> pairs_request(const Arguments& arguments) {
@@ -37,6 +41,7 @@ Result<PairsRequest> pairs_request(const Arguments& arguments) {
   if (points.has_rail()) request.set_rail(points.rail());
   request.set_memory(arguments.value("memory"));
   request.set_node_set(points.node_set());
+  request.set_runs(RG_TRY(count_of(arguments, "runs", 0)));
   return request;
 }
 
@@ -68,6 +73,24 @@ Status write_svg(const std::string& path, const std::string& svg) {
               fmt::format("--svg {}: write: {}", path, std::strerror(errno)));
 }
 
+// The run of a cell of a matrix of several runs.
+const MatrixRun& run_of(const PairMatrix& matrix, std::size_t cell) {
+  return matrix.runs(static_cast<int>(matrix.run_of(static_cast<int>(cell))));
+}
+
+// How much of a matrix of several runs each of them gave.
+std::string runs_table(const PairMatrix& matrix, bool colour) {
+  std::vector<std::size_t> cells(static_cast<std::size_t>(matrix.runs_size()));
+  for (int cell = 0; cell < matrix.values_size(); ++cell)
+    if (matrix.values(cell) > 0) ++cells[matrix.run_of(cell)];
+  Rows rows;
+  for (int run = 0; run < matrix.runs_size(); ++run)
+    rows.push_back({matrix.runs(run).run_id(), matrix.runs(run).ended_at(),
+                    fmt::format("{:.1f}", matrix.runs(run).age_days()),
+                    cells[static_cast<std::size_t>(run)]});
+  return render_short_section("RUN|ENDED|AGE days>|PAIRS>", rows, colour, {.lines = kLinesOfRuns});
+}
+
 // One row for each ordered pair, also for pairs without a figure.
 MatrixReport report_of(const PairMatrix& matrix, const HeatGrid& grid) {
   MatrixReport report;
@@ -83,6 +106,9 @@ MatrixReport report_of(const PairMatrix& matrix, const HeatGrid& grid) {
   report.set_synthetic(matrix.synthetic());
   *report.mutable_other_layers() = matrix.other_layers();
   *report.mutable_other_series() = matrix.other_series();
+  *report.mutable_runs() = matrix.runs();
+  std::map<std::string, std::size_t> place;  // the grid has another order
+  for (const std::string& node : matrix.nodes()) place.emplace(node, place.size());
   const std::size_t n = grid.nodes.size();
   for (std::size_t from = 0; from < n; ++from)
     for (std::size_t to = 0; to < n; ++to) {
@@ -95,6 +121,12 @@ MatrixReport report_of(const PairMatrix& matrix, const HeatGrid& grid) {
       const double value = grid.values[from * n + to];
       const double expected = grid.expected[from * n + to];
       if (value > 0) cell.set_value(value);
+      if (value > 0 && matrix.runs_size() > 0) {
+        const std::size_t at = place.at(grid.nodes[from]) * n + place.at(grid.nodes[to]);
+        const MatrixRun& run = run_of(matrix, at);
+        cell.set_run_id(run.run_id());
+        cell.set_age_days(run.age_days());
+      }
       if (expected > 0) cell.set_expected(expected);
       if (value > 0 && expected > 0) cell.set_of_expected(value / expected);
     }
@@ -114,8 +146,13 @@ Result<int> show_matrix(Session& session, const Arguments& arguments) {
   const PairsRequest request = RG_TRY(pairs_request(arguments));
   const auto matrix = RG_TRY(call(session, rpc::kGetMatrix, request, kReadSeconds));
   const std::size_t nodes = static_cast<std::size_t>(matrix.nodes_size());
+  const auto is_unknown_run = [&](std::uint32_t run) {
+    return run >= static_cast<std::uint32_t>(matrix.runs_size());
+  };
   // A matrix of another size would be read beyond its end.
-  if (static_cast<std::size_t>(matrix.values_size()) != nodes * nodes)
+  if (static_cast<std::size_t>(matrix.values_size()) != nodes * nodes ||
+      (matrix.runs_size() > 0 && matrix.run_of_size() != matrix.values_size()) ||
+      std::ranges::any_of(matrix.run_of(), is_unknown_run))
     return fail(Code::kDataLoss, fmt::format("run {}: the matrix does not fit its {} nodes",
                                              matrix.run_id(), nodes));
   const HeatGrid grid = grid_of(matrix);
@@ -133,6 +170,7 @@ Result<int> show_matrix(Session& session, const Arguments& arguments) {
   title.pop_back();  // the newline stays without colour
   output.out << toned(title, Tone::kHeading, output.colour) << '\n'
              << heat_text(grid, output.colour);
+  if (matrix.runs_size() > 0) output.out << runs_table(matrix, output.colour);
   return kExitPassed;
 }
 

@@ -48,6 +48,10 @@ inline constexpr std::uint32_t kMaxTaskHeads = 10'000;
 // Reads a page of a run's tasks without what their ranks reported, in little memory.
 Result<TaskHeadsRow> read_task_heads(Connection& connection, std::string_view run_id,
                                      std::int64_t from, std::uint32_t max_tasks);
+// Returns the run, and before it the newest ended runs of its suite, `limit` runs in all, the
+// newest first. kNotFound: no such run.
+Result<std::vector<SuiteRun>> read_runs_of_suite(Connection& connection, const std::string& run_id,
+                                                 std::uint32_t limit);
 // Returns the tasks of a run that have no row, by stage.
 Result<std::vector<TaskRestRow>> read_task_rest(Connection& connection, std::string_view run_id);
 Result<std::vector<ResultRow>> read_results(Connection& connection, const ResultsFilter& filter);

@@ -279,6 +279,17 @@ Result<TaskHeadsRow> read_task_heads(Connection& connection, std::string_view ru
   return page;
 }
 
+Result<std::vector<SuiteRun>> read_runs_of_suite(Connection& connection, const std::string& run_id,
+                                                 std::uint32_t limit) {
+  const std::int64_t run = RG_TRY(id_of_run(connection, run_id));
+  return connection.list(
+      Columns{&SuiteRun::run_id, &SuiteRun::ended_at},
+      "SELECT run_id, coalesce(ended_at, started_at, created_at) FROM run WHERE id=?1 OR (id<?1 "
+      "AND "
+      "state='ended' AND suite=(SELECT suite FROM run WHERE id=?1)) ORDER BY id DESC LIMIT ?2",
+      run, limit);
+}
+
 Result<std::vector<TaskRestRow>> read_task_rest(Connection& connection, std::string_view run_id) {
   using Row = TaskRestRow;
   return connection.list(

@@ -111,6 +111,12 @@ struct TaskRows {
   std::function<TaskRow(std::size_t)> row{};
 };
 
+// A run of a suite, by which others of the suite are compared.
+struct SuiteRun {
+  std::string run_id{};
+  double ended_at = 0;  // or its start, while it has not ended
+};
+
 // Tasks of a stage that have no row, since their rounds have not begun, or never will.
 struct TaskRestRow {
   std::uint32_t stage = 0;
