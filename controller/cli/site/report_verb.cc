@@ -131,7 +131,7 @@ Result<report::Gathered> gather(Session& session, const Arguments& arguments) {
   if (arguments.has("upgrade"))
     return report::gather_upgrade(source, arguments.value("upgrade"), now);
   if (!arguments.operands.empty()) return report::gather_run(source, arguments.operand(0), now);
-  const auto since = RG_TRY(time_of(arguments, "since"));
+  const auto since = RG_TRY(time_of(session, arguments, "since"));
   return report::gather_since(source, since.value_or(now - kDefaultSeconds), now);
 }
 

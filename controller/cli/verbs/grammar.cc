@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "controller/api/event_kinds.h"
 #include "controller/cli/input/settings.h"
 #include "controller/cli/verbs/commands.h"
 
@@ -122,7 +123,7 @@ constexpr std::array kAuditFlags{kSince,
 // Events.
 constexpr std::array kEventsFlags{
     kSince,
-    Flag{"kind", 0, "KINDS", "by commas: stack_changed, or a word of kinds: xid, stack, node"},
+    Flag{"kind", 0, "KINDS", "by commas: stack_changed, or a word of kinds: xid, link, node"},
     kNodes,
     kLabels,
     Flag{"run", 0, "RUN", "events of this run"},
@@ -474,6 +475,7 @@ constexpr std::array kChoices{
     Choice{"BETTER", "higher lower", true},
     Choice{"KIND", "host gpu"},
     Choice{"WHAT", "extend fail", true},
+    Choice{"KINDS", api::kEventKinds},
     Choice{"CHECK", kCheckIds},
     Choice{"CHECKS", kCheckIds},
     Choice{"CALL", kCalls}};
