@@ -603,9 +603,11 @@ void Server::look_after_backups() {
     spdlog::warn("{}", made.error().message);
     series.add("railgauge_backups_total", {{"outcome", "failed"}});
     next_backup_try_ = now + kBackupRetrySeconds;
+    if (!std::exchange(backups_fail_, true)) note("backup_failed", made.error().message);
   } else if (!made->empty()) {
     audit_->did("back_up", *made + " by schedule");
     spdlog::info("backup {} is made and restores", *made);
+    if (std::exchange(backups_fail_, false)) note("backup_works", *made + " is made");
     series.add("railgauge_backups_total", {{"outcome", "made"}});
   }
   series.set("railgauge_backup_interval_seconds", {}, backups_.every_seconds);

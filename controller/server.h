@@ -215,6 +215,7 @@ class Server {
   double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_backup_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_backup_try_ = 0;  // on the upkeep pool alone
+  bool backups_fail_ = false;   // likewise: the last attempt failed
   double next_reports_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double judges_left_open_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   std::vector<std::string> left_open_{};  // runs for judge_left_open(), on the loop

@@ -127,7 +127,14 @@ Format format_despite_error(std::span<const std::string> words, const Environmen
 // Opens the channel, which dials nothing yet, and runs the verb or its watch.
 Result<int> run_verb(const Arguments& arguments, const Settings& settings, const Output& output,
                      Interrupts& interrupts) {
-  const auto channel = RG_TRY(open_channel(arguments.verb->is_local ? Settings{} : settings));
+  auto opened = open_channel(arguments.verb->is_local ? Settings{} : settings);
+  // To the doctor a broken certificate is a finding. The channel in its place is never used.
+  std::string channel_fault;
+  if (!opened && arguments.verb->run == &show_doctor) {
+    channel_fault = opened.error().message;
+    opened = open_channel({});
+  }
+  const auto channel = RG_TRY(std::move(opened));
   const Stubs stubs(channel);
   Session session{.stubs = stubs,
                   .output = output,
@@ -135,6 +142,7 @@ Result<int> run_verb(const Arguments& arguments, const Settings& settings, const
                   .address = settings.controller,
                   .connected = [channel] { return channel->GetState(false) == GRPC_CHANNEL_READY; },
                   .tls_cert = settings.tls_cert,
+                  .channel_fault = channel_fault,
                   .again = same_invocation(settings),
                   .answer_seconds = settings.answer_seconds};
   const bool is_page = output.format == Format::kHtml || output.format == Format::kMarkdown;

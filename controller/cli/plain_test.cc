@@ -336,6 +336,20 @@ TEST(Settings, TcpNeedsCertificatesOrInsecure) {
   EXPECT_FALSE(resolve({"--controller", "host", "--insecure"}));
 }
 
+TEST(Settings, VerbsThatCallNobodyNeedNoCertificates) {
+  const Environment variables = [](const std::string& name) -> std::optional<std::string> {
+    return name == "RAILGAUGE_CONTROLLER" ? std::optional<std::string>("host:7443") : std::nullopt;
+  };
+  for (const Words& words :
+       {Words{"pki", "show", "folder"}, Words{"completion", "bash"}, Words{"config", "check"},
+        Words{"metrics"}, Words{"analyze", "a.csv"}}) {
+    const auto parsed = parse(words);
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    EXPECT_TRUE(resolve_settings(*parsed, variables)) << words.front();
+  }
+  EXPECT_FALSE(resolve_settings(*parse({"nodes"}), variables));
+}
+
 TEST(Settings, TheSameInvocationCanBePasted) {
   const auto settings = resolve({"--insecure", "--controller", "h:1"});
   EXPECT_EQ(same_invocation(*settings), "railgauge --controller h:1 --insecure");

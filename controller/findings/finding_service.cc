@@ -13,6 +13,7 @@
 #include "controller/findings/finding_events.h"
 #include "controller/findings/measured_twice.h"
 #include "controller/findings/part_cases.h"
+#include "controller/findings/wrong_bytes.h"
 #include "controller/nodes/known_nodes.h"
 #include "controller/store/rows/stack_parts.h"
 #include "controller/upgrades/judge_report.h"
@@ -208,6 +209,18 @@ Status explain(const store::Store& store, const store::FindingRow& row,
   return {};
 }
 
+// The command that draws the matrix in which the part was found.
+std::string matrix_command(const std::string& run_id, const PartEvidence& evidence) {
+  std::string command = "railgauge runs matrix " + run_id;
+  const std::vector<std::string_view> words = words_of(evidence.series());  // metric_text()'s
+  if (!words.empty()) command += fmt::format(" --kernel {}", words.front());
+  if (const auto unit = std::ranges::find(words, "B"); unit != words.end() && unit != words.begin())
+    command += fmt::format(" --size {}", *std::prev(unit));
+  if (evidence.has_rail()) command += fmt::format(" --rail {}", evidence.rail());
+  if (!evidence.memory().empty()) command += " --memory " + evidence.memory();
+  return command;
+}
+
 // Copies the evidence of a part into the answer.
 void put_part(const store::FindingRow& row, api::Finding& out) {
   const PartEvidence evidence = part_evidence_of(row);
@@ -223,8 +236,7 @@ void put_part(const store::FindingRow& row, api::Finding& out) {
     out.add_causes(fmt::format("seen by {} as well", series));
   if (evidence.has_retest()) out.add_causes(evidence.retest());
   *out.mutable_excluded() = evidence.ruled_out();
-  if (!row.run_id.empty())
-    out.add_next(fmt::format("railgauge runs matrix {}: the figures", row.run_id));
+  if (!row.run_id.empty()) out.add_next(matrix_command(row.run_id, evidence) + ": the figures");
   const bool is_of_node = evidence.part() == "port" || evidence.part() == "node";
   if (is_of_node) out.add_next(fmt::format("railgauge preflight {}", evidence.first()));
 }
@@ -315,6 +327,11 @@ Result<api::Finding> FindingService::get(const std::string& finding_id, double n
   if (row->upgrade_id.empty() && !all.empty()) RG_TRY_OK(explain(store_, *row, all, out));
   if (!row->upgrade_id.empty()) add_upgrade_next(out);
   if (row->kind == kPartKind) put_part(*row, out);
+  if (row->kind == kWrongBytesKind && row->upgrade_id.empty()) {
+    out.add_next(fmt::format("railgauge runs show {}: the tasks with wrong bytes", row->run_id));
+    if (!row->node_id.empty())
+      out.add_next(fmt::format("railgauge preflight {}", row->suspect));
+  }
   RG_TRY_OK(add_event(store_, leaves_, out));
   return out;
 }

@@ -77,6 +77,9 @@ TEST_F(PartJudgement, APortThatLosesATenthIsConfirmedByTheSecondNight) {
   EXPECT_NEAR(told->worse_percent(), 10, 2);
   EXPECT_EQ(told->good_at(), "2023-11-19T22:13:20.000Z");
   EXPECT_EQ(told->since(), "2023-11-20T22:13:20.000Z");
+  EXPECT_THAT(told->next(),
+              Contains("railgauge runs matrix night007"
+                       " --kernel verbs.write_bw --size 65536 --rail 1: the figures"));
   EXPECT_THAT(told->before_levels(), SizeIs(6));
   EXPECT_THAT(told->after_levels(), SizeIs(2));
   EXPECT_NEAR(told->after_levels(1), 0.9, 0.02);

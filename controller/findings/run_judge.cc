@@ -13,6 +13,7 @@
 
 #include "controller/findings/measured_twice.h"
 #include "controller/findings/part_judge.h"
+#include "controller/findings/wrong_bytes.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/upgrades/series_measure.h"
 #include "kernels/core/base/lookup.h"
@@ -211,6 +212,7 @@ Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::
   std::vector<store::SeriesRow> fresh;
   const store::RunRow run = RG_TRY(store.run_summary(run_id)).run;
   if (run.trigger == "upgrade") return fresh;
+  RG_TRY_OK(judge_wrong_bytes(store, run, now));
   std::vector<SeriesRuns> all = RG_TRY(series_of_run(store, run_id, leaves));
   RG_TRY_OK(keep_repeats(store, run_id, all, now));
   keep_newest(run_id, all);

@@ -1,7 +1,10 @@
 #include "controller/report/gather.h"
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -19,6 +22,17 @@ constexpr std::uint32_t kMostFindings = 200;
 constexpr int kMostDetails = 20;  // findings whose figures and steps are asked for
 constexpr std::uint32_t kMostEvents = 5'000;
 constexpr double kFirstMorningSeconds = 86'400;  // before a schedule's first run
+
+// The rail in a suspect's words: "n1 rail 3, sending".
+std::optional<std::int32_t> rail_in(std::string_view suspect) {
+  constexpr std::string_view kRail = "rail ";
+  const std::size_t at = suspect.find(kRail);
+  if (at == std::string_view::npos) return std::nullopt;
+  suspect.remove_prefix(at + kRail.size());
+  std::int32_t rail = 0;
+  const auto [end, error] = std::from_chars(suspect.data(), suspect.data() + suspect.size(), rail);
+  return error == std::errc() ? std::optional(rail) : std::nullopt;
+}
 
 // Adds parts to one material. Times are compared as texts, which all have one form.
 class Gatherer {
@@ -44,8 +58,9 @@ class Gatherer {
       return has_none ? Status() : tl::unexpected(suspects.error());
     }
     material().suspects.push_back(std::move(*suspects));
-    if (gathered_.matrix || !source_.matrix) return {};
-    add_matrix(run_id);
+    double tasks = 0;
+    for (const TaskGroup& group : material().runs.back().groups()) tasks += group.tasks();
+    with_pairs_.emplace_back(run_id, tasks);
     return {};
   }
 
@@ -103,6 +118,26 @@ class Gatherer {
     cut.set_shown(size);
   }
 
+  // Adds the picture. A report without one is better than none.
+  void add_picture() {
+    if (!source_.matrix || with_pairs_.empty()) return;
+    std::string run_id = std::ranges::max_element(with_pairs_, {}, &PairRun::second)->first;
+    std::optional<std::int32_t> rail;
+    double worst = 0;
+    for (const Finding& finding : material().findings) {
+      const bool is_drawn =
+          std::ranges::find(with_pairs_, finding.run_id(), &PairRun::first) != with_pairs_.end();
+      const auto of_finding = rail_in(finding.suspect());
+      if (!is_drawn || !of_finding || finding.kind() != "part" || finding.state() == "fixed" ||
+          finding.worse_percent() <= worst)
+        continue;
+      worst = finding.worse_percent();
+      run_id = finding.run_id();
+      rail = of_finding;
+    }
+    add_matrix(run_id, rail);
+  }
+
   // The parts that no run owns: nodes, findings, upgrades, schedules, events.
   Status add_common() {
     material().nodes = RG_TRY(source_.nodes());
@@ -137,9 +172,8 @@ class Gatherer {
     return {};
   }
 
-  // A report without a picture is better than none.
-  void add_matrix(const std::string& run_id) {
-    auto matrix = source_.matrix(run_id);
+  void add_matrix(const std::string& run_id, std::optional<std::int32_t> rail) {
+    auto matrix = source_.matrix(run_id, rail);
     const std::int64_t size = matrix ? matrix->nodes_size() : 0;
     if (!matrix)
       gathered_.no_matrix = fmt::format("run {}: {}", run_id, matrix.error().message);
@@ -172,8 +206,11 @@ class Gatherer {
     return {};
   }
 
+  using PairRun = std::pair<std::string, double>;
+
   const Source& source_;
   Gathered gathered_;
+  std::vector<PairRun> with_pairs_{};  // runs that measured pairs, with their tasks
 };
 
 }  // namespace
@@ -183,6 +220,7 @@ Result<Gathered> gather_since(const Source& source, double from, double until) {
   gatherer.material().from_at = rfc3339(from);
   RG_TRY_OK(gatherer.add_runs_since(gatherer.material().from_at));
   RG_TRY_OK(gatherer.add_common());
+  gatherer.add_picture();
   return gatherer.take();
 }
 
@@ -199,6 +237,7 @@ Result<Gathered> gather_run(const Source& source, const std::string& run_id, dou
   material.upgrades.clear();
   material.proposals.clear();
   material.schedules.clear();
+  gatherer.add_picture();
   return gatherer.take();
 }
 
@@ -211,6 +250,7 @@ Result<Gathered> gather_morning(const Source& source, const std::string& run_id,
   RG_TRY_OK(gatherer.begin_morning(run_id, until));
   RG_TRY_OK(gatherer.add_runs_since(material.news_from_at, run_id));
   RG_TRY_OK(gatherer.add_common());
+  gatherer.add_picture();
   return gatherer.take();
 }
 
@@ -229,6 +269,7 @@ Result<Gathered> gather_upgrade(const Source& source, const std::string& upgrade
   material.upgrades = {upgrade};
   material.proposals.clear();
   material.schedules.clear();
+  gatherer.add_picture();
   return gatherer.take();
 }
 

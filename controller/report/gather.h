@@ -18,7 +18,10 @@ struct Source {
   std::function<Result<api::RunList>(std::uint32_t limit)> runs;
   std::function<Result<api::TaskGroups>(const std::string& run_id)> groups;
   std::function<Result<api::SuspectList>(const std::string& run_id)> suspects;
-  std::function<Result<api::PairMatrix>(const std::string& run_id)> matrix{};
+  // `rail`: absent is the first that was measured.
+  std::function<Result<api::PairMatrix>(const std::string& run_id,
+                                        std::optional<std::int32_t> rail)>
+      matrix{};
   std::function<Result<api::FindingList>(const std::string& state, std::uint32_t limit)> findings;
   std::function<Result<api::Finding>(const std::string& finding_id)> finding;
   std::function<Result<api::UpgradeList>(std::uint32_t limit)> upgrades;
@@ -31,8 +34,10 @@ struct Source {
 
 struct Gathered {
   Material material{};
-  std::optional<api::PairMatrix> matrix{};  // of the newest run that measured pairs
-  std::string no_matrix{};                  // why such a run has none here; "": it has
+  // That of the worst slow part's run and rail, else of the run with most tasks that measured
+  // pairs.
+  std::optional<api::PairMatrix> matrix{};
+  std::string no_matrix{};  // why such a run has none here; "": it has
 };
 
 // Each gathers what happened until `until`, in seconds since 1970. A run without figures of pairs

@@ -215,13 +215,45 @@ TEST(Gather, AListOfWhichMoreMayBeIsNamed) {
 TEST(Gather, AMatrixThatIsMissingHasItsReason) {
   const Material material = morning();
   Source source = source_of(material);
-  source.matrix = [](const std::string&) -> Result<PairMatrix> {
+  source.matrix = [](const std::string&, std::optional<std::int32_t>) -> Result<PairMatrix> {
     return fail(Code::kResourceExhausted, "too many figures");
   };
   const std::string run_id = material.runs.front().run().run_id();
   const Gathered gathered = gather_run(source, run_id, at(material.until_at)).value();
   EXPECT_FALSE(gathered.matrix);
   EXPECT_EQ(gathered.no_matrix, "run " + run_id + ": too many figures");
+}
+
+TEST(Gather, ThePictureIsOfTheWorstPartsRunAndRail) {
+  Material material = morning();
+  for (Finding& finding : material.findings)
+    if (finding.kind() == "part") finding.set_kind("step");
+  TaskGroups small = material.runs.front();
+  small.mutable_run()->set_run_id("small");
+  small.clear_groups();
+  material.runs.insert(material.runs.begin(), small);
+  const std::string large = material.runs.back().run().run_id();
+  Source source = source_of(material);
+  std::string drawn;
+  source.matrix = [&](const std::string& run_id, std::optional<std::int32_t> rail) {
+    drawn = run_id + (rail ? " rail " + std::to_string(*rail) : "");
+    return Result<PairMatrix>(PairMatrix());
+  };
+  const double until = at(material.until_at);
+  ASSERT_TRUE(gather_since(source, at(material.from_at), until));
+  EXPECT_EQ(drawn, large) << "a small run by hand does not come first";
+  for (const auto& [id, percent] :
+       {std::pair{"a rail 1", 9.0}, std::pair{"b rail 3, sending", 30.0}}) {
+    Finding& part = material.findings.emplace_back();
+    part.set_finding_id(id);
+    part.set_kind("part");
+    part.set_state("confirmed");
+    part.set_run_id(large);
+    part.set_suspect(id);
+    part.set_worse_percent(percent);
+  }
+  ASSERT_TRUE(gather_since(source, at(material.from_at), until));
+  EXPECT_EQ(drawn, large + " rail 3");
 }
 
 TEST(Gather, AnUpgradeHasTheRunsOfBothSides) {

@@ -14,6 +14,14 @@
 #include "kernels/core/text/text.h"
 
 namespace railgauge {
+
+bool reads_wrong_bytes(std::string_view outcome, std::string_view reason) {
+  if (outcome != kFailed) return false;
+  for (const char* word :
+       {"was written", "expected", "wrong", "corrupt", " is 0x", "holds message"})
+    if (reason.find(word) != std::string_view::npos) return true;
+  return false;
+}
 namespace {
 
 // The identity of a task without its run: equal places of both sides are compared.
@@ -37,16 +45,6 @@ struct Outcomes {
   std::size_t corrupted = 0;
 };
 using Functions = std::map<TaskPlace, Outcomes>;
-
-// Reports whether data was read back wrong, as opposed to a missed floor. Kernels report both as
-// failed, and only the reason separates them.
-bool is_corruption(const store::SideTaskRow& task) {
-  if (task.outcome != kFailed) return false;
-  for (const char* word :
-       {"was written", "expected", "wrong", "corrupt", " is 0x", "holds message"})
-    if (task.reason.find(word) != std::string::npos) return true;
-  return false;
-}
 
 // The parameters that define the measurement. The stop rule and the times that a measurement takes
 // at least are left out: suites may differ in strictness and still measure the same function.
@@ -89,7 +87,7 @@ Functions functions_of(const std::vector<store::SideTaskRow>& tasks, const NodeR
     } else if (outcomes.worst.empty() || task.outcome != kWaived) {
       outcomes.worst = task.outcome;  // what was waived once and crashed once did crash
     }
-    outcomes.corrupted += is_corruption(task) ? 1 : 0;
+    outcomes.corrupted += reads_wrong_bytes(task.outcome, task.reason) ? 1 : 0;
   }
   return out;
 }

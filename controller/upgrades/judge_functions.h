@@ -25,6 +25,10 @@ void add_used(const std::string& node, std::string_view endpoint, std::set<std::
 std::set<std::string> failed_controls(const UpgradeData& sides,
                                       const std::set<std::string>& controls);
 
+// Reports whether a task of that outcome read wrong bytes, as opposed to a missed floor. Kernels
+// report both as failed, and only the reason separates them.
+bool reads_wrong_bytes(std::string_view outcome, std::string_view reason);
+
 // Adds to `out` tasks that a changed node took part in with nodes of `roles` only, endpoints that
 // tasks passed on before, and checks of the changed nodes. A task that is waived everywhere becomes
 // a note.

@@ -154,6 +154,18 @@ Result<std::optional<double>> time_of(const Arguments& arguments, std::string_vi
   return std::optional<double>(*seconds);
 }
 
+Result<std::optional<double>> time_of(Session& session, const Arguments& arguments,
+                                      std::string_view name) {
+  const auto here = RG_TRY(time_of(arguments, name));
+  // Another now gives another time where it is "24h" ago, and the same where it is a date.
+  const bool is_date = here && parse_time(arguments.value(name), *here - 1e6).value_or(0) == *here;
+  if (!here || is_date) return here;
+  const auto told = call(session, rpc::kGetInstallation, api::InstallationRequest());
+  const auto now = told ? parse_calendar(told->now_at()) : std::nullopt;
+  if (!now) return here;
+  return RG_TRY(parse_time(arguments.value(name), *now));
+}
+
 // A double because the requests carry optional numbers as doubles.
 Result<std::optional<double>> number_of(const Arguments& arguments, std::string_view name) {
   if (!arguments.has(name)) return std::nullopt;

@@ -8,6 +8,7 @@
 #include "controller/api/archive.pb.h"
 #include "controller/api/control.pb.h"
 #include "controller/cli/input/arguments.h"
+#include "controller/cli/input/session.h"
 
 namespace railgauge::cli {
 
@@ -49,6 +50,11 @@ Result<double> parse_time(const std::string& text, double now_unix_seconds);
 
 // Returns the time of flag `name`; absent when the flag is not given.
 Result<std::optional<double>> time_of(const Arguments& arguments, std::string_view name);
+
+// Likewise; "24h" ago is by the controller's clock, which made the times of what it stored. By this
+// host's clock where the controller does not answer.
+Result<std::optional<double>> time_of(Session& session, const Arguments& arguments,
+                                      std::string_view name);
 
 // Returns the number of flag `name`, at least 0; absent when the flag is not given.
 Result<std::optional<double>> number_of(const Arguments& arguments, std::string_view name);

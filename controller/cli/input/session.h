@@ -32,6 +32,7 @@ struct Session {
   std::string address;              // of the controller, for messages
   std::function<bool()> connected;  // whether the controller is reached right now
   std::string tls_cert{};           // file of this user's certificate; "": none
+  std::string channel_fault{};      // why no call is possible, as a broken certificate; "": it is
   std::string again;                // how a person calls this program for the same controller
   double answer_seconds = 15;       // deadline of one call
   double linger_seconds = 3;        // after the first Ctrl-C, for the second

@@ -25,7 +25,9 @@ using namespace railgauge::api;
 
 constexpr double kDay = 24 * 3600;
 constexpr double kSoonDays = 30;                    // a certificate's end
+constexpr double kCrlDays = 3;                      // a revocation list's end, as the alert
 constexpr double kBackupDays = 7;                   // age of a backup that is late
+constexpr double kBackupIntervals = 2;              // likewise where a schedule makes them
 constexpr double kSkewSeconds = 5;                  // as the controller warns of nodes' clocks
 constexpr double kFullBytes = 512.0 * (1U << 20U);  // below it new runs are refused
 constexpr double kLowBytes = 5e9;
@@ -123,14 +125,20 @@ class Doctor {
       std::string name;
       double at;
       const char* remedy;
+      double soon_days = kSoonDays;
     };
     std::vector<End> ends;
     constexpr std::string_view kMetric = "railgauge_certificate_expiry_timestamp_seconds ";
     for (const auto& [name, at] : values_)
-      if (name.starts_with(kMetric))
+      if (name == fmt::format("{}crl", kMetric))
+        ends.push_back({"controller's revocation list", at,
+                        "railgauge pki crl FOLDER, copied to the controller, which reads it again "
+                        "by itself",
+                        kCrlDays});
+      else if (name.starts_with(kMetric))
         ends.push_back({"controller's " + name.substr(kMetric.size()), at,
-                        "railgauge pki renew FOLDER NAME (of the list: pki crl FOLDER); the "
-                        "controller reads the files again by itself"});
+                        "railgauge pki renew FOLDER NAME; the controller reads the files again by "
+                        "itself"});
     if (facts_.user_certificate_ends)
       ends.push_back({"this user's certificate", *facts_.user_certificate_ends,
                       "railgauge pki renew FOLDER NAME"});
@@ -144,7 +152,7 @@ class Doctor {
       add("fail", facts_.user_certificate_fault, "--tls-cert names the file");
     for (const End& end : ends) {
       const double days = (end.at - facts_.now) / kDay;
-      if (days >= kSoonDays) continue;
+      if (days >= end.soon_days) continue;
       is_sound = false;
       add(days <= 0 ? "fail" : "warn",
           fmt::format("{} {} {}", end.name, days <= 0 ? "ended" : "ends", rfc3339(end.at)),
@@ -256,6 +264,13 @@ class Doctor {
     add("pass", facts_.metrics->text);
   }
 
+  // The shipped one where it is there, else any.
+  [[nodiscard]] std::string first_paused() const {
+    const auto& all = facts_.schedules.schedules();
+    const auto nightly = std::ranges::find(all, "nightly", &ScheduleInfo::name);
+    return (nightly == all.end() ? all.begin() : nightly)->name();
+  }
+
   void check_schedules() {
     std::size_t active = 0;
     for (const ScheduleInfo& one : facts_.schedules.schedules()) {
@@ -271,10 +286,23 @@ class Doctor {
     }
     if (active == 0)
       return add("warn", "no schedule is active: nothing is measured by itself",
-                 "railgauge schedules add nightly night --cron \"30 1 * * *\"");
+                 facts_.schedules.schedules().empty()
+                     ? "railgauge schedules add nightly nightly --cron \"30 1 * * *\""
+                     : fmt::format("railgauge schedules set {} active", first_paused()));
     const bool is_clean = std::ranges::none_of(
         report_.checks(), [](const DoctorCheck& check) { return check.id() == "schedules"; });
     if (is_clean) add("pass", fmt::format("{} active", active));
+  }
+
+  // The newest event of the target where it says that a report was lost; "": it says otherwise.
+  [[nodiscard]] std::string last_failure(const std::string& target) const {
+    for (const Event& event : facts_.deliveries.events()) {
+      if (!event.text().starts_with(target + " ") && !event.text().starts_with(target + ":"))
+        continue;
+      const bool is_lost = event.kind() == "delivery_failed" || event.kind() == "delivery_dropped";
+      return is_lost ? event.text() : "";
+    }
+    return "";
   }
 
   void check_deliveries() {
@@ -284,8 +312,13 @@ class Doctor {
     for (const auto& [name, waiting] : values_) {
       if (!name.starts_with(kMetric)) continue;
       targets.push_back(name.substr(kMetric.size()));
+      const std::string failure = last_failure(targets.back());
+      is_sound = is_sound && failure.empty() && waiting < 1;
+      if (!failure.empty())
+        add("warn", failure,
+            "railgauge events --kind delivery; the next report that is taken ends "
+            "this");
       if (waiting < 1) continue;
-      is_sound = false;
       add("warn", fmt::format("{:.0f} reports wait for {}", waiting, targets.back()),
           "railgauge events --kind delivery has the receiver's answer");
     }
@@ -293,16 +326,30 @@ class Doctor {
     if (is_sound) add("pass", fmt::format("none waits for {}", fmt::join(targets, ", ")));
   }
 
+  // "; 3 failed since the controller's start"; "" where none did.
+  [[nodiscard]] std::string failed_backups() const {
+    const double failed = value(std::string("railgauge_backups_total") + " failed").value_or(0);
+    return failed < 1 ? "" : fmt::format("; {:.0f} failed since the controller's start", failed);
+  }
+
   void check_backups() {
+    const double every = value("railgauge_backup_interval_seconds").value_or(0);
     const std::string remedy =
-        "backup_every = 24h in controller.conf, or railgauge db backup NAME: db restore needs one";
+        every > 0
+            ? "railgauge events --kind backup has the cause; railgauge db backup NAME tries it"
+            : "backup_every = 24h in controller.conf, or railgauge db backup NAME: db restore "
+              "needs one";
     const auto newest = parse_calendar(told().newest_backup_at());
     if (!told().has_newest_backup_at() || !newest)
-      return add("warn", "there is no backup in " + told().backup_folder(), remedy);
+      return add(
+          "warn",
+          fmt::format("there is no backup in {}{}", told().backup_folder(), failed_backups()),
+          remedy);
     const double days = (facts_.now - *newest) / kDay;
     const std::string observed = fmt::format("the newest is {:.1f} days old, {}", days,
                                              amount_text(told().newest_backup_bytes()));
-    if (days > kBackupDays) return add("warn", observed, remedy);
+    const double late_days = every > 0 ? kBackupIntervals * every / kDay : kBackupDays;
+    if (days > late_days) return add("warn", observed + failed_backups(), remedy);
     add("pass", observed);
   }
 

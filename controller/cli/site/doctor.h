@@ -25,6 +25,7 @@ struct DoctorFacts {
   std::optional<api::Installation> installation{};  // absent: no answer
   api::NodeList nodes{};
   api::ScheduleList schedules{};
+  api::EventList deliveries{};     // events of deliveries, the newest first
   std::optional<Asked> metrics{};  // of the controller's port; absent: it was not asked
   std::optional<double> user_certificate_ends{};
   std::string user_certificate_fault{};  // why it could not be read

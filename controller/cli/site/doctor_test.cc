@@ -100,6 +100,70 @@ TEST(Doctor, LooksAtTheDisk) {
   expect_complaint(facts, "disk unknown: ");
 }
 
+TEST(Doctor, ARevocationListHasItsOwnLimitAndRemedy) {
+  DoctorFacts facts = sound();
+  const auto told_days = [&](double days) {
+    facts.installation->set_metrics(
+        fmt::format("railgauge_certificate_expiry_timestamp_seconds{{certificate=\"crl\"}} {:.0f}\n"
+                    "railgauge_db_free_bytes 2e+11\n",
+                    facts.now + days * 24 * 3600));
+    return complaints(facts);
+  };
+  EXPECT_THAT(told_days(29), testing::IsEmpty()) << "pki init makes lists of 30 days";
+  EXPECT_THAT(told_days(2), testing::ElementsAre(HasSubstr("controller's revocation list ends")));
+  const api::DoctorReport report = examine(facts);
+  for (const api::DoctorCheck& check : report.checks())
+    if (check.state() == "warn") EXPECT_THAT(check.remedy(), HasSubstr("pki crl FOLDER"));
+}
+
+TEST(Doctor, WarnsWhileTheLastReportOfATargetWasLost) {
+  DoctorFacts facts = sound();
+  facts.installation->set_metrics(facts.installation->metrics() +
+                                  "railgauge_deliveries_waiting{target=\"chat\"} 0\n");
+  const auto add = [&](const char* kind, const char* text) {
+    api::Event& event = *facts.deliveries.add_events();
+    event.set_kind(kind);
+    event.set_text(text);
+  };
+  add("delivery_failed", "mail (ops@x): run-3 is not delivered: no");
+  add("delivery_failed", "chat (http://h): run-2 is not delivered: HTTP status 404");
+  EXPECT_THAT(complaints(facts), testing::ElementsAre("deliveries warn: chat (http://h): run-2 is "
+                                                      "not delivered: HTTP status 404"));
+  facts.deliveries.Clear();
+  add("delivery_works", "chat (http://h): reports are delivered again");
+  add("delivery_failed", "chat (http://h): run-2 is not delivered: HTTP status 404");
+  EXPECT_THAT(complaints(facts), testing::IsEmpty());
+}
+
+TEST(Doctor, BackupsAreLateWhenTheAlertSaysSo) {
+  DoctorFacts facts = sound();  // the newest is 9 hours old
+  const std::string metrics = facts.installation->metrics();
+  facts.installation->set_metrics(metrics +
+                                  "railgauge_backup_interval_seconds 3600\n"
+                                  "railgauge_backups_total{outcome=\"failed\"} 3\n");
+  expect_complaint(facts, "backups warn: the newest is 0.4 days old");
+  expect_complaint(facts, "3 failed since the controller's start");
+  const api::DoctorReport report = examine(facts);
+  for (const api::DoctorCheck& check : report.checks())
+    if (check.state() == "warn") EXPECT_THAT(check.remedy(), HasSubstr("events --kind backup"));
+  facts.installation->set_metrics(metrics + "railgauge_backup_interval_seconds 86400\n");
+  EXPECT_THAT(complaints(facts), testing::IsEmpty());
+}
+
+TEST(Doctor, NamesTheScheduleThatIsThere) {
+  const auto remedy = [](const DoctorFacts& facts) {
+    const api::DoctorReport report = examine(facts);
+    for (const api::DoctorCheck& check : report.checks())
+      if (check.id() == "schedules") return check.remedy();
+    return std::string();
+  };
+  DoctorFacts facts = sound();
+  facts.schedules.mutable_schedules(0)->set_state("paused");
+  EXPECT_EQ(remedy(facts), "railgauge schedules set nightly active");
+  facts.schedules.Clear();
+  EXPECT_THAT(remedy(facts), HasSubstr("schedules add nightly nightly --cron"));
+}
+
 TEST(Doctor, NamesTargetsForWhichReportsWait) {
   DoctorFacts facts = sound();
   const std::string metrics = facts.installation->metrics();

@@ -26,6 +26,7 @@ using namespace railgauge::api;
 
 constexpr int kProbeMilliseconds = 2'000;
 constexpr std::size_t kMostAnswerBytes = 256;
+constexpr std::uint32_t kDeliveryEvents = 200;
 
 double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -99,7 +100,9 @@ void read_user_certificate(const std::string& path, DoctorFacts& facts) {
 Result<DoctorFacts> gather_facts(Session& session) {
   DoctorFacts facts{.version = RAILGAUGE_VERSION, .address = session.address};
   const double begin = seconds_since_1970();
-  auto told = call(session, rpc::kGetInstallation, InstallationRequest());
+  auto told = session.channel_fault.empty()
+                  ? call(session, rpc::kGetInstallation, InstallationRequest())
+                  : fail(Code::kInvalidArgument, session.channel_fault);
   facts.now = seconds_since_1970();
   facts.answer_seconds = facts.now - begin;
   if (!told && told.error().code == Code::kCancelled) return tl::unexpected(told.error());
@@ -111,6 +114,10 @@ Result<DoctorFacts> gather_facts(Session& session) {
   facts.installation = std::move(*told);
   facts.nodes = RG_TRY(call(session, rpc::kListNodes, ListNodesRequest()));
   facts.schedules = RG_TRY(call(session, rpc::kListSchedules, ListSchedulesRequest()));
+  EventsRequest deliveries;
+  deliveries.set_kinds("delivery");
+  deliveries.set_limit(kDeliveryEvents);
+  facts.deliveries = RG_TRY(call(session, rpc::kListEvents, deliveries));
   facts.metrics = ask_metrics(facts.installation->metrics_listen(), session.address);
   return facts;
 }

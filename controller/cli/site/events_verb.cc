@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/api/event_kinds.h"
 #include "controller/cli/input/inputs.h"
 #include "controller/cli/input/session.h"
 #include "controller/cli/render/csv.h"
@@ -14,6 +15,7 @@
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/fold.h"
 #include "kernels/core/text/json.h"
+#include "kernels/core/text/lines.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
@@ -25,22 +27,71 @@ constexpr std::uint32_t kDefaultEvents = 1'000;
 constexpr std::uint32_t kFollowedAtOnce = 1'000;
 constexpr double kFollowSeconds = 1;
 
-Result<EventsRequest> events_request(const Arguments& arguments) {
+// People say so; the events of links are of their counters.
+bool is_of_links(std::string_view word) { return word == "link" || word == "flap"; }
+
+// The kinds that the controller knows, for the words of --kind.
+std::string asked_kinds(const Arguments& arguments) {
+  const std::string given = arguments.value("kind");
+  std::vector<std::string> kinds;
+  for (const std::string_view word : split(given, ','))
+    kinds.emplace_back(is_of_links(word) ? "watch_counter" : word);
+  return fmt::format("{}", fmt::join(kinds, ","));
+}
+
+// Leaves out counters of other things than links, where links alone were asked for.
+class LinkFilter {
+ public:
+  explicit LinkFilter(const Arguments& arguments) {
+    const std::string given = arguments.value("kind");
+    for (const std::string_view word : split(given, ',')) {
+      wants_links_ = wants_links_ || is_of_links(word);
+      wants_counters_ =
+          wants_counters_ || word == "counter" || word == "watch" || word == "watch_counter";
+    }
+  }
+  [[nodiscard]] bool leaves_out(const Event& event) const {
+    if (!wants_links_ || wants_counters_ || event.kind() != "watch_counter") return false;
+    return std::ranges::none_of(words_of(kLinkCounters), [&](std::string_view counter) {
+      return event.text().find(counter) != std::string::npos;
+    });
+  }
+  void apply(EventList& list) const {
+    auto& events = *list.mutable_events();
+    events.erase(std::remove_if(events.begin(), events.end(),
+                                [&](const Event& event) { return leaves_out(event); }),
+                 events.end());
+  }
+
+ private:
+  bool wants_links_ = false;
+  bool wants_counters_ = false;
+};
+
+Result<EventsRequest> events_request(Session& session, const Arguments& arguments) {
   EventsRequest request;
-  if (const auto since = RG_TRY(time_of(arguments, "since")))
+  if (const auto since = RG_TRY(time_of(session, arguments, "since")))
     request.set_since_unix_seconds(*since);
-  request.set_kinds(arguments.value("kind"));
+  request.set_kinds(asked_kinds(arguments));
   request.set_node_set(RG_TRY(node_set_of(arguments)));
   request.set_run_id(arguments.value("run"));
   request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultEvents)));
   return request;
 }
 
-// Those of one kind that differ in names and numbers alone are a row, at the place of the newest.
-Rows folded_rows(const EventList& list) {
+// Events of one kind and run that differ in names and numbers alone.
+struct LikeEvents {
+  const Event* newest = nullptr;  // of the list, which outlives it
+  std::size_t count = 0;
+  std::vector<std::string> nodes{};
+  std::string text{};
+};
+
+// In the order of their newest events, the oldest first.
+std::vector<LikeEvents> like_events(const EventList& list) {
   std::map<std::pair<std::string, std::string>, std::vector<const Event*>> alike;
   for (const Event& event : list.events()) alike[{event.kind(), event.run_id()}].push_back(&event);
-  std::map<double, Row, std::greater<>> rows;  // by the newest event
+  std::map<double, LikeEvents> groups;  // by the newest event
   for (const auto& [key, events] : alike) {
     std::vector<std::string> texts;
     std::vector<std::string> names;
@@ -49,19 +100,30 @@ Rows folded_rows(const EventList& list) {
       if (event->has_node()) names.push_back(event->node());
     }
     for (const TextGroup& group : group_texts(texts, names)) {
-      std::vector<std::string> nodes;
-      for (const std::size_t member : group.members)
-        if (events[member]->has_node()) nodes.push_back(events[member]->node());
-      const Event& newest = *events[group.members.front()];
-      const std::size_t count = group.members.size();
-      rows.emplace(newest.event_id(),
-                   Row{newest.at(), count > 1 ? std::to_string(count) : "", newest.kind(),
-                       fold_names(nodes), newest.run_id(), group.text});
+      LikeEvents like{.count = group.members.size(), .text = group.text};
+      for (const std::size_t member : group.members) {
+        const Event* event = events[member];
+        if (event->has_node()) like.nodes.push_back(event->node());
+        if (like.newest == nullptr || event->event_id() > like.newest->event_id())
+          like.newest = event;
+      }
+      groups.emplace(like.newest->event_id(), std::move(like));
     }
   }
-  Rows newest_first;
-  for (auto& [id, row] : rows) newest_first.push_back(std::move(row));
-  return newest_first;
+  std::vector<LikeEvents> oldest_first;
+  for (auto& [id, like] : groups) oldest_first.push_back(std::move(like));
+  return oldest_first;
+}
+
+// A row for like ones, the newest first.
+Rows folded_rows(const EventList& list) {
+  Rows rows;
+  const std::vector<LikeEvents> groups = like_events(list);
+  for (auto like = groups.rbegin(); like != groups.rend(); ++like)
+    rows.push_back({like->newest->at(), like->count > 1 ? std::to_string(like->count) : "",
+                    like->newest->kind(), fold_names(like->nodes), like->newest->run_id(),
+                    like->text});
+  return rows;
 }
 
 std::string none_text(const EventList& list) {
@@ -69,20 +131,22 @@ std::string none_text(const EventList& list) {
   return fmt::format("no such event; there are {}", fmt::join(list.kinds(), ", "));
 }
 
-// Errors: kInvalidArgument for a word of --kind that no stored kind has, where one is near it.
+// Errors: kInvalidArgument for a word of --kind that is of no kind, known here or stored there.
 Status check_kinds(const std::string& given, const EventList& list) {
-  std::vector<std::string> known;
-  for (const std::string& kind : list.kinds()) {
-    known.push_back(kind);
+  std::vector<std::string> known{"link", "flap"};
+  const auto add = [&](std::string_view kind) {
+    known.emplace_back(kind);
     for (const std::string_view word : split(kind, '_')) known.emplace_back(word);
-  }
+  };
+  for (const std::string_view kind : words_of(kEventKinds)) add(kind);
+  for (const std::string& kind : list.kinds()) add(kind);
   for (const std::string_view word : split(given, ',')) {
-    if (std::ranges::find(known, word) != known.end()) continue;
-    // A kind that is only not stored yet is near none of them.
-    if (const std::string hint = did_you_mean(word, known); !hint.empty())
-      return fail(Code::kInvalidArgument,
-                  fmt::format("--kind: no event has {}, there are {}{}", in_quotes(word),
-                              fmt::join(list.kinds(), ", "), hint));
+    if (word.empty() || std::ranges::find(known, word) != known.end()) continue;
+    const std::string hint = did_you_mean(word, known);
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("--kind: no event is of kind {}{}", in_quotes(word),
+                    hint.empty() ? "; stack, xid, link, node and run are words of some" : hint));
   }
   return {};
 }
@@ -90,8 +154,10 @@ Status check_kinds(const std::string& given, const EventList& list) {
 // Prints events as they come, until Ctrl-C.
 class EventFollower {
  public:
-  EventFollower(Session& session, EventsRequest request)
+  EventFollower(Session& session, const Arguments& arguments, EventsRequest request)
       : session_(session),
+        links_(arguments),
+        kinds_(arguments.value("kind")),
         request_(std::move(request)),
         printer_(session.output, csv_header(*Event::descriptor()), "\"events\"") {}
 
@@ -109,7 +175,10 @@ class EventFollower {
   Result<int> follow_events() {
     // The newest ones first, in the order of time; then what comes.
     const EventList begin = RG_TRY(call(session_, rpc::kListEvents, request_));
-    for (int i = begin.events_size(); i-- > 0;) print(begin.events(i));
+    if (begin.events().empty()) RG_TRY_OK(check_kinds(kinds_, begin));
+    EventList oldest_first = begin;
+    std::reverse(oldest_first.mutable_events()->begin(), oldest_first.mutable_events()->end());
+    print(std::move(oldest_first));
     move_on(begin, begin.events().empty() ? 0 : begin.events(0).event_id());
     request_.set_limit(kFollowedAtOnce);
     while (true) {
@@ -135,7 +204,7 @@ class EventFollower {
     }
     if (is_away_) print_notice(session_.output, "the controller answers again");
     is_away_ = false;
-    for (const Event& event : more->events()) print(event);
+    print(*more);
     const double last = more->events().empty() ? 0 : more->events().rbegin()->event_id();
     if (more->events_size() < static_cast<int>(kFollowedAtOnce))
       move_on(*more, last);
@@ -151,17 +220,24 @@ class EventFollower {
         std::max({request_.after_event_id(), answer.newest_event_id(), last_printed}));
   }
 
-  void print(const Event& event) {
+  // The events of one look, the oldest first; as text, like ones are a line with their number.
+  void print(EventList list) {
+    links_.apply(list);
     if (session_.output.format != Format::kTable) {
-      printer_.print([&] { return csv_row(event); },
-                     [&] { return to_json(event, JsonLayout::kCompact); });
+      for (const Event& event : list.events())
+        printer_.print([&] { return csv_row(event); },
+                       [&] { return to_json(event, JsonLayout::kCompact); });
       return;
     }
-    session_.output.out << line_of(
-        fmt::format("{}  {}  {}", event.at(), event.kind(), event.text()));
+    for (const LikeEvents& like : like_events(list))
+      session_.output.out << line_of(
+          fmt::format("{}  {}  {}{}", like.newest->at(), like.newest->kind(), like.text,
+                      like.count > 1 ? fmt::format(" ({} events)", like.count) : ""));
   }
 
   Session& session_;
+  LinkFilter links_;
+  std::string kinds_;
   EventsRequest request_;
   RowPrinter printer_;
   bool is_away_ = false;
@@ -171,11 +247,12 @@ class EventFollower {
 
 // The machine formats have every event; the table folds equal ones.
 Result<int> list_events(Session& session, const Arguments& arguments) {
-  const EventsRequest request = RG_TRY(events_request(arguments));
-  if (arguments.has("follow")) return EventFollower(session, request).follow();
-  const EventList list = RG_TRY(call(session, rpc::kListEvents, request));
+  const EventsRequest request = RG_TRY(events_request(session, arguments));
+  if (arguments.has("follow")) return EventFollower(session, arguments, request).follow();
+  EventList list = RG_TRY(call(session, rpc::kListEvents, request));
   const Output& output = session.output;
-  if (list.events().empty()) RG_TRY_OK(check_kinds(request.kinds(), list));
+  if (list.events().empty()) RG_TRY_OK(check_kinds(arguments.value("kind"), list));
+  LinkFilter(arguments).apply(list);
   if (print_document(output, list, "events")) return kExitPassed;
   if (list.events().empty()) {
     print_notice(output, none_text(list));

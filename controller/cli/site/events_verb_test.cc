@@ -34,16 +34,61 @@ TEST_F(Events, AskForWhatTheFlagsChoose) {
   EXPECT_FALSE(request.has_after_event_id());
 }
 
-TEST_F(Events, WithoutOneTheKindsThatThereAreHelp) {
+TEST_F(Events, AWordOfNoKindIsWrongUseBeforeAnyEventIsStored) {
   archive_.events.clear_events();
-  archive_.events.add_kinds("node_attached");
-  archive_.events.add_kinds("stack_changed");
-  EXPECT_EQ(run({"events", "--kind", "satck"}), kExitUsage);
+  EXPECT_EQ(run({"events", "--kind", "xidd"}), kExitUsage);
   EXPECT_EQ(out_, "");
-  EXPECT_EQ(
-      err_,
-      "railgauge: --kind: no event has \"satck\", there are node_attached, stack_changed; did you "
-      "mean \"stack\"?\n");
+  EXPECT_EQ(err_,
+            "railgauge: --kind: no event is of kind \"xidd\"; did you mean "
+            "\"xid\"?\n");
+  EXPECT_EQ(run({"events", "--follow", "--kind", "xidd"}), kExitUsage);
+  EXPECT_EQ(run({"events", "--kind", "xid,stack_changed,link"}), kExitPassed) << err_;
+  archive_.events.add_kinds("older_kind");
+  EXPECT_EQ(run({"events", "--kind", "older"}), kExitPassed) << "the controller has it stored";
+}
+
+TEST_F(Events, LinksAreToldByTheirCounters) {
+  archive_.events.clear_events();
+  for (const char* text : {"critical: mlx5_0:1 link_downed: 2 within 5 min",
+                           "warning: mlx5_0:1 symbol_error: 9 within 5 min"}) {
+    api::Event& event = *archive_.events.add_events();
+    event.set_event_id(archive_.events.events_size());
+    event.set_kind("watch_counter");
+    event.set_text(text);
+  }
+  EXPECT_EQ(run({"events", "--kind", "flap"}), kExitPassed);
+  EXPECT_EQ(archive_.last_events().kinds(), "watch_counter");
+  EXPECT_THAT(out_, HasSubstr("link_downed"));
+  EXPECT_THAT(out_, Not(HasSubstr("symbol_error")));
+  EXPECT_EQ(run({"events", "--kind", "link,counter"}), kExitPassed);
+  EXPECT_THAT(out_, HasSubstr("symbol_error"));
+}
+
+TEST_F(Events, ATimeAgoIsByTheControllersClock) {
+  EXPECT_EQ(run({"events", "--since", "24h"}), kExitPassed);
+  EXPECT_EQ(archive_.last_events().since_unix_seconds(), 1'795'176'000 - 86'400)
+      << "the sample's now_at";
+}
+
+TEST_F(Events, FollowedLikeOnesOfOneLookAreOneLine) {
+  archive_.events.clear_events();
+  for (int i = 1; i <= 300; ++i) {
+    api::Event& event = *archive_.later_events.add_events();
+    event.set_event_id(20 + i);
+    event.set_at("2026-11-20T12:00:00Z");
+    event.set_kind("node_attached");
+    event.set_node(fmt::format("gpu{:03}", i));
+    event.set_text(fmt::format("node gpu{:03} attached", i));
+  }
+  std::thread press([this] {
+    for (int i = 0; i < 1'000 && archive_.last_events().after_event_id() != 320; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    interrupts_.press();
+  });
+  EXPECT_EQ(run({"events", "--follow"}), kExitInterrupted);
+  press.join();
+  EXPECT_EQ(std::ranges::count(out_, '\n'), 1) << out_;
+  EXPECT_THAT(out_, HasSubstr("node gpu[001-300] attached (300 events)"));
 }
 
 TEST_F(Events, ManyLikeOnesAreFewRows) {

@@ -25,6 +25,12 @@ constexpr double kReadSeconds = 300;  // suspects look through millions of point
 constexpr std::size_t kEntriesOfHtml = 40;
 constexpr std::size_t kReportRectangles = 64;  // a side of the matrix
 
+PairsRequest matrix_request(const std::string& run_id, std::optional<std::int32_t> rail) {
+  auto request = request_for<PairsRequest>(run_id);
+  if (rail) request.set_rail(*rail);
+  return request;
+}
+
 // The calls of the report, each a call of the controller.
 report::Source source_of(Session& session, const std::string& node_set) {
   const bool has_picture = session.output.format == Format::kHtml;
@@ -90,8 +96,8 @@ report::Source source_of(Session& session, const std::string& node_set) {
           },
   };
   if (has_picture)
-    source.matrix = [ask](const std::string& run_id) {
-      return ask(rpc::kGetMatrix, request_for<PairsRequest>(run_id));
+    source.matrix = [ask](const std::string& run_id, std::optional<std::int32_t> rail) {
+      return ask(rpc::kGetMatrix, matrix_request(run_id, rail));
     };
   return source;
 }
@@ -125,7 +131,7 @@ Result<report::Gathered> gather(Session& session, const Arguments& arguments) {
   if (arguments.has("upgrade"))
     return report::gather_upgrade(source, arguments.value("upgrade"), now);
   if (!arguments.operands.empty()) return report::gather_run(source, arguments.operand(0), now);
-  const auto since = RG_TRY(time_of(arguments, "since"));
+  const auto since = RG_TRY(time_of(session, arguments, "since"));
   return report::gather_since(source, since.value_or(now - kDefaultSeconds), now);
 }
 

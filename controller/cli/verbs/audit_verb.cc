@@ -24,7 +24,7 @@ std::string outcome_text(const AuditEntry& entry) {
 // Newest first. The controller has cleaned and cut the texts of peers.
 Result<int> list_audit(Session& session, const Arguments& arguments) {
   AuditRequest request;
-  if (const auto since = RG_TRY(time_of(arguments, "since")))
+  if (const auto since = RG_TRY(time_of(session, arguments, "since")))
     request.set_since_unix_seconds(*since);
   request.set_who(arguments.value("who"));
   request.set_rpc(arguments.value("rpc"));

@@ -34,8 +34,7 @@ constexpr std::array kSources{NameSource{"RUN", "runs", "run_id"},
                               NameSource{"SCHEDULE", "schedules", "name"},
                               NameSource{"FINDING", "findings", "finding_id"},
                               NameSource{"UPGRADE", "upgrades", "upgrade_id"},
-                              NameSource{"SERIES", "history", "series_id"},
-                              NameSource{"KINDS", "events", "kind"}};
+                              NameSource{"SERIES", "history", "series_id"}};
 
 // Kinds whose names are inside of a list's cells: functions of the script (kNames) find them there.
 struct CellSource {
@@ -47,6 +46,7 @@ constexpr std::array kCells{CellSource{"LABEL", "_railgauge_labels"},
                             CellSource{"SET", "_railgauge_groups"},
                             CellSource{"METRIC", "_railgauge_metrics"},
                             CellSource{"ENDPOINT", "_railgauge_endpoints"},
+                            CellSource{"CLOSED", "_railgauge_closed"},
                             CellSource{"ISSUED", "_railgauge_issued \"$operand\""}};
 
 // The kind of a flag's value, where its word in the help says less.
@@ -63,9 +63,10 @@ std::string_view value_kind_of(const Flag& flag) {
 }
 
 // The kind of an operand, where its word in the help says less: "A" and "B" are what the verb
-// compares, and what is renewed or revoked was issued.
+// compares, what is renewed or revoked was issued, and what is reopened is over.
 std::string operand_kind_of(const Verb& verb, const std::string& kind) {
   if (kind == "A" || kind == "B") return verb.noun == "nodes" ? "NODESET" : "RUN";
+  if (verb.noun == "findings" && verb.name == "reopen") return "CLOSED";
   const bool is_issued = verb.noun == "pki" && (verb.name == "renew" || verb.name == "revoke");
   return is_issued && kind.starts_with("NAME") ? "ISSUED" : kind;
 }
@@ -213,6 +214,12 @@ _railgauge_column() {
 }
 _railgauge_names() { _railgauge_ask "$1" --format csv | _railgauge_column "$2"; }
 _railgauge_issued() { _railgauge_ask pki show "$1" --format csv | _railgauge_column name; }
+_railgauge_closed() {
+  local state
+  for state in fixed false accepted; do
+    _railgauge_ask findings --state "$state" --format csv | _railgauge_column finding_id
+  done | sort -u
+}
 _railgauge_labels() {
   _railgauge_ask nodes --format ndjson | grep -o '"labels":{[^}]*}' |
     grep -oE '"[A-Za-z0-9._/-]+":"[A-Za-z0-9._-]+"' | tr -d '"' | tr : = | sort -u
@@ -226,6 +233,16 @@ _railgauge_endpoints() {
   _railgauge_ask nodes --format ndjson |
     grep -oE '"device":"[A-Za-z0-9._-]+","port":[0-9]+|"name":"gpu[0-9]+"' |
     sed -E 's/"device":"([^"]*)","port":/\1:/; s/"name":"([^"]*)"/\1/' | sort -u
+}
+)sh";
+
+// In a list by commas the last word is completed: the others stay before each candidate.
+constexpr std::string_view kListWords = R"sh(
+_railgauge_after_comma() {
+  local word text=""
+  case $1 in *,*) ;; *) return 0 ;; esac
+  for word in $(echo $candidates); do text="$text ${1%,*},$word"; done
+  candidates=$text
 }
 )sh";
 
@@ -264,6 +281,7 @@ std::string core_function(const Grammar& grammar) {
       "\n_railgauge_noun() {{\n  case $1 in\n    {}) noun=${{1}}s ;;\n    *) noun=$1 ;;\n  "
       "esac\n}}\n",
       singulars(grammar));
+  text += kListWords;
   text += kWords;
   text += "  if _railgauge_takes_value \"$before\"; then\n    case $before in\n" +
           value_cases(grammar) + "    esac\n    return 0\n  fi\n";
@@ -306,6 +324,7 @@ _railgauge() {
   current=${words[${#words[@]}-1]}
   _railgauge_core "${words[@]:1:${#words[@]}-2}"
   case $current in -*) candidates=$flags ;; esac
+  _railgauge_after_comma "$current"
   mapfile -t COMPREPLY < <(compgen -W "$candidates" -- "$current")
   if [ -n "$files" ]; then
     mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$current")
@@ -326,6 +345,7 @@ _railgauge() {
   local candidates flags files
   _railgauge_core "${(@)words[2,CURRENT-1]}"
   case ${words[CURRENT]} in -*) candidates=$flags ;; esac
+  _railgauge_after_comma "${words[CURRENT]}"
   compadd -- ${=candidates}
   if [ -n "$files" ]; then _files; fi
 }
@@ -346,6 +366,7 @@ std::string fish_completion(const Grammar& grammar) {
 current=$1; shift
 _railgauge_core "$@"
 case $current in -*) candidates=$flags ;; esac
+_railgauge_after_comma "$current"
 for word in $candidates; do echo "$word"; done
 if [ -n "$files" ]; then echo /; fi
 '

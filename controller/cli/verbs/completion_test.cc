@@ -39,10 +39,12 @@ class Completion : public testing::Test {
           "esac ;;\n"
           "kernels) echo '{\"name\":\"k\",\"metrics\":[\"latency_ns\",\"rate\"]}' ;;\n"
           "pki) [ \"$3\" = here ] && printf 'name,role\\nop,operator\\n' ;;\n"
-          "findings) printf 'schema_version,finding_id,kind\\n1,step-n1,step\\n' ;;\n"
+          "findings) case $3 in\n"
+          "csv) printf 'schema_version,finding_id,kind\\n1,step-n1,step\\n' ;;\n"
+          "*) printf 'schema_version,finding_id,kind\\n1,part-n2,part\\n' ;;\n"
+          "esac ;;\n"
           "upgrades) printf 'schema_version,upgrade_id\\n1,ur-1\\n' ;;\n"
           "history) printf 'series_id,kernel\\n4711,k\\n' ;;\n"
-          "events) printf 'event_id,at,kind\\n1,x,watch_xid\\n2,x,watch_xid\\n' ;;\n"
           "suites) printf 'name,summary\\nquick,x\\nnightly,y\\n$(evil),z\\n' ;;\nesac\n");
     std::filesystem::permissions(folder_ / "railgauge", std::filesystem::perms::owner_all);
   }
@@ -114,6 +116,13 @@ TEST_F(Completion, NamesAreAskedOfTheController) {
   EXPECT_THAT(offers({"runs", "cancel", ""}), ElementsAre("r-1", "r-2"));
   EXPECT_THAT(offers({"run", "qu"}), ElementsAre("quick"));
   EXPECT_THAT(offers({"run", ""}), Not(Contains("$(evil)"))) << "only plain names reach the shell";
+}
+
+TEST_F(Completion, BehindACommaTheNextWordIsCompleted) {
+  EXPECT_THAT(offers({"events", "--kind", "stack,watch_x"}), ElementsAre("stack,watch_xid"));
+  EXPECT_THAT(offers({"preflight", "--require", "acs,m"}),
+              testing::AllOf(Contains("acs,mtu"), testing::Each(testing::StartsWith("acs,m"))));
+  EXPECT_THAT(offers({"run", "quick", "--nodes", "n1,n"}), Contains("n1,n2"));
 }
 
 TEST_F(Completion, AControllerThatIsAwayOffersNothing) {
@@ -201,7 +210,8 @@ const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>>
     {{"upgrades", "extend", ""}, {"ur-1"}},
     {{"history", "4"}, {"4711"}},
     {{"results", "--series", ""}, {"4711"}},
-    {{"events", "--kind", ""}, {"watch_xid"}},
+    {{"events", "--kind", "watch_x"}, {"watch_xid"}},
+    {{"findings", "reopen", ""}, {"part-n2"}},
     {{"nodes", "diff", "n1", "n"}, {"n1", "n2"}},
     {{"runs", "compare", ""}, {"r-1", "r-2"}},
     {{"preflight", "n1", ""}, {"n1", "n2"}},

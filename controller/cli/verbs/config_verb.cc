@@ -58,6 +58,9 @@ Result<int> check_settings_of(const std::filesystem::path& program, const std::s
 // The programs read their settings themselves, as at a start, so that there is one reader. The
 // files of their units' environments are systemd's to read.
 Result<int> check_config(Session& session, const Arguments&) {
+  if (session.output.format != Format::kTable)
+    return fail(Code::kInvalidArgument,
+                "config check: it prints the programs' own lines; leave out --format");
   std::error_code error;
   const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   std::vector<int> codes;

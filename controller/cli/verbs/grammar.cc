@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "controller/api/event_kinds.h"
 #include "controller/cli/input/settings.h"
 #include "controller/cli/verbs/commands.h"
 
@@ -124,7 +125,7 @@ constexpr std::array kAuditFlags{kSince,
 // Events.
 constexpr std::array kEventsFlags{
     kSince,
-    Flag{"kind", 0, "KINDS", "by commas: stack_changed, or a word of kinds: xid, stack, node"},
+    Flag{"kind", 0, "KINDS", "by commas: stack_changed, or a word of kinds: xid, link, node"},
     kNodes,
     kLabels,
     Flag{"run", 0, "RUN", "events of this run"},
@@ -329,7 +330,7 @@ constexpr auto kFiguresVerbs = in_group(
              "check a certificate offline: 0 sound, 1 changed or of another key",
              "verify certificate.json --key signer.pem", kVerifyFlags, verify_certificate, true},
         Verb{"analyze", "", "FILE...", "changes in series from outside: csv of time,value or value",
-             "analyze latency.csv --direction lower", kAnalyzeFlags, analyze_files},
+             "analyze latency.csv --direction lower", kAnalyzeFlags, analyze_files, true},
     });
 // The gate before and after new software on nodes.
 constexpr auto kUpgradeVerbs = in_group(
@@ -378,14 +379,14 @@ constexpr auto kInstallationVerbs = in_group(
              "settings files of this host's agent and controller, with sources", "config check",
              kNoFlags, check_config, true},
         Verb{"metrics", "", "", "metrics that agents and controller export", "metrics --describe",
-             kMetricsFlags, show_metrics},
+             kMetricsFlags, show_metrics, true},
         Verb{"console", "", "", "print a URL that opens the web console once", "console", kNoFlags,
              open_console},
         Verb{"bundle", "", "RUN|FINDING|NODE", "support archive",
              "bundle 20261126-013000-8e02b7 --redact", kBundleFlags, make_bundle},
         Verb{"completion", "", "SHELL",
              "a script for bash, zsh or fish: source <(railgauge completion bash)",
-             "completion bash", kNoFlags, print_completion, false, true},
+             "completion bash", kNoFlags, print_completion, true, true},
         Verb{"version", "", "", "this program's and the controller's version", "version", kNoFlags,
              show_version},
     });
@@ -480,6 +481,7 @@ constexpr std::array kChoices{
     Choice{"BETTER", "higher lower", true},
     Choice{"KIND", "host gpu"},
     Choice{"WHAT", "extend fail", true},
+    Choice{"KINDS", api::kEventKinds},
     Choice{"CHECK", kCheckIds},
     Choice{"CHECKS", kCheckIds},
     Choice{"CALL", kCalls}};

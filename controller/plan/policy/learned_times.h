@@ -23,11 +23,17 @@ class LearnedTimes {
  public:
   // Adds a run. A time that is not positive and finite is left out.
   void add(const StageTime& time);
-  // Returns the median over runs of seconds/longest_seconds; nothing without an earlier run.
+  // Returns the median over runs of seconds/longest_seconds. A key with a number of nodes that no
+  // run had takes the runs of the nearest number, within a factor of 2: one node may be away.
+  // Nothing without an earlier run.
   [[nodiscard]] std::optional<double> share_of(std::string_view key) const;
 
  private:
-  std::map<std::string, std::vector<double>, std::less<>> shares_;
+  using Shares = std::map<std::string, std::vector<double>, std::less<>>;
+  // The runs of the nearest number of nodes; end(): there are none.
+  [[nodiscard]] Shares::const_iterator nearest(std::string_view key) const;
+
+  Shares shares_;
 };
 
 }  // namespace railgauge::plan

@@ -26,6 +26,23 @@ TEST(LearnedTimes, TheMedianOfTheRunsCounts) {
   EXPECT_FALSE(times.share_of("b").has_value());
 }
 
+TEST(LearnedTimes, ANodeThatIsAwayCostsNoEstimate) {
+  LearnedTimes times;
+  const auto add = [&](const std::string& key, double share) {
+    times.add({.key = key, .rounds = 1, .longest_seconds = 10, .seconds = 10 * share});
+  };
+  add("nccl.all_reduce on group of 512 nodes, op=sum", 0.4);
+  add("nccl.all_reduce on group of 300 nodes, op=sum", 0.2);
+  add("nccl.all_reduce on group of 500 nodes", 0.9);
+  const auto share = [&](const std::string& nodes) {
+    return times.share_of("nccl.all_reduce on group of " + nodes + " nodes, op=sum").value_or(0);
+  };
+  EXPECT_DOUBLE_EQ(share("512"), 0.4);
+  EXPECT_DOUBLE_EQ(share("511"), 0.4);
+  EXPECT_DOUBLE_EQ(share("301"), 0.2);
+  EXPECT_EQ(share("100"), 0) << "far fewer nodes are another thing";
+}
+
 TEST(LearnedTimes, ATimeThatIsNoTimeIsLeftOut) {
   LearnedTimes times;
   for (const double bad : {0.0, -1.0, std::numeric_limits<double>::infinity(),

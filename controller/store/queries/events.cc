@@ -69,6 +69,18 @@ Result<std::string> newest_ended_run(Connection& connection) {
   return run_id;
 }
 
+Result<std::int64_t> count_passed_tasks(Connection& connection, const std::string& run_id,
+                                        const std::vector<std::string>& nodes) {
+  const std::int64_t run = RG_TRY(id_of_run(connection, run_id));
+  const auto count = RG_TRY(connection.integer(
+      "SELECT count(*) FROM task WHERE run=?1 AND state='ended' AND outcome='passed' AND NOT "
+      "EXISTS "
+      "(SELECT 1 FROM json_each(?2) WHERE value NOT IN (SELECT node_name FROM task_rank WHERE "
+      "task=task.id))",
+      run, json_of(nodes)));
+  return count.value_or(0);
+}
+
 // Passed tasks are counted, for they are most; the others come with their reasons and places.
 Result<std::vector<TaskEnd>> read_task_ends(Connection& connection, const std::string& run_id) {
   const std::int64_t run = RG_TRY(id_of_run(connection, run_id));

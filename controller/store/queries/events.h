@@ -60,6 +60,10 @@ struct TaskEnd {
 // Returns the ends of a run's tasks by stage, those that passed as one row for each stage and
 // kernel. kNotFound: no such run.
 Result<std::vector<TaskEnd>> read_task_ends(Connection& connection, const std::string& run_id);
+// Returns how many tasks of the run passed in which all these nodes had a rank. kNotFound: no such
+// run.
+Result<std::int64_t> count_passed_tasks(Connection& connection, const std::string& run_id,
+                                        const std::vector<std::string>& nodes);
 // Returns the id of the newest run that has ended; "": there is none.
 Result<std::string> newest_ended_run(Connection& connection);
 

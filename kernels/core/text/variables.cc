@@ -23,7 +23,8 @@ constexpr std::string_view kVariables =
     "BUSY_SETTLE_SECONDS BUSY_SOURCES CERTIFICATE_KEY CHAT_FORMAT CHAT_URL CHECK_CONFIG "
     "CONFIG CONSOLE_LISTEN CONSOLE_WEB_CONFIG_FILE CONTROLLER DATABASE DATA_ADDRESS "
     "FORMAT INSECURE INVENTORY KEEP_AUDIT KEEP_DISTRIBUTIONS KEEP_POINTS KEEP_RAW_SAMPLES "
-    "LABELS LABELS_FILE LISTEN LOG_FORMAT LOG_LEVEL MAIL_FROM MAIL_TO METRICS_LISTEN "
+    "LABELS LABELS_FILE LIBCUDA LIBGDRAPI LIBIBVERBS LIBMLX5 LIBNCCL LIBNVML LIBRDMACM LIBVULKAN "
+    "LISTEN LOG_FORMAT LOG_LEVEL MAIL_FROM MAIL_TO METRICS_LISTEN "
     "MPI_INSTALLATIONS NAME PROC_ROOT REPORT_TEMPLATE_FILE RUNNER RUNNER_CORE_MIB "
     "RUNNER_ENVIRONMENT RUNNER_FILE_GIB RUNNER_LANDLOCK SENDMAIL SIMULATED_CLOCK "
     "SITE_PROFILE SOCKET SOCKET_GROUP SPOOL_KEEP_HOURS STATE_DIR SUITES SYNTHETIC SYSFS_ROOT "
@@ -32,24 +33,13 @@ constexpr std::string_view kVariables =
     "WEBHOOK_URL WEB_CONFIG_FILE";
 // Beginnings of those of builds, tests, vendor libraries and hooks, and of those that Kubernetes
 // writes for a service named railgauge-controller.
-constexpr std::array<std::string_view, 18> kToolBeginnings{"AGENT_STATE",
-                                                           "CONTROLLER_PORT",
-                                                           "CONTROLLER_SERVICE_",
-                                                           "VERDICT",
-                                                           "BUILD_",
-                                                           "CHAOS_",
-                                                           "CHECK_",
-                                                           "FAILPOINT",
-                                                           "FAKE_",
-                                                           "FAULT",
-                                                           "FUZZ_",
-                                                           "LAUNCH",
-                                                           "LIB",
-                                                           "MIRROR",
-                                                           "SLURM_",
-                                                           "STALL_",
-                                                           "TEST",
-                                                           "UPDATE_GOLDEN"};
+constexpr std::array<std::string_view, 17> kToolBeginnings{
+    "AGENT_STATE", "CONTROLLER_PORT", "CONTROLLER_SERVICE_",
+    "VERDICT",     "BUILD_",          "CHAOS_",
+    "CHECK_",      "FAILPOINT",       "FAKE_",
+    "FAULT",       "FUZZ_",           "LAUNCH",
+    "MIRROR",      "SLURM_",          "STALL_",
+    "TEST",        "UPDATE_GOLDEN"};
 
 }  // namespace
 

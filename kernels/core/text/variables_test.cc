@@ -11,12 +11,18 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 TEST(Variables, ThatNothingReadsAreReportedWithTheClosestOne) {
-  const std::vector<std::string> names{"PATH", "RAILGAUGE_CONTROLER", "RAILGAUGE_TIMEOUT",
-                                       "RAILGAUGE_NOTHING", "RAILGAUGE_CONFIG"};
+  const std::vector<std::string> names{"PATH",
+                                       "RAILGAUGE_CONTROLER",
+                                       "RAILGAUGE_TIMEOUT",
+                                       "RAILGAUGE_NOTHING",
+                                       "RAILGAUGE_CONFIG",
+                                       "RAILGAUGE_LIBNCCL2"};
   EXPECT_THAT(unknown_variables(names),
               ElementsAre("variable RAILGAUGE_CONTROLER: no program of Railgauge reads it; did you "
                           "mean \"RAILGAUGE_CONTROLLER\"?",
-                          "variable RAILGAUGE_NOTHING: no program of Railgauge reads it"));
+                          "variable RAILGAUGE_NOTHING: no program of Railgauge reads it",
+                          "variable RAILGAUGE_LIBNCCL2: no program of Railgauge reads it; did you "
+                          "mean \"RAILGAUGE_LIBNCCL\"?"));
 }
 
 TEST(Variables, OfToolsAndTestsAreKnown) {

@@ -1,0 +1,214 @@
+#include "controller/findings/wrong_bytes.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+#include <spdlog/spdlog.h>
+
+#include "controller/findings/run_changes.h"
+#include "controller/findings/run_judge.h"
+#include "controller/nodes/pause_times.h"
+#include "controller/upgrades/judge_functions.h"
+#include "kernels/core/base/lookup.h"
+#include "kernels/core/base/severity.h"
+#include "kernels/core/text/fold.h"
+#include "kernels/core/text/lines.h"
+
+namespace railgauge {
+namespace {
+
+using NodeSet = std::set<std::string>;
+
+// Places of one run that become findings; more say that the run is at fault.
+constexpr std::size_t kPlacesKept = 20;
+// Newest findings among which those that may be over are searched.
+constexpr std::uint32_t kWrongBytesCompared = 1'000;
+// Passed tasks that end a finding, at least.
+constexpr double kLeastPassed = 3;
+// Partners with which two nodes of one task are both named; of fewer neither stands out.
+constexpr std::size_t kManyPartners = 3;
+
+struct BadTask {
+  NodeSet nodes{};
+  const std::string* reason = nullptr;
+};
+
+std::vector<BadTask> bad_tasks(std::span<const store::TaskEnd> ends) {
+  std::vector<BadTask> tasks;
+  for (const store::TaskEnd& end : ends) {
+    if (!reads_wrong_bytes(end.outcome, end.reason)) continue;
+    BadTask& task = tasks.emplace_back(BadTask{.reason = &end.reason});
+    for (const std::string& endpoint : end.endpoints)
+      task.nodes.insert(endpoint.substr(0, endpoint.find('/')));
+  }
+  return tasks;
+}
+
+// The node with most partners, where it has two or more and stands out.
+std::optional<std::string> commonest(const std::vector<BadTask>& tasks) {
+  std::map<std::string, NodeSet> partners;
+  for (const BadTask& task : tasks)
+    for (const std::string& node : task.nodes)
+      for (const std::string& other : task.nodes)
+        if (other != node) partners[node].insert(other);
+  std::optional<std::string> best;
+  std::size_t most = 1;
+  bool is_tie = false;
+  for (const auto& [node, others] : partners) {
+    if (others.size() < most || others.size() < 2) continue;
+    is_tie = others.size() == most;
+    if (!is_tie) best = node;
+    most = others.size();
+  }
+  // A collective has as many partners for each of its nodes, and accuses none.
+  const bool is_one_group = std::ranges::all_of(
+      tasks, [&](const BadTask& task) { return task.nodes == tasks.front().nodes; });
+  if (is_one_group || (is_tie && most < kManyPartners)) return std::nullopt;
+  return best;
+}
+
+void add_task(const BadTask& task, WrongBytes& place) {
+  if (place.tasks++ == 0) place.example = *task.reason;
+  for (const std::string& node : task.nodes)
+    if (node != place.node) place.partners.insert(node);
+}
+
+}  // namespace
+
+std::vector<WrongBytes> places_of_wrong_bytes(std::span<const store::TaskEnd> ends) {
+  std::vector<WrongBytes> places;
+  std::vector<BadTask> left = bad_tasks(ends);
+  while (!left.empty()) {
+    const auto node = commonest(left);
+    if (!node) break;
+    WrongBytes& place = places.emplace_back(WrongBytes{.where = *node, .node = *node});
+    for (const BadTask& task : left)
+      if (task.nodes.contains(*node)) add_task(task, place);
+    std::erase_if(left, [&](const BadTask& task) { return task.nodes.contains(*node); });
+  }
+  std::map<NodeSet, WrongBytes> groups;
+  for (const BadTask& task : left) {
+    WrongBytes& place = groups[task.nodes];
+    if (task.nodes.size() == 1) place.node = *task.nodes.begin();
+    if (place.where.empty())
+      for (const std::string& one : task.nodes)
+        place.where += (place.where.empty() ? "" : " ") + one;
+    add_task(task, place);
+  }
+  for (auto& [nodes, place] : groups) places.push_back(std::move(place));
+  return places;
+}
+
+namespace {
+
+std::string id_of_wrong_bytes(const WrongBytes& place) {
+  const std::vector<std::string_view> words = words_of(place.where);
+  const std::vector<std::string> names(words.begin(), words.end());
+  return fmt::format("{}-{}", kWrongBytesKind,
+                     finding_word(names.size() > 2 ? fold_briefly(names) : place.where));
+}
+
+store::FindingRow row_of_wrong_bytes(const WrongBytes& place, const store::RunRow& run,
+                                     const std::map<std::string, std::string>& node_ids,
+                                     double now) {
+  const std::vector<std::string> partners(place.partners.begin(), place.partners.end());
+  const bool has_node = !place.node.empty();
+  return {.finding_id = id_of_wrong_bytes(place),
+          .kind = std::string(kWrongBytesKind),
+          .severity = severity::kCritical,
+          .run_id = run.run_id,
+          .node_id = value_of(node_ids, place.node),
+          .suspect = place.where,
+          .summary =
+              fmt::format("{}: wrong bytes in {} task{}{}: {}", place.where, place.tasks,
+                          place.tasks == 1 ? "" : "s",
+                          has_node && !partners.empty() ? ", with " + fold_briefly(partners) : "",
+                          place.example),
+          .evidence = fmt::format(R"({{"tasks": {}, "partners": {}}})", place.tasks,
+                                  has_node ? partners.size() : 0),
+          .opened_at = now,
+          .worse = std::nullopt};
+}
+
+Status keep_wrong_bytes(store::Store& store, const WrongBytes& place, store::FindingRow row) {
+  const bool is_proved = !place.node.empty() && place.partners.size() >= 2;
+  const std::string id = row.finding_id;
+  store::FindingStepRow step{.at = row.opened_at,
+                             .who = std::string(kRunJudgeWho),
+                             .action = "confirm",
+                             .text = fmt::format("run {}: {}", row.run_id, row.summary)};
+  const auto known = store.read(store::read_finding, id);
+  if (!known && known.error().code != Code::kNotFound) return tl::unexpected(known.error());
+  if (!known) {
+    RG_TRY_OK(store.write(store::write_finding, std::move(row)));
+    return is_proved ? store.write(store::write_finding_step, id, std::move(step)) : Status();
+  }
+  if (known->run_id == row.run_id) return {};  // judged twice
+  if (known->state == store::FindingState::kFixed) step.action = "reopen";
+  if (!api::is_unseen(known->state) && known->state != store::FindingState::kFixed) return {};
+  return store.write(store::write_finding_again, std::move(row), std::move(step));
+}
+
+// Number of tasks with wrong bytes by which the finding was opened or confirmed.
+double failed_tasks_of(const store::FindingRow& row) {
+  google::protobuf::Struct evidence;
+  if (!google::protobuf::util::JsonStringToMessage(row.evidence, &evidence).ok()) return 0;
+  const auto tasks = evidence.fields().find("tasks");
+  return tasks == evidence.fields().end() ? 0 : tasks->second.number_value();
+}
+
+// Ends those whose place passed in this run; `bad` has the nodes of wrong bytes.
+Status end_wrong_bytes(store::Store& store, const store::RunRow& run, const NodeSet& bad,
+                       double now) {
+  for (const store::FindingRow& row :
+       RG_TRY(store.read(store::read_findings, {}, kWrongBytesCompared))) {
+    if (row.kind != kWrongBytesKind || !api::is_open(row.state) || !row.upgrade_id.empty() ||
+        row.run_id == run.run_id)
+      continue;
+    std::vector<std::string> nodes;
+    for (const std::string_view word : words_of(row.suspect)) nodes.emplace_back(word);
+    if (std::ranges::any_of(nodes, [&](const auto& node) { return bad.contains(node); })) continue;
+    const auto passed = RG_TRY(store.read(store::count_passed_tasks, run.run_id, nodes));
+    if (static_cast<double>(passed) < std::max(kLeastPassed, failed_tasks_of(row))) continue;
+    RG_TRY_OK(store.write(store::write_finding_step, row.finding_id,
+                          {.at = now,
+                           .who = std::string(kRunJudgeWho),
+                           .action = "resolve",
+                           .text = fmt::format("run {}: {} tasks passed there, with right bytes",
+                                               run.run_id, passed)}));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status judge_wrong_bytes(store::Store& store, const store::RunRow& run, double now) {
+  const std::vector<store::TaskEnd> ends = RG_TRY(store.read(store::read_task_ends, run.run_id));
+  NodeSet bad;
+  for (const BadTask& task : bad_tasks(ends)) bad.insert(task.nodes.begin(), task.nodes.end());
+  std::vector<WrongBytes> places = places_of_wrong_bytes(ends);
+  if (places.size() > kPlacesKept) {
+    spdlog::warn("run {}: wrong bytes at {} places, of which {} become findings", run.run_id,
+                 places.size(), kPlacesKept);
+    places.resize(kPlacesKept);
+  }
+  std::map<std::string, std::string> node_ids;
+  NodeSet paused;
+  if (!places.empty()) {
+    for (const store::NodeRow& node : RG_TRY(store.list_nodes()))
+      node_ids[node.name] = node.node_id;
+    const auto [from, until] = span_of(run);
+    paused = RG_TRY(PauseTimes::of(store, from)).nodes_during(from, until);
+  }
+  for (const WrongBytes& place : places)
+    if (!paused.contains(place.node))
+      RG_TRY_OK(keep_wrong_bytes(store, place, row_of_wrong_bytes(place, run, node_ids, now)));
+  return end_wrong_bytes(store, run, bad, now);
+}
+
+}  // namespace railgauge
