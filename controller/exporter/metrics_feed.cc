@@ -175,7 +175,10 @@ void MetricsFeed::update_store() {
 void MetricsFeed::update_findings(double now) {
   const auto open = value_or_warn(store_.read(store::count_open_findings, now));
   const auto named = value_or_warn(store_.read(store::count_open_series));
-  if (!open || !named) return;
+  const auto first = value_or_warn(store_.read(store::read_first_findings, now));
+  if (!open || !named || !first) return;
+  LabelledCounts confirmed;
+  for (const std::string& finding : *first) confirmed[{{"finding", finding}}] = 1;
   LabelledCounts findings;
   for (const store::FindingCountRow& row : *open)
     findings[{{"kind", row.kind}, {"state", row.state}, {"severity", row.severity}}] = row.findings;
@@ -183,6 +186,7 @@ void MetricsFeed::update_findings(double now) {
   for (const store::OpenSeriesRow& row : *named)
     regressions[{{"kernel", row.kernel}, {"metric", row.metric}}] = row.series;
   metrics_.series().replace("railgauge_findings", findings);
+  metrics_.series().replace("railgauge_finding_confirmed", confirmed);
   metrics_.series().replace("railgauge_regression_active", regressions);
 }
 

@@ -111,6 +111,36 @@ std::set<std::string> lines_of(const std::string& text, const std::string& begin
   return lines;
 }
 
+TEST_F(Feed, TheFindingsToLookAtFirstAreNamed) {
+  const auto add = [&](const std::string& id, const char* kind, const char* severity,
+                       double worse) {
+    ASSERT_TRUE(store_->write(store::write_finding, {.finding_id = id,
+                                                     .kind = kind,
+                                                     .severity = severity,
+                                                     .suspect = "n1",
+                                                     .summary = "slow",
+                                                     .opened_at = 1'000,
+                                                     .worse = worse}));
+  };
+  add("step-new", "step", "warning", 0.9);
+  add("corruption-n9", "corruption", "critical", 0);
+  for (int i = 1; i <= 6; ++i) {
+    add("part-n" + std::to_string(i), "part", "warning", 0.1 * i);
+    ASSERT_TRUE(store_->write(store::write_finding_step, "part-n" + std::to_string(i),
+                              {.at = 2'000, .action = "confirm"}));
+  }
+  ASSERT_TRUE(store_->flush());
+  Metrics metrics;
+  MetricsFeed feed(metrics, *store_, bench_.path("feed.db"));
+  feed.restore(10'000);
+  EXPECT_THAT(lines_of(metrics.text(), "railgauge_finding_confirmed{"),
+              ElementsAre("railgauge_finding_confirmed{finding=\"corruption-n9\"} 1",
+                          "railgauge_finding_confirmed{finding=\"part-n3\"} 1",
+                          "railgauge_finding_confirmed{finding=\"part-n4\"} 1",
+                          "railgauge_finding_confirmed{finding=\"part-n5\"} 1",
+                          "railgauge_finding_confirmed{finding=\"part-n6\"} 1"));
+}
+
 // No rows would end a page about a regression, and say that no node is away.
 TEST_F(Feed, WhatCannotBeReadNowIsShownAsItWas) {
   ASSERT_TRUE(store_->write(store::write_finding, {.finding_id = "f1",

@@ -30,14 +30,18 @@ constexpr std::size_t kPlacesKept = 20;
 constexpr std::uint32_t kWrongBytesCompared = 1'000;
 // Passed tasks that end a finding, at least.
 constexpr double kLeastPassed = 3;
-// Partners with which two nodes of one task are both named; of fewer neither stands out.
+// Partners with which two nodes of one task are both named; of fewer none is apart.
 constexpr std::size_t kManyPartners = 3;
 
+// A task whose verification read wrong bytes, with the nodes that it used. The reason is that of
+// its end in the run.
 struct BadTask {
   NodeSet nodes{};
   const std::string* reason = nullptr;
 };
 
+// The tasks of a run that read wrong bytes, in the order of their ends. Failures of other causes,
+// such as a lost peer or a limit of the suite, are not among them.
 std::vector<BadTask> bad_tasks(std::span<const store::TaskEnd> ends) {
   std::vector<BadTask> tasks;
   for (const store::TaskEnd& end : ends) {
@@ -49,7 +53,7 @@ std::vector<BadTask> bad_tasks(std::span<const store::TaskEnd> ends) {
   return tasks;
 }
 
-// The node with most partners, where it has two or more and stands out.
+// The node with most partners, where it has two or more and more than any other.
 std::optional<std::string> commonest(const std::vector<BadTask>& tasks) {
   std::map<std::string, NodeSet> partners;
   for (const BadTask& task : tasks)

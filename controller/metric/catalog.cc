@@ -30,6 +30,7 @@ constexpr std::uint32_t kMostFigures = 600;
 constexpr std::uint32_t kMostNames = 256;  // of suites
 constexpr std::uint32_t kMostSchedules = 200;
 constexpr std::uint32_t kMostPaused = 100;
+constexpr std::uint32_t kMostNamedFindings = 5;
 
 constexpr std::array kCatalog{
     // --- agent: itself ---------------------------------------------------------------------------
@@ -124,6 +125,9 @@ constexpr std::array kCatalog{
          "Tasks that ended"},
     Info{"railgauge_findings", kGauge, kController, "1", "kind state severity", 6, 120,
          "Findings that are not resolved"},
+    Info{"railgauge_finding_confirmed", kGauge, kController, "1", "finding", 2, kMostNamedFindings,
+         "Always 1; the five findings that are to be looked at first: confirmed, reopened, or of "
+         "lost bytes or functions; critical ones first, then by loss"},
     Info{"railgauge_regression_active", kGauge, kController, "1", "kernel metric", 4, 200,
          "Series that unresolved findings name, by what was measured"},
     Info{"railgauge_upgrades_proposed", kGauge, kController, "1", "", 1, 1,
@@ -271,6 +275,7 @@ constexpr std::array kLabels{
     LabelValues{
         "fault",
         "unsound, unknown_task, foreign_rank, attempt, kernel, order, metric, ended, bounds"},
+    LabelValues{"finding", "ids of at most five findings: part-gpu017-rail-3"},
     LabelValues{"firmware", "the NIC's; on this _info series alone"},
     LabelValues{"from", "nodes of at most 20 pairs"},
     LabelValues{"gpu", "gpu0 ..., GPUs of the node"},

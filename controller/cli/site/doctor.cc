@@ -64,6 +64,8 @@ class Doctor {
       id_ = one.id;
       if (facts_.installation)
         (this->*one.check)();
+      else if (one.id == std::string_view("certificates") && !facts_.user_certificate_fault.empty())
+        add("fail", facts_.user_certificate_fault, "--tls-cert names the file");
       else
         add("unknown", "the controller did not answer");
     }
@@ -96,7 +98,11 @@ class Doctor {
     id_ = "controller";
     if (!facts_.trouble.empty())
       return add("fail", facts_.trouble,
-                 "systemctl status railgauge-controller on its host; --controller names another");
+                 facts_.has_no_channel
+                     ? "--tls-cert, --tls-key and --tls-ca name the files; railgauge pki renew "
+                       "FOLDER NAME makes new ones"
+                     : "systemctl status railgauge-controller on its host; --controller names "
+                       "another");
     if (told().troubles().empty())
       return add("pass", fmt::format("{} answered in {:.0f} ms, up since {}", facts_.address,
                                      1e3 * facts_.answer_seconds, told().started_at()));

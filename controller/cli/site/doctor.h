@@ -21,6 +21,8 @@ struct DoctorFacts {
   std::string version{};
   std::string address{};  // of the controller
   std::string trouble{};  // why it did not answer; "": it did
+  // It was not asked, since a certificate of this user cannot be used.
+  bool has_no_channel = false;
   double answer_seconds = 0;
   std::optional<api::Installation> installation{};  // absent: no answer
   api::NodeList nodes{};

@@ -64,6 +64,20 @@ TEST(Doctor, WithoutAnAnswerOnlyTheControllerFails) {
   EXPECT_EQ(exit_code_of(report, facts), kExitInvalid);
 }
 
+TEST(Doctor, ABrokenCertificateOfTheUserIsAFailedCheckWithItsRemedy) {
+  DoctorFacts facts = sound();
+  facts.installation.reset();
+  facts.trouble = "--tls-cert /x: bad end line";
+  facts.has_no_channel = true;
+  facts.user_certificate_fault = facts.trouble;
+  const api::DoctorReport report = examine(facts);
+  EXPECT_EQ(report.checks(0).observed(), facts.trouble);
+  EXPECT_THAT(report.checks(0).remedy(), HasSubstr("railgauge pki renew FOLDER NAME"));
+  EXPECT_EQ(report.checks(2).id(), "certificates");
+  EXPECT_EQ(report.checks(2).state(), "fail");
+  EXPECT_EQ(report.checks(3).state(), "unknown");
+}
+
 TEST(Doctor, WarnsOfCertificatesBeforeTheirEndAndFailsAfterIt) {
   DoctorFacts facts = sound();
   facts.user_certificate_ends = facts.now + 20.0 * 24 * 3600;

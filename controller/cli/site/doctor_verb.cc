@@ -109,6 +109,7 @@ Result<DoctorFacts> gather_facts(Session& session) {
   read_user_certificate(session.tls_cert, facts);
   if (!told) {
     facts.trouble = told.error().message;
+    facts.has_no_channel = !session.channel_fault.empty();
     return facts;
   }
   facts.installation = std::move(*told);

@@ -35,6 +35,14 @@ Result<std::vector<FindingCountRow>> count_open_findings(Connection& connection,
       now, kMaxMetricRows);
 }
 
+Result<std::vector<std::string>> read_first_findings(Connection& connection, double now) {
+  return connection.column<std::string>(
+      "SELECT finding_id FROM finding WHERE state IN ('confirmed', 'reopened') OR "
+      "(state='acknowledged' AND acknowledged_until<?1) OR (state='new' AND kind IN ('corruption', "
+      "'lost_function')) ORDER BY severity<>'critical', worse DESC, id DESC LIMIT 5",
+      now);
+}
+
 Result<std::vector<OpenSeriesRow>> count_open_series(Connection& connection) {
   return connection.list(
       Columns{&OpenSeriesRow::kernel, &OpenSeriesRow::metric, &OpenSeriesRow::series},

@@ -58,6 +58,10 @@ Result<std::vector<SuiteEndRow>> read_suite_ends(Connection& connection);
 // Counts open findings by kind, state and severity. `now` (unix seconds) decides which
 // acknowledgements have expired.
 Result<std::vector<FindingCountRow>> count_open_findings(Connection& connection, double now);
+// Returns the ids of the five confirmed findings that are to be looked at first: critical ones,
+// then those with most loss. New ones of lost bytes and functions count as confirmed, and so does
+// an acknowledgement that has expired at `now` (unix seconds).
+Result<std::vector<std::string>> read_first_findings(Connection& connection, double now);
 Result<std::vector<OpenSeriesRow>> count_open_series(Connection& connection);
 // Returns the oldest stored due time by schedule name, in unix seconds.
 Result<std::map<std::string, double>> read_first_dues(Connection& connection);
