@@ -16,7 +16,7 @@ inline constexpr std::string_view kEventKinds =
     "watch_device_returned watch_device_vanished watch_other watch_row_remap watch_sxid "
     "watch_watch watch_xid";
 
-// Counters of links, by whose growth `watch_counter` tells that a link went down or up.
+// Counters of links, by whose growth `watch_counter` reports that a link went down or up.
 inline constexpr std::string_view kLinkCounters =
     "carrier_changes link_downed link_error_recovery local_link_integrity_errors";
 
