@@ -327,10 +327,8 @@ Result<api::Finding> FindingService::get(const std::string& finding_id, double n
   if (row->upgrade_id.empty() && !all.empty()) RG_TRY_OK(explain(store_, *row, all, out));
   if (!row->upgrade_id.empty()) add_upgrade_next(out);
   if (row->kind == kPartKind) put_part(*row, out);
-  if (row->kind == kWrongBytesKind && row->upgrade_id.empty()) {
-    out.add_next(fmt::format("railgauge runs show {}: the tasks with wrong bytes", row->run_id));
-    if (!row->node_id.empty()) out.add_next(fmt::format("railgauge preflight {}", row->suspect));
-  }
+  if (row->kind == kWrongBytesKind && row->upgrade_id.empty() && !row->node_id.empty())
+    out.add_next(fmt::format("railgauge preflight {}", row->suspect));
   RG_TRY_OK(add_event(store_, leaves_, out));
   return out;
 }

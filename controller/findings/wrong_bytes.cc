@@ -30,7 +30,7 @@ constexpr std::size_t kPlacesKept = 20;
 constexpr std::uint32_t kWrongBytesCompared = 1'000;
 // Passed tasks that end a finding, at least.
 constexpr double kLeastPassed = 3;
-// Partners with which two nodes of one task are both named; of fewer none is apart.
+// Partners with which two nodes of one task are both named; of fewer neither is.
 constexpr std::size_t kManyPartners = 3;
 
 // A task whose verification read wrong bytes, with the nodes that it used. The reason is that of
@@ -53,7 +53,7 @@ std::vector<BadTask> bad_tasks(std::span<const store::TaskEnd> ends) {
   return tasks;
 }
 
-// The node with most partners, where it has two or more and more than any other.
+// The node with most partners, where it has two or more and is alone in that.
 std::optional<std::string> commonest(const std::vector<BadTask>& tasks) {
   std::map<std::string, NodeSet> partners;
   for (const BadTask& task : tasks)

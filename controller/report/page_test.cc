@@ -1,5 +1,6 @@
 #include "controller/report/page.h"
 
+#include <sstream>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -89,6 +90,17 @@ TEST(Page, CountsWhatItLeavesOut) {
   const std::string text = page_text(page_of(report, 4));
   EXPECT_THAT(text, HasSubstr("and 5 more"));
   EXPECT_EQ(page_of(report, 4).next_left, 3U) << "all urgent steps are there";
+}
+
+TEST(Page, TheTenthStepIsNoWiderThanTheNinth) {
+  SiteReport report;
+  for (int i = 0; i < 12; ++i) {
+    std::string step = std::to_string(i);
+    for (int word = 0; word < 40; ++word) step += word % 2 == 0 ? " aa" : " bbbb";
+    report.add_next(step);
+  }
+  std::istringstream text(page_text(page_of(report)));
+  for (std::string line; std::getline(text, line);) EXPECT_LE(line.size(), 80U) << line;
 }
 
 TEST(Page, TextOfPeersSteersNoTerminalAndNoMarkdown) {

@@ -94,8 +94,10 @@ std::string page_text(const Page& page, std::size_t columns) {
     if (section.left > 0) text += "  " + left_text(section.left) + "\n";
   }
   text += "\nNext" + std::string(page.next.empty() ? ": nothing\n" : "\n");
-  for (std::size_t i = 0; i < page.next.size(); ++i)
-    text += indented(fmt::format("  {}. ", i + 1), page.next[i], 5, columns);
+  for (std::size_t i = 0; i < page.next.size(); ++i) {
+    const std::string number = fmt::format("  {}. ", i + 1);
+    text += indented(number, page.next[i], number.size(), columns);
+  }
   if (page.next_left > 0) text += "  " + left_text(page.next_left) + "\n";
   return text;
 }

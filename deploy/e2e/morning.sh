@@ -90,6 +90,7 @@ report_is_printed() {
 all_of_it_is_there() {
   grep -E '^  confirmed +gpu0017 rail 3' "$work/morning.txt"
   grep -E '^  new +gpu0120 rail 0' "$work/morning.txt"
+  grep -E '^  confirmed +gpu0200' "$work/morning.txt"
   grep -E '^  failed +[0-9]+ x verbs.write_bw' "$work/morning.txt"
   grep -E '^  lost +1 node: gpu0077' "$work/morning.txt"
   grep -E '^  paused +5 nodes: gpu\[0301-0305\]' "$work/morning.txt"
