@@ -96,7 +96,7 @@ class Sinks {
                             .requested_by = "root",
                             .state = store::RunState::kRunning,
                             .nodes = {"n1", "n2"}};
-    expect(runs_.create_run(run, {.count = 1, .row = [&task](std::size_t) { return task; }}, kNow));
+    expect(runs_.create_run(run, std::vector{task}, {}, kNow));
     for (const std::uint32_t attempt : {1, 2}) dispatch(runs_, attempt);
   }
 
