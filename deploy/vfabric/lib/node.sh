@@ -34,8 +34,9 @@ probe_kvm() {
 }
 
 # start_node N: starts the guest and returns at once; `wait_ready` fails when it does not boot. With room for one
-# processor QEMU 7.2 leaves out the guest's memory barriers, which its I/O thread needs too: a kick of a transmit queue
-# is lost, and the port sends nothing more. So there is room for two, and nr_cpus keeps the guest at one and at its TSC.
+# processor QEMU before 8.1 leaves out the guest's memory barriers, which its I/O thread needs too. A kick of a transmit
+# queue can then be lost: one was seen, and the port sent nothing more. So there is room for two processors, and nr_cpus
+# keeps the guest at one and at its TSC.
 start_node() {
   local dir cpu=max index=0 share state_q devices=()
   dir=$(node_dir "$1")
