@@ -55,6 +55,7 @@ Status keep_repeats(store::Store& store, const std::string& run_id, std::span<co
   std::map<std::int64_t, std::pair<std::vector<double>, std::vector<double>>> twice;
   for (const store::SidePointRow& point :
        RG_TRY(store.read(store::read_side_points, {run_id}, {}))) {
+    if (point.brief) continue;
     auto& [first, again] = twice[point.series];
     (point.again ? again : first).push_back(point.headline);
   }

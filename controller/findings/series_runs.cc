@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "controller/findings/run_places.h"
+#include "controller/store/rows/point_flags.h"
 #include "controller/upgrades/series_measure.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/stats/quantile.h"
@@ -32,7 +33,7 @@ Result<bool> RunTimes::had_pause(const std::string& run_id, const store::SeriesR
                              [&](const std::string& node) { return paused.contains(node); });
 }
 
-// Points that did not pass or have no positive headline carry no level.
+// Points that did not pass, have no positive headline or are rates of a short time carry no level.
 Result<std::vector<double>> take_runs(const std::vector<store::HistoryPointRow>& points,
                                       RunTimes& made, SeriesRuns& out) {
   struct Run {
@@ -44,6 +45,7 @@ Result<std::vector<double>> take_runs(const std::vector<store::HistoryPointRow>&
   std::vector<std::string> order;
   for (const store::HistoryPointRow& point : points) {
     if (point.outcome != kPassed || !(point.headline > 0)) continue;
+    if ((point.flags & store::kFlagBrief) != 0) continue;
     if (RG_TRY(made.had_pause(point.run_id, out.series))) continue;
     Run& run = runs[point.run_id];
     if (run.values.empty()) order.push_back(point.run_id);

@@ -20,6 +20,7 @@
 #include "controller/plan/planner.h"
 #include "controller/plan/task_book.h"
 #include "controller/plan/testing/suite_testing.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::plan {
 namespace {
@@ -357,6 +358,43 @@ TEST(ShippedSuites, UpgradeCoversWhatAnUpgradeCanBreakInLessThanTenMinutes) {
                              "nccl.all_reduce", "nccl.all_reduce of two nodes",
                              "nccl.send_recv of two nodes", "mpi.lat", "cuda.host_copy_bw h2d",
                              "cuda.host_copy_bw d2h", "bar.write_bw", "bar.read_lat"}));
+}
+
+// The parameter as the task has it, or as the kernel declares it; 0: the kernel has none.
+double duration_of(const PlannedTask& task, const KernelInfo& kernel, const std::string& name) {
+  for (const auto& parameter : kernel.parameters())
+    if (parameter.name() == name) {
+      const auto given = task.parameters.find(name);
+      const auto ns = parse_duration_ns(given == task.parameters.end() ? parameter.default_value()
+                                                                       : given->second);
+      EXPECT_TRUE(ns) << kernel.name() << ' ' << name;
+      return ns ? static_cast<double>(*ns) / 1e9 : 0;
+    }
+  return 0;
+}
+
+// A pause of half a second must not hide between two short looks. The warm-up is part of the cap.
+TEST(ShippedSuites, RatesThatAreJudgedAreMeasuredForTwoSeconds) {
+  const auto kernels = kernels_of_this_build();
+  std::size_t rates = 0;
+  for (const char* name :
+       {"quick", "fabric", "nightly", "upgrade", "collectives", "mpi", "mpi_gpu"}) {
+    const SuiteReading reading = read_suite_file(fmt::format("suites/{}.yaml", name), kernels);
+    ASSERT_TRUE(reading.suite) << name;
+    const auto plan = make_plan(*reading.suite, two_nodes(), kernels);
+    ASSERT_TRUE(plan) << plan.error().message;
+    for (const PlannedTask& task : plan->tasks) {
+      const auto kernel = std::ranges::find(kernels, task.kernel, &KernelInfo::name);
+      ASSERT_NE(kernel, kernels.end()) << task.kernel;
+      const double least = duration_of(task, *kernel, "least_time");
+      if (least == 0) continue;
+      ++rates;
+      const std::string place = fmt::format("{} {}", name, plan->stages[task.stage].name);
+      EXPECT_GE(least, 2) << place;
+      EXPECT_GE(duration_of(task, *kernel, "time_cap"), 2.5) << place;
+    }
+  }
+  EXPECT_GT(rates, 40U);
 }
 
 // Every MPI kernel that has messages, on device memory both ways.

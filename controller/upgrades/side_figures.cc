@@ -40,6 +40,7 @@ BySeries by_series(const std::vector<store::SidePointRow>& points) {
 }
 
 std::optional<double> figure_of(const store::SidePointRow& point, std::string_view statistic) {
+  if (point.brief) return std::nullopt;
   if (statistic == kMedian || statistic == analysis::kRateStatistic) return point.headline;
   if (statistic == analysis::kFlowStatistic)
     return point.pause_share ? floored(1 - *point.pause_share, 1) : std::nullopt;
@@ -281,6 +282,13 @@ void FigureTaker::add_notes(analysis::UpgradeRuns& out) const {
   if (!unknown.empty())
     out.notes.push_back(fmt::format("not judged, since no launch has enough samples for it: {}",
                                     fmt::join(unknown, "; ")));
+  const auto brief = std::ranges::count_if(sides_.before, &store::SidePointRow::brief) +
+                     std::ranges::count_if(sides_.after, &store::SidePointRow::brief);
+  if (brief > 0)
+    out.notes.push_back(
+        fmt::format("{} rates are not judged: they were measured for less than 2 s, which may "
+                    "miss pauses; raise the suite's time_cap above 2.5 s",
+                    brief));
 }
 
 }  // namespace railgauge

@@ -216,6 +216,19 @@ TEST(LowSlots, ThatAShortLaunchLacksForbidNoPass) {
       Contains(HasSubstr("no launch has enough samples for it: verbs.write_bw bandwidth p1")));
 }
 
+// A stream that was looked at for half a second may have met none of its pauses.
+TEST(BriefRates, AreNotJudgedAndSaySo) {
+  UpgradeData sides = bandwidths();
+  for (store::SidePointRow& point : sides.after) {
+    point.brief = true;
+    if (point.series <= 4) point.headline *= 0.5;
+  }
+  const auto verdict = judged(sides);
+  EXPECT_EQ(verdict.verdict, analysis::Verdict::kInvalid) << verdict.reason;
+  EXPECT_THAT(verdict.notes, Contains(HasSubstr("rates are not judged: they were measured for less "
+                                                "than 2 s")));
+}
+
 // --- launches ---
 
 // Stages that one node runs GPU by GPU have three.

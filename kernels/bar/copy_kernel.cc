@@ -9,6 +9,7 @@
 #include "kernels/bar/copy_timer.h"
 #include "kernels/bar/routine/engine_rate.h"
 #include "kernels/bar/setup.h"
+#include "kernels/core/base/headline.h"
 #include "kernels/core/stats/stats.h"
 #include "kernels/core/text/units.h"
 #include "kernels/gpu/ceiling/link_ceiling.h"
@@ -88,7 +89,7 @@ class CopyKernel final : public Kernel {
     point.set_verified(verified);
     auto& facts = *point.mutable_facts();
     if (bandwidth) {
-      RG_TRY_OK(add_engine_facts(context, bytes, point.median(), facts));
+      RG_TRY_OK(add_engine_facts(context, bytes, headline_of(point), facts));
       point.set_mean(rate_over_all_time(sampled.samples));
       facts["mean_is"] = "all bytes over all time";
       // Small writes may all fit into the CPU's buffers and so be faster than the link.

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/headline.h"
 #include "kernels/core/stats/stats.h"
 #include "kernels/core/text/units.h"
 #include "kernels/cuda/parameters.h"
@@ -189,7 +190,7 @@ Status CopyBench::check_gpus(const Route& route, std::uint64_t size, Point& poin
     if (ceiling && moves_both_ways(plan_.engine)) ceiling->bytes_per_second *= 2;
   }
   if (!ceiling) return {};
-  gpu::add_ceiling_facts(*ceiling, point.median(), *point.mutable_facts());
+  gpu::add_ceiling_facts(*ceiling, headline_of(point), *point.mutable_facts());
   const std::string& name = route.pair.empty() ? flow.source->name() : route.pair;
   return gpu::check_ceiling(name, ceiling, point.median());
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/core/base/headline.h"
+
 namespace railgauge::nccl {
 
 // The bus factor of nccl-tests is this share for every operation but all_reduce, whose 2(n-1)/n
@@ -28,7 +30,7 @@ std::optional<gpu::Ceiling> algbw_ceiling(const Operation& operation, std::uint3
 Status check_links(const Operation& operation, const std::optional<gpu::Ceiling>& ceiling,
                    Point& point) {
   if (!ceiling || point.metric() != "algbw_bytes_per_second") return {};
-  gpu::add_ceiling_facts(*ceiling, point.median(), *point.mutable_facts());
+  gpu::add_ceiling_facts(*ceiling, headline_of(point), *point.mutable_facts());
   return gpu::check_ceiling(operation.name, ceiling, point.median());
 }
 

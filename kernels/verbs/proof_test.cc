@@ -31,6 +31,7 @@ struct ProofCase {
 const std::vector<ProofCase>& proof_cases() {
   static const std::vector<ProofCase> kCases{
       {"verbs.write_bw", ""},
+      {"verbs.write_bw", "cold", {{"buffer", "cold"}}},
       {"verbs.write_bw", "two queue pairs", {{"qps", "2"}}},
       {"verbs.write_bw", "both directions", {{"direction", "both"}, {"duration", "20ms"}}},
       {"verbs.write_bw", "two devices", {{"devices", "fake0:1,fake1:1"}, {"duration", "20ms"}}},
@@ -38,16 +39,20 @@ const std::vector<ProofCase>& proof_cases() {
       {"verbs.write_bw", "GPU", {{"memory", "cuda"}}, true},
       {"verbs.write_imm_bw", ""},
       {"verbs.read_bw", ""},
+      {"verbs.read_bw", "cold", {{"buffer", "cold"}}},
       {"verbs.send_bw", ""},
+      {"verbs.send_bw", "cold", {{"buffer", "cold"}}},
       {"verbs.send_bw", "shared receives", {{"qps", "2"}, {"srq", "true"}}},
       {"verbs.send_bw", "staged", {{"memory", "staged"}}, true},
       {"verbs.atomic_bw", ""},
       {"verbs.atomic_bw", "compare_swap", {{"operation", "compare_swap"}, {"qps", "2"}}},
       {"verbs.write_lat", ""},
+      {"verbs.write_lat", "cold", {{"buffer", "cold"}}},
       {"verbs.write_lat", "staged", {{"memory", "staged"}}, true},
       {"verbs.write_imm_lat", ""},
       {"verbs.send_lat", ""},
       {"verbs.read_lat", ""},
+      {"verbs.read_lat", "cold", {{"buffer", "cold"}}},
       {"verbs.atomic_lat", ""},
       {"verbs.write_visible_lat", "", {}, true}};
   return kCases;

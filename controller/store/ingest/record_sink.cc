@@ -146,9 +146,15 @@ std::string key_text(const RecordKey& key) {
   return fmt::format("{}/{}#{}.{}", key.run_id(), key.task_id(), key.attempt(), key.rank());
 }
 
+// A point whose time is not known is none.
+bool is_brief(const Point& point) {
+  return point.has_rate() && point.measure_ns() > 0 && point.measure_ns() < kLeastJudgedNs;
+}
+
 std::int64_t flags_of(const Point& point) {
   return (point.converged() ? kFlagConverged : 0) | (point.synthetic() ? kFlagSynthetic : 0) |
-         (point.verified() ? kFlagVerified : 0) | (point.throttled() ? kFlagThrottled : 0);
+         (point.verified() ? kFlagVerified : 0) | (point.throttled() ? kFlagThrottled : 0) |
+         (is_brief(point) ? kFlagBrief : 0);
 }
 
 template <class Message, class Value>

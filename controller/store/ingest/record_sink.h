@@ -18,6 +18,7 @@
 #include "controller/store/ingest/interner.h"
 #include "controller/store/ingest/parcel.h"
 #include "controller/store/ingest/run_accounts.h"
+#include "controller/store/rows/point_flags.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "kernels/core/base/minute_quota.h"
 #include "kernels/core/base/record.pb.h"
@@ -95,13 +96,6 @@ class Orphans {
 
 // Bound of events about nodes that come and go and about refused records; the newest are kept.
 inline constexpr std::int64_t kMaxEvents = 100'000;
-
-// Bits of point.flags.
-inline constexpr std::int64_t kFlagConverged = 1;
-inline constexpr std::int64_t kFlagSynthetic = 2;
-inline constexpr std::int64_t kFlagVerified = 4;
-inline constexpr std::int64_t kFlagThrottled = 8;
-inline constexpr std::int64_t kFlagArrival = 16;  // its time is that of arrival
 
 // Bounds of one rank, against a runner that is broken or hostile.
 inline constexpr std::size_t kMaxRankSeries = 4'096;

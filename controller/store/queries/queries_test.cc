@@ -9,6 +9,7 @@
 
 #include "controller/store/queries/queries.h"
 #include "controller/store/queries/upgrades.h"
+#include "controller/store/rows/point_flags.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "controller/store/testing/store_testing.h"
 
@@ -46,6 +47,7 @@ TEST_F(Queries, ARatesHeadlineIsItsRateInEveryReader) {
     point.set_unit("bytes_per_second");
     point.set_larger_is_better(true);
     point.set_rate(rate);
+    if (at.run_id == "r1") point.set_measure_ns(2e9);
     point.set_rate_low(rate - 1e9);
     point.set_rate_high(rate + 1e9);
     point.set_slot_p10(1e9);
@@ -91,6 +93,11 @@ TEST_F(Queries, ARatesHeadlineIsItsRateInEveryReader) {
   EXPECT_NEAR(side->at(0).mean, 1.1 * 49e9, 1);
   EXPECT_EQ(side->at(0).slot_p10, 1e9);
   EXPECT_EQ(side->at(0).pause_share, 0.25);
+  // It took 3 ms, and the other run's 2 s.
+  EXPECT_TRUE(side->at(0).brief);
+  EXPECT_FALSE(store_->read(read_side_points, {"r1"}, {})->at(0).brief);
+  EXPECT_EQ(history->points.at(0).flags & kFlagBrief, 0);
+  EXPECT_NE(history->points.at(1).flags & kFlagBrief, 0);
   ASSERT_TRUE(store_->write(write_baseline, BaselineRow{.series_id = series, .kind = "golden"}));
   EXPECT_EQ(store_->read(read_baselines, "golden")->at(0).level, 38e9);
 }

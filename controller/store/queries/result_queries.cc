@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "controller/store/ingest/record_sink.h"
 #include "controller/store/queries/queries.h"
+#include "controller/store/rows/point_flags.h"
 #include "controller/store/rows/text_json.h"
 #include "controller/store/sqlite/compress.h"
 #include "controller/store/sqlite/sqlite.h"

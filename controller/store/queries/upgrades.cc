@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "controller/store/ingest/record_sink.h"
 #include "controller/store/queries/queries.h"
+#include "controller/store/rows/point_flags.h"
 #include "controller/store/rows/text_json.h"
 #include "controller/store/sqlite/sqlite.h"
 
@@ -233,18 +233,18 @@ Result<std::vector<SidePointRow>> read_side_points(Connection& connection,
   return connection.list(
       Columns{&Row::run_id, &Row::series, &Row::measured_at, &Row::headline, &Row::mean, &Row::p90,
               &Row::p99, &Row::p999, &Row::slot_p10, &Row::slot_p1, &Row::pause_share,
-              &Row::synthetic, &Row::launch, &Row::again},
+              &Row::synthetic, &Row::launch, &Row::again, &Row::brief},
       "SELECT run_id, point.series, measured_at, point.headline, coalesce(distribution.mean, 0), "
       "distribution.p90, p99, distribution.p999, slot_p10, slot_p1, pause_share, flags & ?3, "
       "rank.id, task.task_id GLOB "
-      "'a*' FROM "
+      "'a*', flags & ?4 FROM "
       "run CROSS JOIN task ON task.run=run.id CROSS JOIN attempt ON attempt.task=task.id AND "
       "attempt.attempt=counted_attempt AND attempt.outcome='passed' CROSS JOIN rank ON "
       "rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 20 AND (rank.id << "
       "20) + 1048575 LEFT JOIN distribution ON distribution.point=point.id WHERE run_id IN "
       "(SELECT value FROM json_each(?1))" +
           std::string(kOfTheseNodes) + " ORDER BY point.series, measured_at, point.id",
-      json_of(run_ids), json_of(node_ids), kFlagSynthetic);
+      json_of(run_ids), json_of(node_ids), kFlagSynthetic, kFlagBrief);
 }
 
 Result<std::vector<SideTaskRow>> read_side_tasks(Connection& connection,

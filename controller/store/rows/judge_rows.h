@@ -75,6 +75,7 @@ struct SidePointRow {
   bool synthetic = false;
   std::int64_t launch = 0;  // equal for what one rank of one attempt measured
   bool again = false;       // second figure of a pair that the run measured twice
+  bool brief = false;       // a rate of less than kLeastJudgedNs, which no judge reads
 };
 // The outcome of a task, to find functions that were lost.
 struct SideTaskRow {

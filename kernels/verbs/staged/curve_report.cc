@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/headline.h"
 #include "kernels/core/text/units.h"
 
 namespace railgauge::verbs {
@@ -46,9 +47,9 @@ void CurveReporter::point(Point point) {
   if (!pair_.empty()) point.set_pair(pair_);
   point.mutable_facts()->insert(places_.begin(), places_.end());
   if (is_whole && (point.metric() == kBandwidth || point.metric() == kLatency) &&
-      point.median() > 0) {
+      headline_of(point) > 0) {
     curve_.metric = point.metric();
-    curve_.values.push_back({point.message_bytes(), point.median()});
+    curve_.values.push_back({point.message_bytes(), headline_of(point)});
   }
   to_.point(std::move(point));
 }
