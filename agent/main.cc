@@ -27,6 +27,7 @@
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/help.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/variables.h"
 #include "kernels/core/version/commit.h"
@@ -136,7 +137,9 @@ int main_of(int argc, char** argv) {
   declare_settings(app, settings);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {  // --help, --version
+  } catch (const CLI::CallForHelp&) {
+    return std::fputs(folded_help(app.help()).c_str(), stdout) < 0 ? kExitInvalid : kExitPassed;
+  } catch (const CLI::Success& asked) {  // --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
     return complain({Code::kInvalidArgument, error.what()}, kExitUsage);

@@ -21,6 +21,7 @@
 #include "controller/log/log.h"
 #include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/help.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 #include "kernels/core/version/commit.h"
@@ -63,7 +64,7 @@ void declare(CLI::App& app, Settings& settings) {
   auto* const scenario = app.add_option("--scenario", settings.scenario,
                                         "file, as deploy/docs/reference/scenarios.md has it");
   app.add_option("--nodes", settings.nodes, "healthy nodes in place of a scenario")
-      ->check(CLI::Range(1U, kMaxNodes))
+      ->check(CLI::Range(1U, kMaxNodes).description(""))
       ->excludes(scenario);
   app.add_option("--runner", settings.runner, "railgauge-runner, whose kernels the nodes declare");
   app.add_option(
@@ -75,7 +76,7 @@ void declare(CLI::App& app, Settings& settings) {
                  "the file of the controller's simulated clock, whose dates are the scenario's")
       ->excludes(at);
   app.add_option("--dials", settings.dials, "most agents that dial at once")
-      ->check(CLI::Range(1U, kMaxNodes));
+      ->check(CLI::Range(1U, kMaxNodes).description(""));
   app.add_option("--log-level", settings.log_level, "trace, debug, info, warn or error");
   app.add_option("--log-format", settings.log_format, "text, or json for one object a line")
       ->check(CLI::IsMember({"text", "json"}));
@@ -205,6 +206,8 @@ int main_of(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
+  } catch (const CLI::CallForHelp&) {
+    return std::fputs(folded_help(app.help()).c_str(), stdout) < 0 ? kExitInvalid : kExitPassed;
     return complain({Code::kInvalidArgument, error.what()});
   }
   return run(settings);
