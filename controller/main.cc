@@ -219,7 +219,11 @@ int serve(const Config& config) {
   own.post_program = own.sql_program;
   Result<std::unique_ptr<Server>> server = start_server(own);
   if (!server) {
-    fmt::print(stderr, "railgauge-controller: {}\n", printable(server.error().message));
+    // A log of json has no line of another form.
+    if (config.log_format == "json")
+      spdlog::error("start: {}", server.error().message);
+    else
+      fmt::print(stderr, "railgauge-controller: {}\n", printable(server.error().message));
     return server.error().code == Code::kInvalidArgument ? kExitUsage : kExitInvalid;
   }
   spdlog::info("railgauge-controller {} serves", RAILGAUGE_VERSION);

@@ -24,6 +24,7 @@
 #include "kernels/core/text/help.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
+#include "kernels/core/text/variables.h"
 #include "kernels/core/version/commit.h"
 
 namespace railgauge::fleet {
@@ -183,6 +184,7 @@ int run(const Settings& settings) {
   end_when_exhausted("railgauge-fleet");
   const Fd signals = catch_signals();
   set_up_log({.program = "fleet", .level = settings.log_level, .format = settings.log_format});
+  for (const std::string& line : unknown_variables(variable_names())) spdlog::warn("{}", line);
   auto fleet = open_fleet(settings);
   if (!fleet) return complain(fleet.error());
   (*fleet)->run(signals.get(), [](const FleetCounts& counts) {
@@ -204,10 +206,10 @@ int main_of(int argc, char** argv) {
   declare(app, settings);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
   } catch (const CLI::CallForHelp&) {
     return std::fputs(folded_help(app.help()).c_str(), stdout) < 0 ? kExitInvalid : kExitPassed;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
     return complain({Code::kInvalidArgument, error.what()});
   }
   return run(settings);

@@ -314,6 +314,18 @@ TEST(CommandLine, HelpAfterAKernelsNameShowsItsParameters) {
   EXPECT_NE(ended.out.find("7479"), std::string::npos) << ended.out;
 }
 
+TEST(CommandLine, AVariableThatNobodyReadsIsReportedOnce) {
+  ::setenv("RAILGAUGE_LIBNCL", "/opt/libnccl.so", 1);
+  const Ended list = run({"--list"});
+  const Ended probe = run({"--probe-ports", ""});
+  ::unsetenv("RAILGAUGE_LIBNCL");
+  EXPECT_EQ(list.exit_code, kExitPassed);
+  EXPECT_EQ(list.err,
+            "info: variable RAILGAUGE_LIBNCL: no program of Railgauge reads it; did you mean "
+            "\"RAILGAUGE_LIBNCCL\"?\n");
+  EXPECT_THAT(probe.err, testing::Not(testing::HasSubstr("LIBNCL"))) << "an agent's child";
+}
+
 TEST(CommandLine, PrintsVersionAndLists) {
   EXPECT_THAT(run({"--version"}).out,
               testing::MatchesRegex("railgauge-runner " RAILGAUGE_VERSION
