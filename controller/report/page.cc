@@ -243,7 +243,9 @@ Section trust_section(const SiteReport& report, std::size_t most) {
                              report.measured_twice_apart(), report.measured_twice()),
          .text = fmt::format("the budget is {:.0f} %", 100 * report.false_alarm_budget())});
   } else {
-    section.summary = "false alarms: unknown, no figure was measured twice";
+    section.summary = fmt::format(
+        "false alarms: unknown, no figure was measured twice; the budget is {:.0f} %",
+        100 * report.false_alarm_budget());
   }
   return section;
 }
