@@ -224,7 +224,11 @@ _railgauge_labels() {
   _railgauge_ask nodes --format ndjson | grep -o '"labels":{[^}]*}' |
     grep -oE '"[A-Za-z0-9._/-]+":"[A-Za-z0-9._-]+"' | tr -d '"' | tr : = | sort -u
 }
-_railgauge_groups() { _railgauge_labels | sed 's/^[^=]*=/@/' | sort -u; }
+_railgauge_groups() {
+  # The answer to an "@" alone names the groups of the site profile.
+  { _railgauge_labels | sed 's/^[^=]*=/@/'
+    _railgauge_ask nodes @ --format json | grep -oE '@[A-Za-z0-9._-]+'; } | sort -u
+}
 _railgauge_metrics() {
   _railgauge_ask kernels --format ndjson | grep -o '"metrics":\[[^]]*\]' | sed 's/"metrics"://' |
     grep -oE '[A-Za-z0-9_]+' | sort -u
