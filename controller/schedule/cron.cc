@@ -159,16 +159,31 @@ std::optional<double> next_due(const Cron& cron, const TimeZone& zone, double af
   return std::nullopt;
 }
 
+namespace {
+
+// Those of this host; none without tzdata.
+std::vector<std::string> zone_names() {
+  std::vector<std::string> names;
+  try {
+    for (const auto& zone : date::get_tzdb().zones) names.emplace_back(zone.name());
+  } catch (const std::exception&) {
+  }
+  return names;
+}
+
+}  // namespace
+
 // UTC is null: it is there without tzdata too, as in a small container.
 Result<TimeZone> TimeZone::find(const std::string& name) {
   if (name == "UTC") return TimeZone(nullptr);
   try {
     return TimeZone(date::locate_zone(name));
   } catch (const std::exception&) {
+    std::string hint = did_you_mean(name, zone_names());
+    if (hint.empty()) hint = "; examples are UTC and Europe/Berlin";
     return fail(Code::kInvalidArgument,
-                fmt::format("time zone {}: this host's tzdata has none of that name; examples are "
-                            "UTC and Europe/Berlin",
-                            in_quotes(name)));
+                fmt::format("time zone {}: this host's tzdata has none of that name{}",
+                            in_quotes(name), hint));
   }
 }
 

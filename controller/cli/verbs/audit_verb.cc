@@ -1,10 +1,16 @@
 // audit
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "controller/cli/input/inputs.h"
 #include "controller/cli/input/session.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
+#include "kernels/core/text/lines.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
 namespace {
@@ -19,6 +25,20 @@ std::string outcome_text(const AuditEntry& entry) {
   return entry.count() > 1 ? fmt::format("{}, {} calls", outcome, entry.count()) : outcome;
 }
 
+// Errors: kInvalidArgument for a call that no service has, with the nearest one. The controller's
+// own acts ("back_up") are in the trail too.
+Status check_call(const std::string& given) {
+  const Choice* calls = row_where(grammar().choices, &Choice::kind, "CALL");
+  if (given.empty() || calls == nullptr) return {};
+  const auto words = words_of(calls->words);
+  const std::vector<std::string> known(words.begin(), words.end());
+  const std::string hint = did_you_mean(given.substr(given.rfind('.') + 1), known);
+  if (std::ranges::find(known, given.substr(given.rfind('.') + 1)) != known.end() || hint.empty())
+    return {};
+  return fail(Code::kInvalidArgument,
+              fmt::format("--rpc: there is no call {}{}", in_quotes(given), hint));
+}
+
 }  // namespace
 
 // Newest first. The controller has cleaned and cut the texts of peers.
@@ -31,6 +51,7 @@ Result<int> list_audit(Session& session, const Arguments& arguments) {
   request.set_refused(arguments.has("refused"));
   request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultEntries)));
   const AuditList list = RG_TRY(call(session, rpc::kListAudit, request));
+  if (list.entries().empty()) RG_TRY_OK(check_call(arguments.value("rpc")));
   const Rows rows = rows_of(list.entries(), [](const AuditEntry& entry) {
     return Row({entry.at(), entry.who(), entry.role(), entry.address(), entry.rpc(),
                 outcome_text(entry), entry.subject(), entry.reason()});

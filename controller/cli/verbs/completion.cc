@@ -494,25 +494,76 @@ std::optional<std::string> hint_for(Session& session, const std::string& word,
 
 }  // namespace
 
+namespace {
+
+// Errors: kInvalidArgument for a word of a flag that is none of the names. Without names nothing is
+// known.
+Status check_word(std::string_view flag, const std::string& word, const NameList& names,
+                  std::string_view why) {
+  if (names.empty() || std::ranges::find(names, word) != names.end()) return {};
+  return fail(Code::kInvalidArgument,
+              fmt::format("--{}: {}: {}, and no such point is stored{}", flag, in_quotes(word), why,
+                          did_you_mean(word, names)));
+}
+
 // One list has both names, since a metric belongs to its kernels.
 Status check_figure_names(Session& session, const Arguments& arguments) {
   if (!arguments.has("kernel") && !arguments.has("metric")) return {};
   const auto list = call(session, rpc::kListKernels, ListKernelsRequest());
-  if (!list || list->kernels().empty()) return {};  // nothing is known of them
+  if (!list) return {};
   NameList kernels;
   NameList metrics;
   for (const KernelInfo& kernel : list->kernels()) {
     kernels.push_back(kernel.name());
     metrics.insert(metrics.end(), kernel.metrics().begin(), kernel.metrics().end());
   }
-  for (const auto& [flag, names] : {std::pair{"kernel", &kernels}, std::pair{"metric", &metrics}})
-    if (arguments.has(flag) && std::ranges::find(*names, arguments.value(flag)) == names->end())
-      return fail(Code::kInvalidArgument,
-                  fmt::format("--{}: {}: no kernel of an attached node has that name, and no such "
-                              "point is stored{}",
-                              flag, in_quotes(arguments.value(flag)),
-                              did_you_mean(arguments.value(flag), *names)));
+  constexpr std::string_view kWhy = "no kernel of an attached node has that name";
+  if (arguments.has("kernel"))
+    RG_TRY_OK(check_word("kernel", arguments.value("kernel"), kernels, kWhy));
+  if (arguments.has("metric"))
+    RG_TRY_OK(check_word("metric", arguments.value("metric"), metrics, kWhy));
   return {};
+}
+
+// One list has both, since the parts of a stack and the devices are a node's.
+Status check_node_words(Session& session, const Arguments& arguments) {
+  if (!arguments.has("endpoint") && !arguments.has("stack")) return {};
+  ListNodesRequest request;
+  request.set_with_facts(arguments.has("stack"));
+  const auto list = call(session, rpc::kListNodes, request);
+  if (!list) return {};
+  std::set<std::string> endpoints;
+  std::set<std::string> parts;
+  for (const NodeInfo& node : list->nodes()) {
+    for (const auto& nic : node.nics())
+      endpoints.insert(fmt::format("{}:{}", nic.device(), nic.port()));
+    for (const auto& gpu : node.gpus()) endpoints.insert(gpu.name());
+    for (const auto* half : {&node.stack_versions(), &node.stack_settings()})
+      for (const auto& [part, value] : *half) parts.insert(part);
+  }
+  if (arguments.has("endpoint"))
+    RG_TRY_OK(check_word("endpoint", arguments.value("endpoint"),
+                         {endpoints.begin(), endpoints.end()}, "no node has it"));
+  const std::string stack = arguments.value("stack");
+  if (arguments.has("stack"))
+    RG_TRY_OK(check_word("stack", stack.substr(0, stack.find('=')), {parts.begin(), parts.end()},
+                         "no node reports that part of its stack"));
+  return {};
+}
+
+}  // namespace
+
+// Two calls at most, and only after an empty answer.
+Status check_filters(Session& session, const Arguments& arguments) {
+  RG_TRY_OK(check_figure_names(session, arguments));
+  return check_node_words(session, arguments);
+}
+
+Status check_run(Session& session, const std::string& run_id) {
+  const auto hint = run_id.empty() ? std::nullopt : hint_for(session, run_id, "RUN");
+  if (!hint) return {};
+  return fail(Code::kInvalidArgument,
+              fmt::format("--run: there is no run {}{}", in_quotes(run_id), *hint));
 }
 
 Error with_closest_name(Session& session, const Arguments& arguments, Error error) {
@@ -520,7 +571,7 @@ Error with_closest_name(Session& session, const Arguments& arguments, Error erro
   if (!is_of_name || arguments.verb->is_local ||
       error.message.find("did you mean") != std::string::npos)
     return error;
-  if (const Status named = check_figure_names(session, arguments); !named) return named.error();
+  if (const Status named = check_filters(session, arguments); !named) return named.error();
   const std::vector<std::string> kinds = kinds_of(*arguments.verb);
   for (std::size_t i = 0; i < std::min(kinds.size(), arguments.operands.size()); ++i) {
     const std::string& word = arguments.operands[i];
