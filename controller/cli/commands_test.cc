@@ -349,6 +349,8 @@ TEST_F(Commands, ARunOrACallThatThereIsNotGetsTheNearestName) {
   EXPECT_EQ(run({"audit", "--rpc", "StartRn"}), kExitUsage);
   EXPECT_THAT(err_, HasSubstr("--rpc: there is no call \"StartRn\"; did you mean \"StartRun\"?"));
   EXPECT_EQ(run({"audit", "--rpc", "GetRun"}), kExitPassed) << "known, and nobody called it";
+  EXPECT_EQ(run({"audit", "--who", "anne"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("--who: no row is of \"anne\"; did you mean \"ann\"?"));
 }
 
 TEST_F(Commands, AKindOfEventThatThereIsNotGetsTheNearestOne) {

@@ -118,9 +118,9 @@ Result<Cron> parse_cron(std::string_view text) {
   const std::vector<std::string_view> fields = words_of(plain);
   if (fields.size() != kFields.size())
     return fail(Code::kInvalidArgument,
-                fmt::format("cron {}: {} fields, five are wanted: minute hour day month weekday, "
+                fmt::format("cron {}: {} field{}, five are wanted: minute hour day month weekday, "
                             "or @hourly, @daily, @weekly, @monthly, @yearly",
-                            in_quotes(text), fields.size()));
+                            in_quotes(text), fields.size(), fields.size() == 1 ? "" : "s"));
   std::array<std::bitset<60>, kFields.size()> values;
   for (std::size_t i = 0; i < kFields.size(); ++i)
     values[i] = RG_TRY(parse_field(fields[i], kFields[i]));

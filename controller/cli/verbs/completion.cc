@@ -477,9 +477,8 @@ constexpr std::array kNamedKinds{
                     [](const UpgradeList& list) { return list.upgrades(); }, &Upgrade::upgrade_id);
               }}};
 
-// Asks the lists of all alternatives. Absent: the word is one of them, or none is like it.
-std::optional<std::string> hint_for(Session& session, const std::string& word,
-                                    std::string_view kinds) {
+// The names of all alternatives of "RUN|FINDING".
+NameList names_of(Session& session, std::string_view kinds) {
   NameList names;
   for (const std::string_view kind : split(kinds, '|')) {
     const NamedKind* found = row_where(kNamedKinds, &NamedKind::name, kind);
@@ -487,9 +486,20 @@ std::optional<std::string> hint_for(Session& session, const std::string& word,
     const NameList more = found->ask(session);
     names.insert(names.end(), more.begin(), more.end());
   }
-  if (std::ranges::find(names, word) != names.end()) return std::nullopt;
-  std::string hint = did_you_mean(word, names);
-  return hint.empty() ? std::nullopt : std::optional(std::move(hint));
+  return names;
+}
+
+// The closest name, else the verb that lists the names, where `error` is that there is no such
+// thing and names no verb. "": the word is one of the names, or none is known.
+std::string hint_for(const std::string& word, std::string_view kind, const NameList& names,
+                     const Error& error) {
+  if (names.empty() || std::ranges::find(names, word) != names.end()) return "";
+  if (const std::string hint = did_you_mean(word, names); !hint.empty()) return hint;
+  const NameSource* source = row_where(kSources, &NameSource::kind, kind);
+  const bool wants_list =
+      error.code == Code::kNotFound && error.message.find("railgauge ") == std::string::npos;
+  return source != nullptr && wants_list ? fmt::format("; railgauge {} lists them", source->list)
+                                         : "";
 }
 
 }  // namespace
@@ -560,10 +570,13 @@ Status check_filters(Session& session, const Arguments& arguments) {
 }
 
 Status check_run(Session& session, const std::string& run_id) {
-  const auto hint = run_id.empty() ? std::nullopt : hint_for(session, run_id, "RUN");
-  if (!hint) return {};
+  if (run_id.empty()) return {};
+  const NameList names = names_of(session, "RUN");
+  // The list has the newest ones alone, so a word that is near none may be an older run.
+  const std::string hint = did_you_mean(run_id, names);
+  if (hint.empty() || std::ranges::find(names, run_id) != names.end()) return {};
   return fail(Code::kInvalidArgument,
-              fmt::format("--run: there is no run {}{}", in_quotes(run_id), *hint));
+              fmt::format("--run: there is no run {}{}", in_quotes(run_id), hint));
 }
 
 Error with_closest_name(Session& session, const Arguments& arguments, Error error) {
@@ -576,10 +589,10 @@ Error with_closest_name(Session& session, const Arguments& arguments, Error erro
   for (std::size_t i = 0; i < std::min(kinds.size(), arguments.operands.size()); ++i) {
     const std::string& word = arguments.operands[i];
     if (error.message.find(word) == std::string::npos) continue;  // it is about something else
-    if (const auto hint = hint_for(session, word, kinds[i])) {
-      error.message += *hint;
-      return error;
-    }
+    const std::string hint = hint_for(word, kinds[i], names_of(session, kinds[i]), error);
+    if (hint.empty()) continue;
+    error.message += hint;
+    return error;
   }
   return error;
 }

@@ -34,8 +34,8 @@ Status check_run(Session& session, const std::string& run_id);
 
 // Returns the error with `; did you mean "..."?` for the first operand that is a name of a run,
 // suite, node, kernel, schedule, finding or upgrade, that the controller lacks, and that is near
-// one that it has. Other errors stay as they are, and so do those of a controller that does not
-// answer.
+// one that it has; of one near none with the verb that lists the names. Other errors stay as they
+// are, and so do those of a controller that does not answer.
 Error with_closest_name(Session& session, const Arguments& arguments, Error error);
 
 }  // namespace railgauge::cli
