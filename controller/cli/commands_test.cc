@@ -338,6 +338,10 @@ TEST_F(Commands, APlaceThatNoNodeHasGetsTheNearestName) {
   EXPECT_THAT(err_, HasSubstr("--stack: \"linux_kernl\": no node reports that part of its stack"));
   EXPECT_THAT(err_, HasSubstr("did you mean \"linux_kernel\"?"));
   EXPECT_EQ(run({"results", "--endpoint", "mlx5_0:1", "--stack", "linux_kernel=1"}), kExitPassed);
+  EXPECT_EQ(run({"results", "--endpoint", "n1/mlx5_0:1"}), kExitPassed);
+  EXPECT_EQ(archive_.last_points().endpoint(), "mlx5_0:1");
+  EXPECT_EQ(archive_.last_points().node_set(), "n1");
+  EXPECT_EQ(run({"results", "--endpoint", "n1/mlx5_0:1", "--nodes", "n2"}), kExitUsage);
 }
 
 TEST_F(Commands, ARunOrACallThatThereIsNotGetsTheNearestName) {

@@ -496,10 +496,13 @@ std::string hint_for(const std::string& word, std::string_view kind, const NameL
   if (names.empty() || std::ranges::find(names, word) != names.end()) return "";
   if (const std::string hint = did_you_mean(word, names); !hint.empty()) return hint;
   const NameSource* source = row_where(kSources, &NameSource::kind, kind);
-  const bool wants_list =
-      error.code == Code::kNotFound && error.message.find("railgauge ") == std::string::npos;
-  return source != nullptr && wants_list ? fmt::format("; railgauge {} lists them", source->list)
-                                         : "";
+  const auto says = [&](std::string_view words) {
+    return error.message.find(words) != std::string::npos;
+  };
+  const bool is_absent = error.code == Code::kNotFound || says("not found") || says("no such run");
+  return source != nullptr && is_absent && !says("railgauge ")
+             ? fmt::format("; railgauge {} lists them", source->list)
+             : "";
 }
 
 }  // namespace
@@ -551,8 +554,9 @@ Status check_node_words(Session& session, const Arguments& arguments) {
     for (const auto* half : {&node.stack_versions(), &node.stack_settings()})
       for (const auto& [part, value] : *half) parts.insert(part);
   }
+  const std::string endpoint = arguments.value("endpoint");
   if (arguments.has("endpoint"))
-    RG_TRY_OK(check_word("endpoint", arguments.value("endpoint"),
+    RG_TRY_OK(check_word("endpoint", endpoint.substr(endpoint.find('/') + 1),
                          {endpoints.begin(), endpoints.end()}, "no node has it"));
   const std::string stack = arguments.value("stack");
   if (arguments.has("stack"))

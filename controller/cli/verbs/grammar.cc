@@ -22,7 +22,7 @@ constexpr Flag kWatch{"watch", 0, "", "repeat until Ctrl-C"};
 constexpr Flag kInterval{"interval", 0, "DURATION", "time between two views of --watch [2s]"};
 constexpr Flag kExclusive{"exclusive", 0, "", "the fabric is reserved: do not yield to neighbours"};
 // Filters of stored points, read by points_request in input/inputs.h.
-constexpr Flag kEndpoint{"endpoint", 0, "NAME", "mlx5_0:1 or gpu0, as named now or ever"};
+constexpr Flag kEndpoint{"endpoint", 0, "NAME", "mlx5_0:1, gpu0, n1/gpu0; as named now or ever"};
 constexpr Flag kRail{"rail", 0, "N", "points that have an endpoint of this rail, from 0"};
 constexpr Flag kStack{"stack", 0, "KEY=VALUE", "gpu_driver=550.54, when it was measured"};
 constexpr Flag kSeries{"series", 0, "N", "one series, as railgauge history numbers it"};
