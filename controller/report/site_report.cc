@@ -243,7 +243,8 @@ bool is_telling(const Event& event) {
          kind == "hardware_replaced" || kind == "node_refused" || kind == "node_clock_off" ||
          kind == "controller_started" || kind.starts_with("delivery_") ||
          kind.starts_with("maintenance_") || kind.starts_with("backup_") ||
-         kind == "record_refused" || kind == "orphans_dropped" || kind == "node_barred";
+         kind == "record_refused" || kind == "orphans_dropped" || kind == "node_barred" ||
+         kind == "crl_expired" || kind == "crl_refused" || kind == "tls_refused";
 }
 
 void add_events(const Material& material, SiteReport& report) {
