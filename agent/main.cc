@@ -27,6 +27,7 @@
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/help.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/variables.h"
 #include "kernels/core/version/commit.h"
@@ -35,6 +36,15 @@ namespace railgauge::agent {
 namespace {
 // Bounds glibc's arenas: one for each thread would waste resident memory.
 constexpr int kMallocArenas = 2;
+
+// Once the log is set up; a log of json has no line of another form.
+int end_start(const Settings& settings, const Error& error) {
+  if (settings.log_format == "json")
+    spdlog::error("start: {}", error.message);
+  else
+    std::fprintf(stderr, "railgauge-agent: %s\n", printable(error.message).c_str());
+  return kExitInvalid;
+}
 
 int complain(const Error& error, int exit_code) {
   std::fprintf(stderr, "railgauge-agent: %s\n", printable(error.message).c_str());
@@ -94,15 +104,15 @@ int run(const Settings& settings) {
     spdlog::warn("--insecure: the link to {} is neither encrypted nor authenticated",
                  settings.agent.link.controller);
   if (const Status status = check_key(settings.agent.link); !status)
-    return complain(status.error(), kExitInvalid);
+    return end_start(settings, status.error());
   Metrics metrics;
   if (const Status status = serve(metrics, settings.metrics_listen, settings.web_config_file);
       !status)
-    return complain(status.error(), kExitInvalid);
+    return end_start(settings, status.error());
   AgentOptions options = settings.agent;
   options.web_config = settings.web_config_file;
   auto agent = Agent::open(std::move(options), metrics);
-  if (!agent) return complain(agent.error(), kExitInvalid);
+  if (!agent) return end_start(settings, agent.error());
   (*agent)->run(signals.get(), hangups.get());
   signalfd_siginfo info{};
   const bool interrupted = ::read(signals.get(), &info, sizeof(info)) == sizeof(info) &&
@@ -136,7 +146,9 @@ int main_of(int argc, char** argv) {
   declare_settings(app, settings);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {  // --help, --version
+  } catch (const CLI::CallForHelp&) {
+    return std::fputs(folded_help(app.help()).c_str(), stdout) < 0 ? kExitInvalid : kExitPassed;
+  } catch (const CLI::Success& asked) {  // --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
     return complain({Code::kInvalidArgument, error.what()}, kExitUsage);

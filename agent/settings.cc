@@ -38,17 +38,18 @@ void declare_runner(CLI::App& app, Settings& settings) {
   TaskOptions& task = settings.agent.supervisor.task;
   task.runner = beside_this("railgauge-runner");
   task.confinement.keeper = beside_this("railgauge-launch-shim");
-  app.add_option("--runner", task.runner, "path of railgauge-runner");
+  app.add_option("--runner", task.runner, "path of railgauge-runner, by default beside the agent")
+      ->default_str("");
   app.add_option("--runner-environment", settings.runner_environment,
                  "more variables that a runner gets, by commas; NAME or BEGINNING*");
   app.add_option("--runner-landlock", settings.agent.supervisor.task.confinement.landlock,
                  "hide the agent's key and state from runners, and other tasks' processes");
   app.add_option("--runner-core-mib", settings.runner_core_mib,
                  "largest core file of a runner; 0: none")
-      ->check(CLI::Range(0.0, kMostLimit));
+      ->check(CLI::Range(0.0, kMostLimit).description(""));
   app.add_option("--runner-file-gib", settings.runner_file_gib,
                  "largest file of a runner, shared memory included")
-      ->check(CLI::Range(0.001, kMostLimit));
+      ->check(CLI::Range(0.001, kMostLimit).description(""));
 }
 
 void declare_guard(CLI::App& app, AgentOptions& agent) {
@@ -227,8 +228,6 @@ std::string agent_settings_page() {
     std::string standard = option->get_default_str();
     if (name == "name")
       standard = "the host's name";
-    else if (name == "runner")
-      standard = "beside the agent";
     else if (!standard.empty())
       standard = fmt::format("`{}`", standard);
     page += fmt::format("| `--{}` | `{}` | {} | {} |\n", name, option->get_envname(), standard,

@@ -25,6 +25,7 @@
 #include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/failpoint.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/help.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/variables.h"
 #include "kernels/core/version/commit.h"
@@ -47,10 +48,9 @@ struct CommandLine {
 // Exits by itself for --help, --version and wrong use.
 CommandLine parse_command_line(int argc, char** argv) {
   CLI::App app{
-      "railgauge-controller: measures a GPU cluster's fabric through the agents on its nodes\n"
+      "Measures a GPU cluster's fabric through the agents on its nodes.\n"
       "Each flag --some-name is also the variable RAILGAUGE_SOME_NAME and the key some_name of "
-      "the\n"
-      "settings file."};
+      "the settings file."};
   std::map<std::string, std::string> values;
   std::map<std::string, bool> switches;
   CommandLine parsed;
@@ -75,8 +75,9 @@ CommandLine parse_command_line(int argc, char** argv) {
   }
   try {
     app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
-    std::exit(app.exit(help));
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", folded_help(app.help()));
+    std::exit(kExitPassed);
   } catch (const CLI::CallForVersion& version) {
     std::exit(app.exit(version));
   } catch (const CLI::Error& error) {
@@ -218,7 +219,11 @@ int serve(const Config& config) {
   own.post_program = own.sql_program;
   Result<std::unique_ptr<Server>> server = start_server(own);
   if (!server) {
-    fmt::print(stderr, "railgauge-controller: {}\n", printable(server.error().message));
+    // A log of json has no line of another form.
+    if (config.log_format == "json")
+      spdlog::error("start: {}", server.error().message);
+    else
+      fmt::print(stderr, "railgauge-controller: {}\n", printable(server.error().message));
     return server.error().code == Code::kInvalidArgument ? kExitUsage : kExitInvalid;
   }
   spdlog::info("railgauge-controller {} serves", RAILGAUGE_VERSION);

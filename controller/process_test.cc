@@ -97,6 +97,18 @@ TEST_F(ProcessTest, HupOpensTheAuditLogAnewAndEndsNothing) {
   EXPECT_EQ(controller.wait(), 143) << controller.error_text();
 }
 
+// 192.0.2.1 is no address of any host.
+TEST_F(ProcessTest, AFaultOfTheStartHasTheFormOfTheLog) {
+  Process json(bench_, {"--log-format=json", "--metrics-listen=192.0.2.1:9"});
+  EXPECT_EQ(json.wait(), 4);
+  EXPECT_THAT(json.error_text(),
+              testing::MatchesRegex("(.*\n)?\\{\"time\":\"[^\n]*\"level\":\"error\",\"program\":"
+                                    "\"controller\",[^\n]*192.0.2.1:9[^\n]*\\}\n"));
+  Process text(bench_, {"--metrics-listen=192.0.2.1:9"});
+  EXPECT_EQ(text.wait(), 4);
+  EXPECT_THAT(text.error_text(), HasSubstr("railgauge-controller: "));
+}
+
 // Whether the signal or the end of the copy is first: the file is whole, or not there.
 TEST_F(ProcessTest, TermDuringABackupLeavesNoHalfOfIt) {
   {

@@ -16,7 +16,6 @@
 #include "controller/store/queries/data_kind.h"
 #include "controller/store/upkeep/backup.h"
 #include "controller/store/upkeep/backup_folder.h"
-#include "controller/store/upkeep/timed_backup.h"
 #include "controller/trust/pem_files.h"
 #include "controller/trust/signature.h"
 #include "kernels/core/text/rfc3339.h"
@@ -141,8 +140,8 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       archive_(*store_, retention_of(config.keep_days), Archive::kExportRanks, leaves_,
                backup_folder_of(config)),
       retention_(retention_of(config.keep_days)),
-      backups_(config.backups),
-      backup_folder_(backup_folder_of(config)),
+      backups_(backup_folder_of(config), config.backups,
+               {.store = *store_, .series = metrics_.series(), .did = own_acts()}),
       pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
       plans_(std::make_unique<fleet::WorkerPool>(1)),
       queries_(std::make_unique<fleet::WorkerPool>(kQueryWorkers)),
@@ -161,11 +160,8 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
           [this](const std::string& subject) { return certifier_.certify(subject); }, leaves_)),
       console_service_(make_console_service(
           [this](const auth::Peer& caller) { return make_ticket(caller); }, gate_, *pool_)) {
-  const OwnAct record = [this](std::string act, std::string subject, const Status& outcome) {
-    audit_->did(std::move(act), std::move(subject), outcome);
-  };
-  schedules_.on_act(record);
-  upgrade_watch_.on_act(record);
+  schedules_.on_act(own_acts());
+  upgrade_watch_.on_act(own_acts());
   control_.pauses().on_change([this](const Pauses::Held& held) { show_pauses(held); });
   control_.set_gate([this] { return memory_.check(); });
   control_.set_memory([this](double bytes) { return memory_.claim(bytes); });
@@ -275,6 +271,12 @@ Status Server::end_interrupted_runs() {
   return {};
 }
 
+OwnAct Server::own_acts() {
+  return [this](std::string act, std::string subject, const Status& outcome) {
+    audit_->did(std::move(act), std::move(subject), outcome);
+  };
+}
+
 void Server::note(std::string kind, std::string text) {
   if (const Status added = store_->add_event({.kind = std::move(kind), .text = std::move(text)});
       !added)
@@ -379,7 +381,8 @@ void Server::on_tick() {
   if (has_host_clock && may_prune && is_due(next_prune_, kPruneSeconds))
     static_cast<void>(upkeep_->submit([this] { prune_store(); }));
   if (has_host_clock && !stopping_ && is_due(next_backup_, kBackupLookSeconds))
-    static_cast<void>(upkeep_->submit([this] { look_after_backups(); }));
+    static_cast<void>(upkeep_->submit(
+        [this] { backups_.look(fleet::monotonic_seconds(), fleet::unix_seconds()); }));
   if (is_due(next_give_back_, kGiveBackSeconds))
     static_cast<void>(feeder_->submit([] { give_back_free_memory(); }));
   const std::string trouble = store_->trouble();
@@ -586,33 +589,6 @@ void Server::prune_store() {
                   counts->distributions, counts->points);
   audit_->did("prune", pruned + " deleted");
   spdlog::info("store: pruned {}", pruned);
-}
-
-// The newest backup of the folder counts, whoever made it.
-void Server::look_after_backups() {
-  metric::Registry& series = metrics_.series();
-  const double now = fleet::monotonic_seconds();
-  Result<std::string> made;
-  if (now >= next_backup_try_)
-    made = store::make_due_backup(
-        backup_folder_, backups_, fleet::unix_seconds(),
-        [this](const std::string& path) { return store_->back_up(path); },
-        [this] { return store_->stops(); });
-  if (!made) {
-    audit_->did("back_up", "by schedule", tl::unexpected(made.error()));
-    spdlog::warn("{}", made.error().message);
-    series.add("railgauge_backups_total", {{"outcome", "failed"}});
-    next_backup_try_ = now + kBackupRetrySeconds;
-    if (!std::exchange(backups_fail_, true)) note("backup_failed", made.error().message);
-  } else if (!made->empty()) {
-    audit_->did("back_up", *made + " by schedule");
-    spdlog::info("backup {} is made and restores", *made);
-    if (std::exchange(backups_fail_, false)) note("backup_works", *made + " is made");
-    series.add("railgauge_backups_total", {{"outcome", "made"}});
-  }
-  series.set("railgauge_backup_interval_seconds", {}, backups_.every_seconds);
-  const auto newest = store::newest_backup(backup_folder_);
-  series.set("railgauge_backup_timestamp_seconds", {}, newest ? newest->written_at : 0);
 }
 
 // Measures new findings a second time at once, before anybody is alerted. If the run cannot start,

@@ -10,6 +10,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "controller/audit/audit_log.h"
+#include "controller/backup_keeper.h"
 #include "controller/certificate/evidence/certifier.h"
 #include "controller/config.h"
 #include "controller/console/console.h"
@@ -59,7 +60,6 @@ class Server {
   // no report is sent.
   static constexpr double kReportSeconds = 30;
   static constexpr double kBackupLookSeconds = 60;
-  static constexpr double kBackupRetrySeconds = 3'600;  // a failed one copied the database already
   static constexpr double kReportPastSeconds = 24 * 3600;
   // Seconds between two looks for streams and calls of revoked certificates.
   static constexpr double kRevokedSeconds = 1;
@@ -138,6 +138,7 @@ class Server {
   [[nodiscard]] std::string remarks();
   [[nodiscard]] api::Installation describe(const Config& config, double started_at);
   void note(std::string kind, std::string text);  // stores an event of the controller itself
+  OwnAct own_acts();  // writes acts of the controller to the audit trail
   void on_tick();
   void feed_metrics();
   void show_nodes();
@@ -150,8 +151,6 @@ class Server {
   // Hands the pairs that would say more about the run's suspects to `answer`, from a worker.
   void look_for_follow_ups(const std::string& run_id, const run::Director::PairsAnswer& answer);
   void prune_store();
-  // Makes the backup that is due and shows the newest one's time; on the upkeep pool.
-  void look_after_backups();
   void look_for_room();
   void open_reporter(const Config& config, std::vector<deliver::Target> targets);
   void start_confirming(const std::vector<store::SeriesRow>& series);
@@ -178,8 +177,7 @@ class Server {
   Archive archive_;
   std::unique_ptr<Reporter> reporter_;
   const store::Retention retention_;
-  const store::BackupPlan backups_;
-  const std::string backup_folder_;
+  BackupKeeper backups_;                         // on the upkeep pool alone
   std::unique_ptr<fleet::WorkerPool> pool_;      // calls of Control
   std::unique_ptr<fleet::WorkerPool> plans_;     // suites read and planned for readers
   std::unique_ptr<fleet::WorkerPool> queries_;   // calls of Archive and Judge
@@ -214,8 +212,6 @@ class Server {
   double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_backup_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
-  double next_backup_try_ = 0;  // on the upkeep pool alone
-  bool backups_fail_ = false;   // likewise: the last attempt failed
   double next_reports_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double judges_left_open_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   std::vector<std::string> left_open_{};  // runs for judge_left_open(), on the loop

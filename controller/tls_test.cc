@@ -4,6 +4,7 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -18,8 +19,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/api/event_kinds.h"
 #include "controller/testing/server_bench.h"
 #include "controller/trust/authority/authority.h"
+#include "kernels/core/text/lines.h"
 
 namespace railgauge {
 namespace {
@@ -48,6 +51,16 @@ class TlsTest : public testing::Test {
     bench_.fleet_options_.hello_seconds = 60;
     bench_.start();
     target_ = fmt::format("127.0.0.1:{}", bench_.server_->tcp_port());
+  }
+  // Every event of a port with certificates is of a kind that --kind knows before one is stored.
+  void TearDown() override {
+    bench_.stop();
+    const auto store = store::Store::open({.path = bench_.config_.database});
+    ASSERT_TRUE(store) << store.error().message;
+    const auto kinds = words_of(api::kEventKinds);
+    const auto events = (*store)->list_events(1'000);
+    for (const auto& event : events.value_or(std::vector<store::EventRow>{}))
+      EXPECT_NE(std::ranges::find(kinds, event.kind), kinds.end()) << event.kind;
   }
   // Runs in the bench's folder; "." is it.
   void shell(const std::string& command) {

@@ -21,8 +21,10 @@
 #include "controller/log/log.h"
 #include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/help.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
+#include "kernels/core/text/variables.h"
 #include "kernels/core/version/commit.h"
 
 namespace railgauge::fleet {
@@ -63,7 +65,7 @@ void declare(CLI::App& app, Settings& settings) {
   auto* const scenario = app.add_option("--scenario", settings.scenario,
                                         "file, as deploy/docs/reference/scenarios.md has it");
   app.add_option("--nodes", settings.nodes, "healthy nodes in place of a scenario")
-      ->check(CLI::Range(1U, kMaxNodes))
+      ->check(CLI::Range(1U, kMaxNodes).description(""))
       ->excludes(scenario);
   app.add_option("--runner", settings.runner, "railgauge-runner, whose kernels the nodes declare");
   app.add_option(
@@ -75,7 +77,7 @@ void declare(CLI::App& app, Settings& settings) {
                  "the file of the controller's simulated clock, whose dates are the scenario's")
       ->excludes(at);
   app.add_option("--dials", settings.dials, "most agents that dial at once")
-      ->check(CLI::Range(1U, kMaxNodes));
+      ->check(CLI::Range(1U, kMaxNodes).description(""));
   app.add_option("--log-level", settings.log_level, "trace, debug, info, warn or error");
   app.add_option("--log-format", settings.log_format, "text, or json for one object a line")
       ->check(CLI::IsMember({"text", "json"}));
@@ -182,6 +184,7 @@ int run(const Settings& settings) {
   end_when_exhausted("railgauge-fleet");
   const Fd signals = catch_signals();
   set_up_log({.program = "fleet", .level = settings.log_level, .format = settings.log_format});
+  for (const std::string& line : unknown_variables(variable_names())) spdlog::warn("{}", line);
   auto fleet = open_fleet(settings);
   if (!fleet) return complain(fleet.error());
   (*fleet)->run(signals.get(), [](const FleetCounts& counts) {
@@ -203,6 +206,8 @@ int main_of(int argc, char** argv) {
   declare(app, settings);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return std::fputs(folded_help(app.help()).c_str(), stdout) < 0 ? kExitInvalid : kExitPassed;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     return complain({Code::kInvalidArgument, error.what()});

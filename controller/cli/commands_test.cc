@@ -329,6 +329,34 @@ TEST_F(Commands, AFigureThatNobodyMeasuresGetsTheNearestName) {
   EXPECT_EQ(run({"history", "--metric", "latncy_ns"}), kExitUsage);
 }
 
+TEST_F(Commands, APlaceThatNoNodeHasGetsTheNearestName) {
+  archive_.results.clear_points();
+  EXPECT_EQ(run({"results", "--endpoint", "mlx5_0:2"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("--endpoint: \"mlx5_0:2\": no node has it, and no such point is "
+                              "stored; did you mean \"mlx5_0:1\"?"));
+  EXPECT_EQ(run({"results", "--stack", "linux_kernl=6.1"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("--stack: \"linux_kernl\": no node reports that part of its stack"));
+  EXPECT_THAT(err_, HasSubstr("did you mean \"linux_kernel\"?"));
+  EXPECT_EQ(run({"results", "--endpoint", "mlx5_0:1", "--stack", "linux_kernel=1"}), kExitPassed);
+  EXPECT_EQ(run({"results", "--endpoint", "n1/mlx5_0:1"}), kExitPassed);
+  EXPECT_EQ(archive_.last_points().endpoint(), "mlx5_0:1");
+  EXPECT_EQ(archive_.last_points().node_set(), "n1");
+  EXPECT_EQ(run({"results", "--endpoint", "n1/mlx5_0:1", "--nodes", "n2"}), kExitUsage);
+}
+
+TEST_F(Commands, ARunOrACallThatThereIsNotGetsTheNearestName) {
+  archive_.events.clear_events();
+  EXPECT_EQ(run({"events", "--run", "r-20261120-120000-2"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("--run: there is no run \"r-20261120-120000-2\"; did you mean \"" +
+                              std::string(kSampleRun) + "\"?"));
+  EXPECT_EQ(run({"events", "--run", kSampleRun}), kExitPassed) << "nothing happened in it";
+  EXPECT_EQ(run({"audit", "--rpc", "StartRn"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("--rpc: there is no call \"StartRn\"; did you mean \"StartRun\"?"));
+  EXPECT_EQ(run({"audit", "--rpc", "GetRun"}), kExitPassed) << "known, and nobody called it";
+  EXPECT_EQ(run({"audit", "--who", "anne"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("--who: no row is of \"anne\"; did you mean \"ann\"?"));
+}
+
 TEST_F(Commands, AKindOfEventThatThereIsNotGetsTheNearestOne) {
   archive_.events.clear_events();
   archive_.events.add_kinds("watch_xid");

@@ -264,6 +264,23 @@ TEST_F(Process, TheSettingsOfThisHostsProgramsAreCheckedByTheProgramsThemselves)
   setenv("RAILGAUGE_LOG_LEVEL", "loud", 1);
   EXPECT_EQ(run({"config", "check"}), kExitUsage);
   EXPECT_THAT(err_, HasSubstr("railgauge-controller: --log-level"));
+  EXPECT_EQ(run({"config", "check", "-o", "json"}), kExitUsage);
+  EXPECT_TRUE(
+      jq("[.programs[].exit_code] == [2, 2] and (.programs[0].fault | "
+         "startswith(\"railgauge-controller: --log-level\"))"))
+      << out_;
+  EXPECT_THAT(err_, HasSubstr("railgauge-controller: --log-level"));
+  setenv("RAILGAUGE_LOG_LEVEL", "debug", 1);
+  EXPECT_EQ(run({"config", "check", "-o", "json"}), kExitPassed) << err_;
+  EXPECT_TRUE(
+      jq("keys_unsorted[0] == \"schema_version\" and .programs[0].program == "
+         "\"railgauge-controller\" and .programs[0].fault == null and "
+         ".programs[0].settings[0] == {\"key\": \"log_level\", \"value\": \"debug\", "
+         "\"source\": \"RAILGAUGE_LOG_LEVEL\"}"))
+      << out_;
+  EXPECT_EQ(run({"config", "check", "-o", "csv"}), kExitPassed) << err_;
+  EXPECT_THAT(out_, HasSubstr("program,key,value,source\n"
+                              "railgauge-controller,log_level,debug,RAILGAUGE_LOG_LEVEL\n"));
   unsetenv("RAILGAUGE_LOG_LEVEL");
   unsetenv("RAILGAUGE_CONTROLLER");
 }

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "controller/findings/measured_twice.h"
+#include "controller/findings/changes/measured_twice.h"
 #include "controller/history/pair_figures.h"
 #include "controller/schedule/schedule.h"
 

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/findings/run_changes.h"
+#include "controller/findings/changes/run_changes.h"
 #include "controller/store/rows/stack_parts.h"
 #include "controller/upgrades/series_measure.h"
 #include "kernels/core/base/lookup.h"

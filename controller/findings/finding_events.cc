@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/findings/changes/run_places.h"
+#include "controller/findings/changes/series_runs.h"
 #include "controller/findings/finding_causes.h"
 #include "controller/findings/part_cases.h"
-#include "controller/findings/run_places.h"
-#include "controller/findings/series_runs.h"
 #include "controller/upgrades/upgrade_data.h"
 #include "controller/verdict/causes.h"
 #include "kernels/core/text/rfc3339.h"

@@ -9,9 +9,9 @@
 #include <fmt/ranges.h>
 
 #include "controller/api/contract.h"
+#include "controller/findings/changes/measured_twice.h"
 #include "controller/findings/finding_causes.h"
 #include "controller/findings/finding_events.h"
-#include "controller/findings/measured_twice.h"
 #include "controller/findings/part_cases.h"
 #include "controller/findings/wrong_bytes.h"
 #include "controller/nodes/known_nodes.h"

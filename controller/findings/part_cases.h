@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "controller/findings/part_levels.h"
+#include "controller/findings/changes/part_levels.h"
+#include "controller/findings/changes/run_places.h"
 #include "controller/findings/parts.pb.h"
-#include "controller/findings/run_places.h"
 #include "controller/history/run_suspects.h"
 #include "controller/parts/judge.h"
 #include "controller/store/rows/remark_rows.h"

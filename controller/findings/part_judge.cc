@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/findings/changes/part_levels.h"
+#include "controller/findings/changes/run_changes.h"
 #include "controller/findings/part_cases.h"
-#include "controller/findings/part_levels.h"
-#include "controller/findings/run_changes.h"
 #include "controller/findings/run_judge.h"
 #include "controller/history/run_suspects.h"
 #include "controller/localise/localise_cells.h"

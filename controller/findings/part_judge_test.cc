@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/findings/changes/part_levels.h"
 #include "controller/findings/finding_service.h"
-#include "controller/findings/part_levels.h"
 #include "controller/findings/testing/sliced_nights.h"
 #include "controller/sim/nights.h"
 #include "controller/store/nodes/node_words.h"

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "controller/findings/measured_twice.h"
+#include "controller/findings/changes/measured_twice.h"
 #include "controller/findings/part_judge.h"
 #include "controller/findings/wrong_bytes.h"
 #include "controller/fleet/event_loop.h"

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "controller/findings/run_changes.h"
-#include "controller/findings/series_runs.h"
+#include "controller/findings/changes/run_changes.h"
+#include "controller/findings/changes/series_runs.h"
 #include "controller/fleet/leaf_map.h"
 #include "controller/fleet/worker_pool.h"
 #include "controller/store/rows/remark_rows.h"

@@ -10,7 +10,7 @@
 #include <google/protobuf/util/json_util.h>
 #include <spdlog/spdlog.h>
 
-#include "controller/findings/run_changes.h"
+#include "controller/findings/changes/run_changes.h"
 #include "controller/findings/run_judge.h"
 #include "controller/nodes/pause_times.h"
 #include "controller/upgrades/judge_functions.h"

@@ -134,6 +134,16 @@ void add_failed_and_missed(const SiteReport& report, Steps& steps) {
                           missed.front(), missed_at, and_others(missed)));
 }
 
+// Backups and reports that fail: the doctor names the cause and the remedy. The newest events come
+// first.
+void add_failing(const SiteReport& report, std::string_view begin, std::string_view what,
+                 Steps& steps) {
+  const auto newest = std::ranges::find_if(
+      report.events(), [&](const auto& row) { return row.kind().starts_with(begin); });
+  if (newest != report.events().end() && !newest->kind().ends_with("_works"))
+    steps.add(fmt::format("railgauge doctor: {}", what));
+}
+
 }  // namespace
 
 void add_next(std::span<const Finding> findings, SiteReport& report) {
@@ -146,6 +156,8 @@ void add_next(std::span<const Finding> findings, SiteReport& report) {
   add_suspects(report, steps);
   add_upgrades(report, steps);
   add_failed_and_missed(report, steps);
+  add_failing(report, "backup_", "backups fail", steps);
+  add_failing(report, "delivery_", "reports do not arrive", steps);
   const std::size_t further = std::min(events.others.size(), kMostEventSteps - first);
   for (std::size_t i = 0; i < further; ++i) steps.add(step_of(*events.others[i]));
   const std::size_t left = events.first_of_kind.size() + events.others.size() - first - further;

@@ -38,6 +38,17 @@ std::vector<std::string> steps_of(SiteReport report, const std::vector<Finding>&
   return {report.next().begin(), report.next().end()};
 }
 
+TEST(NextSteps, BackupsThatFailAndReportsThatDoNotArriveAreTheDoctors) {
+  SiteReport report;
+  report.add_events()->set_kind("delivery_works");
+  report.add_events()->set_kind("backup_failed");
+  report.add_events()->set_kind("delivery_late");
+  EXPECT_THAT(steps_of(report), ElementsAre("railgauge doctor: backups fail"));
+  report.mutable_events(0)->set_kind("delivery_failed");
+  report.mutable_events(1)->set_kind("backup_works");
+  EXPECT_THAT(steps_of(report), ElementsAre("railgauge doctor: reports do not arrive"));
+}
+
 TEST(NextSteps, LostNodesComeBeforeTheSecondFindingOfAKind) {
   SiteReport report;
   add_one(report, "a", "step", "confirmed");
@@ -101,6 +112,7 @@ TEST(NextSteps, AreNeverMoreThanThePageShowsWhateverHappened) {
     ReportedSchedule& schedule = *report.add_schedules();
     schedule.set_schedule("s" + name);
     schedule.set_missed("skipped");
+    report.add_events()->set_kind(i % 2 == 0 ? "backup_failed" : "delivery_failed");
   }
   const auto steps = steps_of(report);
   EXPECT_THAT(steps, SizeIs(kMostUrgentSteps));

@@ -243,7 +243,9 @@ Section trust_section(const SiteReport& report, std::size_t most) {
                              report.measured_twice_apart(), report.measured_twice()),
          .text = fmt::format("the budget is {:.0f} %", 100 * report.false_alarm_budget())});
   } else {
-    section.summary = "false alarms: unknown, no figure was measured twice";
+    section.summary =
+        fmt::format("false alarms: unknown, no figure was measured twice; the budget is {:.0f} %",
+                    100 * report.false_alarm_budget());
   }
   return section;
 }
@@ -254,7 +256,10 @@ Section events_section(const SiteReport& report, std::size_t most) {
     std::string head = short_time(events.at());
     if (events.count() > 1) head += fmt::format(", {:.0f} times", events.count());
     if (!events.nodes().empty()) head += ", " + events.nodes();
-    const bool is_bad = events.kind().starts_with("watch_") || events.kind() == "run_interrupted";
+    const std::string& kind = events.kind();
+    const bool is_bad = kind.starts_with("watch_") || kind == "run_interrupted" ||
+                        kind.ends_with("_failed") || kind.ends_with("_dropped") ||
+                        kind.ends_with("_refused") || kind.ends_with("_barred");
     add(section, most,
         {.mark = events.kind(),
          .mood = is_bad ? Mood::kDoubtful : Mood::kPlain,

@@ -242,7 +242,9 @@ bool is_telling(const Event& event) {
   return kind.starts_with("watch_") || kind.starts_with("run_") || kind == "stack_changed" ||
          kind == "hardware_replaced" || kind == "node_refused" || kind == "node_clock_off" ||
          kind == "controller_started" || kind.starts_with("delivery_") ||
-         kind.starts_with("maintenance_");
+         kind.starts_with("maintenance_") || kind.starts_with("backup_") ||
+         kind == "record_refused" || kind == "orphans_dropped" || kind == "node_barred" ||
+         kind == "crl_expired" || kind == "crl_refused" || kind == "tls_refused";
 }
 
 void add_events(const Material& material, SiteReport& report) {

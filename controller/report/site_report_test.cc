@@ -47,6 +47,17 @@ TEST(SiteReport, OfAMorningFitsTwoScreensOf80Columns) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
 }
 
+TEST(SiteReport, ABackupThatFailedIsAnEventAndAStep) {
+  Material material = morning();
+  Event& event = material.events.emplace_back();
+  event.set_at("2026-11-26T03:00:00.000Z");
+  event.set_kind("backup_failed");
+  event.set_text("backup folder /b: everybody may write to it; chmod o-w");
+  const std::string text = page_text(page_of(make_report(material)));
+  EXPECT_THAT(text, HasSubstr("\n  backup_failed  2026-11-26 03:00 UTC\n"));
+  EXPECT_THAT(text, HasSubstr("railgauge doctor: backups fail\n"));
+}
+
 TEST(SiteReport, FindingsHaveWhatHappenedToThem) {
   EXPECT_THAT(changes_of(make_report(morning())),
               ElementsAre("confirmed", "new", "new", "open", "fixed"));

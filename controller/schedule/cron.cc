@@ -118,9 +118,9 @@ Result<Cron> parse_cron(std::string_view text) {
   const std::vector<std::string_view> fields = words_of(plain);
   if (fields.size() != kFields.size())
     return fail(Code::kInvalidArgument,
-                fmt::format("cron {}: {} fields, five are wanted: minute hour day month weekday, "
+                fmt::format("cron {}: {} field{}, five are wanted: minute hour day month weekday, "
                             "or @hourly, @daily, @weekly, @monthly, @yearly",
-                            in_quotes(text), fields.size()));
+                            in_quotes(text), fields.size(), fields.size() == 1 ? "" : "s"));
   std::array<std::bitset<60>, kFields.size()> values;
   for (std::size_t i = 0; i < kFields.size(); ++i)
     values[i] = RG_TRY(parse_field(fields[i], kFields[i]));
@@ -159,16 +159,31 @@ std::optional<double> next_due(const Cron& cron, const TimeZone& zone, double af
   return std::nullopt;
 }
 
+namespace {
+
+// Those of this host; none without tzdata.
+std::vector<std::string> zone_names() {
+  std::vector<std::string> names;
+  try {
+    for (const auto& zone : date::get_tzdb().zones) names.emplace_back(zone.name());
+  } catch (const std::exception&) {
+  }
+  return names;
+}
+
+}  // namespace
+
 // UTC is null: it is there without tzdata too, as in a small container.
 Result<TimeZone> TimeZone::find(const std::string& name) {
   if (name == "UTC") return TimeZone(nullptr);
   try {
     return TimeZone(date::locate_zone(name));
   } catch (const std::exception&) {
+    std::string hint = did_you_mean(name, zone_names());
+    if (hint.empty()) hint = "; examples are UTC and Europe/Berlin";
     return fail(Code::kInvalidArgument,
-                fmt::format("time zone {}: this host's tzdata has none of that name; examples are "
-                            "UTC and Europe/Berlin",
-                            in_quotes(name)));
+                fmt::format("time zone {}: this host's tzdata has none of that name{}",
+                            in_quotes(name), hint));
   }
 }
 

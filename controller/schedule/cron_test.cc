@@ -96,7 +96,7 @@ TEST(Cron, MistakesAreOneLineThatNamesTheField) {
                                                         {"*/0 * * * *", "minute \"*/0\""},
                                                         {", * * * *", "minute \"\""},
                                                         {"* * * *", "4 fields, five are wanted"},
-                                                        {"@often", "1 fields, five are wanted"}}) {
+                                                        {"@often", "1 field, five are wanted"}}) {
     const auto refused = parse_cron(text);
     ASSERT_FALSE(refused) << text;
     EXPECT_EQ(refused.error().code, Code::kInvalidArgument);

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "controller/upgrades/upgrade_data.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {
@@ -35,14 +37,18 @@ bool is_version(const std::string& value, const std::string& wanted) {
 std::string unmet_expectation(const store::StackParts& stack, const std::string& part,
                               const std::string& version) {
   bool known = false;
+  std::vector<std::string> keys;
   for (const auto* half : {&stack.versions, &stack.settings})
     for (const auto& [key, value] : *half) {
+      keys.push_back(key);
       if (!is_key(key, part)) continue;
       known = true;
       if (!is_version(value, version))
         return fmt::format("{} is {}, expected {}", key, value, version);
     }
-  return known ? "" : fmt::format("it reports no {}, expected {}", part, version);
+  return known ? ""
+               : fmt::format("it reports no {}, expected {}{}", part, version,
+                             did_you_mean(part, keys));
 }
 
 // Versions come first: a new driver brings new settings along, and these differ between nodes.

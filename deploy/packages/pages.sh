@@ -25,8 +25,8 @@ nouns() {
 manual() {
   local version help
   version=$("$bin/railgauge" version 2>/dev/null | head -n 1) || true
-  # The host's name and the build folder are defaults that depend on this machine.
-  help=$("$bin/$1" --help | sed -E "s|^Usage: .*/$1|Usage: $1|; s|(--name TEXT)=[^ ]*|\\1|; s|(--runner TEXT)=[^ ]*|\\1|")
+  # The host's name is a default that depends on this machine.
+  help=$("$bin/$1" --help | sed -E "s|^Usage: .*/$1|Usage: $1|; s|(--name TEXT)=[^ ]*|\\1|")
   printf '.TH %s 1 "" "%s" "Railgauge"\n.SH NAME\n%s \\- %s\n.SH DESCRIPTION\n.nf\n' "${1^^}" "${version:-railgauge}" "$1" "$2"
   escaped <<<"$help"
   printf '.fi\n'

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The manual page of railgauge has a section for each noun, with every flag that the program's help has.
+# The manual page of railgauge has a section for each noun, with every flag that the program's help has. No line of any
+# program's help is longer than 80 columns.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=${RAILGAUGE_BUILD_DIR:-build/dev}/bin
@@ -28,4 +29,17 @@ if command -v groff >/dev/null; then
   zcat "$work/share/man/man1/railgauge.1.gz" | groff -man -Tutf8 -ww >"$work/shown" 2>"$work/said"
   [ ! -s "$work/said" ] || fail "groff: $(head -n 3 "$work/said")"
 fi
-echo "$flags flags in the manual page"
+# narrow TEXT...: the help that these words print.
+helps=0
+narrow() {
+  local wide
+  wide=$("$bin/$1" "${@:2}" | awk 'length($0) > 80' | head -n 3)
+  [ -z "$wide" ] || fail "$*: lines longer than 80 columns: $wide"
+  helps=$((helps + 1))
+}
+for program in railgauge railgauge-controller railgauge-agent railgauge-runner railgauge-fleet; do narrow "$program" --help; done
+for noun in $("$bin/railgauge" help | awk '/^Help:/ { exit } /^  [a-z]/ && !seen[$1]++ { print $1 }'); do narrow railgauge help "$noun"; done
+for kernel in $("$bin/railgauge-runner" --list | cut -d" " -f1); do narrow railgauge-runner "$kernel" --help; done
+for tool in nvbandwidth gdrcopy_copybw gdrcopy_sanity ib_write_bw ib_send_lat all_reduce_perf sendrecv_perf osu_latency; do narrow railgauge-runner "$tool" --help; done
+[ "$helps" -gt 60 ] || fail "only $helps helps were read"
+echo "$flags flags in the manual page, $helps helps within 80 columns"

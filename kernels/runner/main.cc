@@ -25,6 +25,7 @@
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
+#include "kernels/core/text/variables.h"
 #include "kernels/core/version/commit.h"
 #include "kernels/peers/nccl_tests/tool_options.h"
 #include "kernels/peers/osu/profile.h"
@@ -327,6 +328,19 @@ int probe_each(std::string_view list, Probe probe) {
   return kExitPassed;
 }
 
+// A misspelt RAILGAUGE_LIBNCCL would measure with another library. Rank 0 alone says so; an agent's
+// child gets no variable that the agent does not name.
+void report_unknown_variables(std::span<char* const> words) {
+  const bool is_child = std::ranges::any_of(words, [](std::string_view word) {
+    return word == "--task" || word == "--records-to" || word.starts_with("--probe-") ||
+           word.starts_with("--records-to=");
+  });
+  const auto world = mpi_ranks();
+  if (is_child || (world && world->rank != 0)) return;
+  for (const std::string& line : unknown_variables(variable_names()))
+    fmt::print(stderr, "info: {}\n", printable(line));
+}
+
 int run(int argc, char** argv, double entered_monotonic_ns);
 
 // Converts another spelling of an MPI kernel ("MPI_Allreduce") or an OSU command line to ours, and
@@ -406,5 +420,7 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
 
 // Takes the time first, because a task's phases begin with the process.
 int main(int argc, char** argv) {
-  return railgauge::run(argc, argv, railgauge::monotonic_now_ns());
+  const double entered_monotonic_ns = railgauge::monotonic_now_ns();
+  railgauge::report_unknown_variables({argv, static_cast<std::size_t>(argc)});
+  return railgauge::run(argc, argv, entered_monotonic_ns);
 }

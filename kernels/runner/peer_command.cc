@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/help.h"
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/printable.h"
 #include "kernels/core/text/text.h"
@@ -50,7 +51,7 @@ int run_perftest_command(const PerftestProgram& program, const std::vector<std::
   const auto call = read_perftest_call(program, arguments, find);
   if (!call) return report_wrong_use(call.error().message, exit_code_of(call.error()));
   if (call->help) {
-    fmt::print("{}", perftest_help(program, find));
+    fmt::print("{}", folded_help(perftest_help(program, find)));
     return kExitPassed;
   }
   if (call->version) {
@@ -121,7 +122,7 @@ int run_nccl_tests_command(const NcclTestsProgram& program,
       read_nccl_tests_call(program, arguments, host.find, *world ? (*world)->size : 0);
   if (!call) return report_wrong_use(call.error().message, exit_code_of(call.error()));
   if (call->help) {
-    fmt::print("{}", nccl_tests_help(program));
+    fmt::print("{}", folded_help(nccl_tests_help(program)));
     return kExitPassed;
   }
   const KernelRow& row = *host.find(program.kernel);

@@ -10,6 +10,7 @@
 
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/report/report.h"
+#include "kernels/core/text/help.h"
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -295,7 +296,7 @@ std::optional<int> parse_flags(CLI::App& app, std::vector<std::string> arguments
   try {
     app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
+    fmt::print("{}", folded_help(app.help()));
     return kExitPassed;
   } catch (const CLI::ParseError& error) {
     return report_wrong_use(error.what());

@@ -9,8 +9,8 @@
 
 #include "controller/certificate/evidence/certifier.h"
 #include "controller/certificate/evidence/shared.h"
+#include "controller/findings/changes/part_levels.h"
 #include "controller/findings/part_cases.h"
-#include "controller/findings/part_levels.h"
 #include "controller/parts/sight.h"
 #include "controller/parts/tables.h"
 #include "controller/stats/loss_steps.h"

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/text/help.h"
 #include "kernels/core/text/lines.h"
 #include "kernels/core/text/text.h"
 
@@ -315,7 +316,6 @@ Result<Arguments> parse_arguments(const Grammar& grammar, std::span<const std::s
 namespace {
 
 constexpr std::size_t kFirstColumn = 34;  // where summaries begin
-constexpr std::size_t kHelpColumns = 80;
 
 // One entry of the help: `left` in its column and `right` beside it, folded between words so that
 // no line is longer than kHelpColumns.

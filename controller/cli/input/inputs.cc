@@ -186,6 +186,23 @@ Result<std::uint32_t> series_number(const std::string& word) {
   return static_cast<std::uint32_t>(*number);
 }
 
+namespace {
+
+// "mlx5_0:1", or "gpu017/mlx5_0:1" as tables print it: then it is of that node alone.
+Status set_endpoint(const std::string& text, api::PointsRequest& request) {
+  const std::size_t slash = text.find('/');
+  request.set_endpoint(slash == std::string::npos ? text : text.substr(slash + 1));
+  if (slash == std::string::npos) return {};
+  if (!request.node_set().empty())
+    return fail(Code::kInvalidArgument,
+                fmt::format("--endpoint: {} has a node of its own; leave out --nodes and -l",
+                            in_quotes(text)));
+  request.set_node_set(text.substr(0, slash));
+  return {};
+}
+
+}  // namespace
+
 // Flags that a verb does not have are absent here, so all verbs about points share this.
 Result<api::PointsRequest> points_request(const Arguments& arguments) {
   api::PointsRequest request;
@@ -193,7 +210,7 @@ Result<api::PointsRequest> points_request(const Arguments& arguments) {
   request.set_kernel(arguments.value("kernel"));
   request.set_metric(arguments.value("metric"));
   request.set_node_set(RG_TRY(node_set_of(arguments)));
-  request.set_endpoint(arguments.value("endpoint"));
+  RG_TRY_OK(set_endpoint(arguments.value("endpoint"), request));
   request.set_stack(arguments.value("stack"));
   request.set_all_attempts(arguments.has("all-attempts"));
   if (arguments.has("size")) {

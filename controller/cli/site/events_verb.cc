@@ -12,6 +12,7 @@
 #include "controller/cli/render/csv.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/verbs/commands.h"
+#include "controller/cli/verbs/completion.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/fold.h"
 #include "kernels/core/text/json.h"
@@ -251,7 +252,10 @@ Result<int> list_events(Session& session, const Arguments& arguments) {
   if (arguments.has("follow")) return EventFollower(session, arguments, request).follow();
   EventList list = RG_TRY(call(session, rpc::kListEvents, request));
   const Output& output = session.output;
-  if (list.events().empty()) RG_TRY_OK(check_kinds(arguments.value("kind"), list));
+  if (list.events().empty()) {
+    RG_TRY_OK(check_kinds(arguments.value("kind"), list));
+    RG_TRY_OK(check_run(session, arguments.value("run")));
+  }
   LinkFilter(arguments).apply(list);
   if (print_document(output, list, "events")) return kExitPassed;
   if (list.events().empty()) {

@@ -457,6 +457,8 @@ grpc::Status ArchiveService::ListAudit(Context*, const AuditRequest* request, Au
   answer->set_schema_version(1);
   const auto add = [&](const char* who, const char* role, const char* rpc, const char* outcome) {
     if (!request->who().empty() && request->who() != who) return static_cast<AuditEntry*>(nullptr);
+    if (std::string(rpc).find(request->rpc()) == std::string::npos)
+      return static_cast<AuditEntry*>(nullptr);
     AuditEntry* entry = answer->add_entries();
     entry->set_at("2026-11-20T12:00:00Z");
     entry->set_who(who);

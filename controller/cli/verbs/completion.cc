@@ -224,7 +224,11 @@ _railgauge_labels() {
   _railgauge_ask nodes --format ndjson | grep -o '"labels":{[^}]*}' |
     grep -oE '"[A-Za-z0-9._/-]+":"[A-Za-z0-9._-]+"' | tr -d '"' | tr : = | sort -u
 }
-_railgauge_groups() { _railgauge_labels | sed 's/^[^=]*=/@/' | sort -u; }
+_railgauge_groups() {
+  # The answer to an "@" alone names the groups of the site profile.
+  { _railgauge_labels | sed 's/^[^=]*=/@/'
+    _railgauge_ask nodes @ --format json | grep -oE '@[A-Za-z0-9._-]+'; } | sort -u
+}
 _railgauge_metrics() {
   _railgauge_ask kernels --format ndjson | grep -o '"metrics":\[[^]]*\]' | sed 's/"metrics"://' |
     grep -oE '[A-Za-z0-9_]+' | sort -u
@@ -473,9 +477,8 @@ constexpr std::array kNamedKinds{
                     [](const UpgradeList& list) { return list.upgrades(); }, &Upgrade::upgrade_id);
               }}};
 
-// Asks the lists of all alternatives. Absent: the word is one of them, or none is like it.
-std::optional<std::string> hint_for(Session& session, const std::string& word,
-                                    std::string_view kinds) {
+// The names of all alternatives of "RUN|FINDING".
+NameList names_of(Session& session, std::string_view kinds) {
   NameList names;
   for (const std::string_view kind : split(kinds, '|')) {
     const NamedKind* found = row_where(kNamedKinds, &NamedKind::name, kind);
@@ -483,32 +486,101 @@ std::optional<std::string> hint_for(Session& session, const std::string& word,
     const NameList more = found->ask(session);
     names.insert(names.end(), more.begin(), more.end());
   }
-  if (std::ranges::find(names, word) != names.end()) return std::nullopt;
-  std::string hint = did_you_mean(word, names);
-  return hint.empty() ? std::nullopt : std::optional(std::move(hint));
+  return names;
+}
+
+// The closest name, else the verb that lists the names, where `error` is that there is no such
+// thing and names no verb. "": the word is one of the names, or none is known.
+std::string hint_for(const std::string& word, std::string_view kind, const NameList& names,
+                     const Error& error) {
+  if (names.empty() || std::ranges::find(names, word) != names.end()) return "";
+  if (const std::string hint = did_you_mean(word, names); !hint.empty()) return hint;
+  const NameSource* source = row_where(kSources, &NameSource::kind, kind);
+  const auto says = [&](std::string_view words) {
+    return error.message.find(words) != std::string::npos;
+  };
+  const bool is_absent = error.code == Code::kNotFound || says("not found") || says("no such run");
+  return source != nullptr && is_absent && !says("railgauge ")
+             ? fmt::format("; railgauge {} lists them", source->list)
+             : "";
 }
 
 }  // namespace
+
+namespace {
+
+// Errors: kInvalidArgument for a word of a flag that is none of the names. Without names nothing is
+// known.
+Status check_word(std::string_view flag, const std::string& word, const NameList& names,
+                  std::string_view why) {
+  if (names.empty() || std::ranges::find(names, word) != names.end()) return {};
+  return fail(Code::kInvalidArgument,
+              fmt::format("--{}: {}: {}, and no such point is stored{}", flag, in_quotes(word), why,
+                          did_you_mean(word, names)));
+}
 
 // One list has both names, since a metric belongs to its kernels.
 Status check_figure_names(Session& session, const Arguments& arguments) {
   if (!arguments.has("kernel") && !arguments.has("metric")) return {};
   const auto list = call(session, rpc::kListKernels, ListKernelsRequest());
-  if (!list || list->kernels().empty()) return {};  // nothing is known of them
+  if (!list) return {};
   NameList kernels;
   NameList metrics;
   for (const KernelInfo& kernel : list->kernels()) {
     kernels.push_back(kernel.name());
     metrics.insert(metrics.end(), kernel.metrics().begin(), kernel.metrics().end());
   }
-  for (const auto& [flag, names] : {std::pair{"kernel", &kernels}, std::pair{"metric", &metrics}})
-    if (arguments.has(flag) && std::ranges::find(*names, arguments.value(flag)) == names->end())
-      return fail(Code::kInvalidArgument,
-                  fmt::format("--{}: {}: no kernel of an attached node has that name, and no such "
-                              "point is stored{}",
-                              flag, in_quotes(arguments.value(flag)),
-                              did_you_mean(arguments.value(flag), *names)));
+  constexpr std::string_view kWhy = "no kernel of an attached node has that name";
+  if (arguments.has("kernel"))
+    RG_TRY_OK(check_word("kernel", arguments.value("kernel"), kernels, kWhy));
+  if (arguments.has("metric"))
+    RG_TRY_OK(check_word("metric", arguments.value("metric"), metrics, kWhy));
   return {};
+}
+
+// One list has both, since the parts of a stack and the devices are a node's.
+Status check_node_words(Session& session, const Arguments& arguments) {
+  if (!arguments.has("endpoint") && !arguments.has("stack")) return {};
+  ListNodesRequest request;
+  request.set_with_facts(arguments.has("stack"));
+  const auto list = call(session, rpc::kListNodes, request);
+  if (!list) return {};
+  std::set<std::string> endpoints;
+  std::set<std::string> parts;
+  for (const NodeInfo& node : list->nodes()) {
+    for (const auto& nic : node.nics())
+      endpoints.insert(fmt::format("{}:{}", nic.device(), nic.port()));
+    for (const auto& gpu : node.gpus()) endpoints.insert(gpu.name());
+    for (const auto* half : {&node.stack_versions(), &node.stack_settings()})
+      for (const auto& [part, value] : *half) parts.insert(part);
+  }
+  const std::string endpoint = arguments.value("endpoint");
+  if (arguments.has("endpoint"))
+    RG_TRY_OK(check_word("endpoint", endpoint.substr(endpoint.find('/') + 1),
+                         {endpoints.begin(), endpoints.end()}, "no node has it"));
+  const std::string stack = arguments.value("stack");
+  if (arguments.has("stack"))
+    RG_TRY_OK(check_word("stack", stack.substr(0, stack.find('=')), {parts.begin(), parts.end()},
+                         "no node reports that part of its stack"));
+  return {};
+}
+
+}  // namespace
+
+// Two calls at most, and only after an empty answer.
+Status check_filters(Session& session, const Arguments& arguments) {
+  RG_TRY_OK(check_figure_names(session, arguments));
+  return check_node_words(session, arguments);
+}
+
+Status check_run(Session& session, const std::string& run_id) {
+  if (run_id.empty()) return {};
+  const NameList names = names_of(session, "RUN");
+  // The list has the newest ones alone, so a word that is near none may be an older run.
+  const std::string hint = did_you_mean(run_id, names);
+  if (hint.empty() || std::ranges::find(names, run_id) != names.end()) return {};
+  return fail(Code::kInvalidArgument,
+              fmt::format("--run: there is no run {}{}", in_quotes(run_id), hint));
 }
 
 Error with_closest_name(Session& session, const Arguments& arguments, Error error) {
@@ -516,15 +588,15 @@ Error with_closest_name(Session& session, const Arguments& arguments, Error erro
   if (!is_of_name || arguments.verb->is_local ||
       error.message.find("did you mean") != std::string::npos)
     return error;
-  if (const Status named = check_figure_names(session, arguments); !named) return named.error();
+  if (const Status named = check_filters(session, arguments); !named) return named.error();
   const std::vector<std::string> kinds = kinds_of(*arguments.verb);
   for (std::size_t i = 0; i < std::min(kinds.size(), arguments.operands.size()); ++i) {
     const std::string& word = arguments.operands[i];
     if (error.message.find(word) == std::string::npos) continue;  // it is about something else
-    if (const auto hint = hint_for(session, word, kinds[i])) {
-      error.message += *hint;
-      return error;
-    }
+    const std::string hint = hint_for(word, kinds[i], names_of(session, kinds[i]), error);
+    if (hint.empty()) continue;
+    error.message += hint;
+    return error;
   }
   return error;
 }

@@ -24,14 +24,18 @@ std::string fish_completion(const Grammar& grammar);
 // The script of `completion bash|zsh|fish`. Errors: kInvalidArgument for other shells.
 Result<std::string> completion_for(const Grammar& grammar, const std::string& shell);
 
-// Checks --kernel and --metric of a verb that found nothing. Errors: kInvalidArgument with the
-// nearest name for one that no kernel of the attached nodes has.
-Status check_figure_names(Session& session, const Arguments& arguments);
+// Checks --kernel, --metric, --endpoint and --stack of a verb that found nothing. Errors:
+// kInvalidArgument with the nearest name for one that no attached node, or none of its kernels,
+// has.
+Status check_filters(Session& session, const Arguments& arguments);
+// Checks --run of a verb that found nothing. Errors: kInvalidArgument with the nearest run for one
+// that the controller lacks and that is near one that it has.
+Status check_run(Session& session, const std::string& run_id);
 
 // Returns the error with `; did you mean "..."?` for the first operand that is a name of a run,
 // suite, node, kernel, schedule, finding or upgrade, that the controller lacks, and that is near
-// one that it has. Other errors stay as they are, and so do those of a controller that does not
-// answer.
+// one that it has; of one near none with the verb that lists the names. Other errors stay as they
+// are, and so do those of a controller that does not answer.
 Error with_closest_name(Session& session, const Arguments& arguments, Error error);
 
 }  // namespace railgauge::cli

@@ -32,7 +32,9 @@ class Completion : public testing::Test {
     write("railgauge",
           "#!/bin/sh\ncase $1 in\n"
           "runs) printf 'schema_version,run_id,suite\\n1,r-1,quick\\n1,r-2,a b\\n' ;;\n"
-          "nodes) case $3 in\n"
+          "nodes) case $2 in @) echo '{\"error\":{\"message\":\"node set: \\\"@\\\": a label, or a "
+          "group: @spine-a, @gpus\"}}'; exit 2 ;; esac\n"
+          "case $3 in\n"
           "csv) printf 'name,node_id\\nn1,x\\nn2,y\\n' ;;\n"
           "*) echo '{\"name\":\"n1\",\"nics\":[{\"device\":\"mlx5_0\",\"port\":1}],"
           "\"gpus\":[{\"name\":\"gpu0\"}],\"labels\":{\"pod\":\"p1\",\"rack\":\"r7\"}}' ;;\n"
@@ -217,7 +219,8 @@ const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>>
     {{"preflight", "n1", ""}, {"n1", "n2"}},
     {{"nodes", "-l", ""}, {"pod=p1", "rack=r7"}},
     {{"nodes", "--labels", "ra"}, {"rack=r7"}},
-    {{"run", "quick", "--nodes", "@"}, {"@p1", "@r7"}},
+    {{"run", "quick", "--nodes", "@"}, {"@gpus", "@p1", "@r7", "@spine-a"}},
+    {{"run", "quick", "--nodes", "@s"}, {"@spine-a"}},
     {{"results", "--metric", "la"}, {"latency_ns"}},
     {{"results", "--endpoint", ""}, {"gpu0", "mlx5_0:1"}},
     {{"pki", "revoke", "here", ""}, {"op"}},

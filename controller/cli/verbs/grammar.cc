@@ -22,7 +22,7 @@ constexpr Flag kWatch{"watch", 0, "", "repeat until Ctrl-C"};
 constexpr Flag kInterval{"interval", 0, "DURATION", "time between two views of --watch [2s]"};
 constexpr Flag kExclusive{"exclusive", 0, "", "the fabric is reserved: do not yield to neighbours"};
 // Filters of stored points, read by points_request in input/inputs.h.
-constexpr Flag kEndpoint{"endpoint", 0, "NAME", "mlx5_0:1 or gpu0, as named now or ever"};
+constexpr Flag kEndpoint{"endpoint", 0, "NAME", "mlx5_0:1, gpu0, n1/gpu0; as named now or ever"};
 constexpr Flag kRail{"rail", 0, "N", "points that have an endpoint of this rail, from 0"};
 constexpr Flag kStack{"stack", 0, "KEY=VALUE", "gpu_driver=550.54, when it was measured"};
 constexpr Flag kSeries{"series", 0, "N", "one series, as railgauge history numbers it"};
@@ -376,8 +376,8 @@ constexpr auto kInstallationVerbs = in_group(
         Verb{"pki", "show", "FOLDER", "what was issued, its state and end",
              "pki show /etc/railgauge/pki", kNoFlags, show_pki, true},
         Verb{"config", "check", "",
-             "settings files of this host's agent and controller, with sources", "config check",
-             kNoFlags, check_config, true},
+             "settings of this host's agent and controller with their sources; -o json too",
+             "config check", kNoFlags, check_config, true},
         Verb{"metrics", "", "", "metrics that agents and controller export", "metrics --describe",
              kMetricsFlags, show_metrics, true},
         Verb{"console", "", "", "print a URL that opens the web console once", "console", kNoFlags,

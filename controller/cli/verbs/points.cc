@@ -47,7 +47,7 @@ Result<int> list_series(Session& session, const Arguments& arguments) {
   if (list.series_size() >= static_cast<int>(request.limit()))
     print_fault(output, fmt::format("only {} series are shown; filters narrow, --limit widens",
                                     list.series_size()));
-  if (list.series().empty()) RG_TRY_OK(check_figure_names(session, arguments));
+  if (list.series().empty()) RG_TRY_OK(check_filters(session, arguments));
   if (print_document(output, list, "series")) return kExitPassed;
   const Rows rows = rows_of(list.series(), [](const Series& series) {
     return Row({series.series_id(), series.kernel(), series.metric(), series.meaning(),
@@ -212,7 +212,7 @@ Result<int> show_results(Session& session, const Arguments& arguments) {
   if (list.points_size() >= static_cast<int>(request.limit()))
     print_fault(output, fmt::format("only the first {} points are shown; --limit N shows more",
                                     request.limit()));
-  if (list.points().empty()) RG_TRY_OK(check_figure_names(session, arguments));
+  if (list.points().empty()) RG_TRY_OK(check_filters(session, arguments));
   if (print_document(output, list, "points")) return 0;
   if (list.points().empty()) {
     print_notice(output, "no point matches; railgauge runs lists the runs");

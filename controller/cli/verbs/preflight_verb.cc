@@ -139,13 +139,14 @@ Result<PreflightReport> ask_controller(Session& session, const Arguments& argume
 Status check_id(const PreflightReport& report, const std::string& id) {
   std::vector<std::string> ids;
   for (const PreflightCheck& check : report.checks()) {
-    if (check.id() == id && !check.title().empty()) return {};
+    if (check.title().empty()) continue;  // a node's answer to an id that it does not know
+    if (check.id() == id) return {};
     if (std::ranges::find(ids, check.id()) == ids.end()) ids.push_back(check.id());
   }
   if (ids.empty()) return {};  // no node answered: that is reported instead
-  return fail(Code::kInvalidArgument,
-              fmt::format("there is no check {}{}; there are {}", in_quotes(id),
-                          did_you_mean(id, ids), fmt::join(ids, ", ")));
+  std::string hint = did_you_mean(id, ids);
+  if (hint.empty()) hint = fmt::format("; there are {}", fmt::join(ids, ", "));
+  return fail(Code::kInvalidArgument, fmt::format("there is no check {}{}", in_quotes(id), hint));
 }
 
 // Removes the results of all other checks.

@@ -44,6 +44,15 @@ TEST_F(Commands, PreflightOfANodeThatDidNotAnswerIsInvalid) {
 TEST_F(Commands, PreflightRefusesACheckThatIsNone) {
   EXPECT_EQ(run({"preflight", "--explain", "acz"}), kExitUsage);
   EXPECT_THAT(err_, HasSubstr("did you mean \"acs\""));
+  EXPECT_EQ(run({"preflight", "--explain", "elephant"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("there is no check \"elephant\"; there are acs"));
+  // Each node answers to an id that it does not know.
+  auto& unknown = *control_.preflight.add_checks();
+  unknown.set_node("n1");
+  unknown.set_id("acss");
+  unknown.set_state("unknown");
+  EXPECT_EQ(run({"preflight", "--require", "acss"}), kExitUsage);
+  EXPECT_THAT(err_, testing::EndsWith("there is no check \"acss\"; did you mean \"acs\"?\n"));
 }
 
 TEST_F(Commands, PreflightLocalTakesNoNode) {

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/text/fold.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::plan {
@@ -19,6 +20,7 @@ constexpr std::size_t kMaxDigits = 9;
 // Longest node name: the limit of a host name (RFC 1035).
 constexpr std::size_t kMaxNameBytes = 253;
 constexpr std::size_t kMaxNamesInMessage = 5;
+constexpr std::size_t kMaxGroupsNamed = 200;
 // Largest number of brackets in one item.
 constexpr std::size_t kMaxGroups = 8;
 // Ends the names; the labels that each node must have follow it.
@@ -143,8 +145,9 @@ Result<std::vector<std::string>> expand(std::string_view item, std::size_t budge
 Error unknown(const NodeSet::Item& item, const std::vector<std::string>& missing,
               std::span<const std::string> known) {
   const std::string list = some_of(missing, kMaxNamesInMessage);
-  const std::string hint =
+  std::string hint =
       known.empty() ? "; no node is known here" : did_you_mean(missing.front(), known);
+  if (hint.empty()) hint = "; known: " + fold_briefly(known);
   const bool itself = missing.size() == 1 && missing.front() == item.text;
   return Error{Code::kInvalidArgument, fmt::format("node set: {}{}: unknown node{}",
                                                    itself ? "" : in_quotes(item.text) + ": ", list,
@@ -222,13 +225,27 @@ class Choice {
     if (!nodes.empty()) return nodes;
     std::set<std::string> names;
     for (const auto& [one, members] : said_->groups) names.insert(one);
+    if (name.empty()) return refuse(item, groups_to_name(names));
     for (const auto& [node, labels] : said_->labels)
       for (const auto& [key, value] : labels) names.insert(value);
+    if (names.empty())
+      return refuse(item, "no group, and no node has a label; the site profile names groups");
     return refuse(item, "no group, and no label's value" + nearest(name, names));
   }
 
+  // An "@" alone asks which groups there are: completion and people do so.
+  static std::string groups_to_name(const std::set<std::string>& groups) {
+    std::vector<std::string> words;
+    for (const std::string& group : groups) words.push_back("@" + group);
+    if (words.empty()) return "a label's value follows; the site profile names no group";
+    return fmt::format("a label's value follows, or a group: {}", some_of(words, kMaxGroupsNamed));
+  }
+
+  // The closest word, or the first ones where none is near.
   static std::string nearest(std::string_view word, const std::set<std::string>& words) {
-    return did_you_mean(word, std::vector<std::string>(words.begin(), words.end()));
+    const std::vector<std::string> all(words.begin(), words.end());
+    const std::string hint = did_you_mean(word, all);
+    return hint.empty() ? "; known: " + some_of(all, kMaxNamesInMessage) : hint;
   }
 
   const std::span<const std::string> known_;

@@ -150,8 +150,23 @@ TEST(NodeSet, AnUnknownLabelNamesTheClosestOne) {
   EXPECT_THAT(labelled_refusal("@glod"), HasSubstr("did you mean \"gold\"?"));
   EXPECT_THAT(labelled_refusal("gpu001&rak=r1"), HasSubstr("did you mean \"rack\"?"));
   EXPECT_THAT(labelled_refusal("@lost"), HasSubstr("the group's nodes: node set: gpu999"));
-  EXPECT_THAT(labelled_refusal("@"), HasSubstr("no group"));
   EXPECT_THAT(labelled_refusal("rack=r 1"), HasSubstr("a value is"));
+}
+
+TEST(NodeSet, AWordLikeNoneNamesWhatThereIs) {
+  EXPECT_THAT(labelled_refusal("@zzzzzz"), HasSubstr("no group, and no label's value; known: "));
+  EXPECT_THAT(labelled_refusal("colour=red"), HasSubstr("known: pod, rack"));
+  EXPECT_THAT(labelled_refusal("zzzzzz"), HasSubstr("unknown node; known: gpu["));
+  KnownNodes bare{.names = {"n1"}};
+  EXPECT_THAT(select_nodes("@r1", bare).error().message, HasSubstr("no node has a label"));
+}
+
+TEST(NodeSet, AnAtAloneAsksForTheGroups) {
+  EXPECT_EQ(labelled_refusal("@"),
+            "node set: \"@\": a label's value follows, or a group: @gold, @lost, @r2");
+  KnownNodes bare{.names = {"n1"}};
+  EXPECT_THAT(select_nodes("@", bare).error().message,
+              HasSubstr("the site profile names no group"));
 }
 
 TEST(NodeSet, ExpansionIsBounded) {

@@ -84,7 +84,8 @@ Status check_order(const IssueOrder& order) {
   const std::vector<std::string> roles{"controller", "agent", "operator", "viewer"};
   if (std::ranges::find(roles, order.role) == roles.end())
     return fail(Code::kInvalidArgument,
-                fmt::format("role {}: {} is needed", in_quotes(order.role), one_of(roles)));
+                fmt::format("role {}: {} is needed{}", in_quotes(order.role), one_of(roles),
+                            did_you_mean(order.role, roles)));
   if (order.names.empty()) return fail(Code::kInvalidArgument, "no name is given");
   if (order.role != "controller" && !order.hosts.empty())
     return fail(Code::kInvalidArgument, "--san: only a controller has host names and addresses");

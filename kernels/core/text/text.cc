@@ -77,17 +77,47 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-// A word that begins a candidate counts as one step away. A distance above a third of the word is
-// not a typing error.
+namespace {
+
+constexpr std::size_t kLeastPart = 3;  // letters of a word that is compared with parts
+
+// The steps to the whole candidate, or one more than those to a part of it: its beginning up to a
+// separator of words, or its end behind one. A word that begins the candidate is one step away.
+std::size_t steps_to(std::string_view word, std::string_view candidate) {
+  std::size_t least = edit_distance(word, candidate);
+  if (word.size() < kLeastPart) return least;
+  if (candidate.starts_with(word)) least = std::min<std::size_t>(least, 1);
+  candidate = candidate.substr(0, kMaxComparedWord);
+  for (std::size_t at = candidate.find_first_of("_.-"); at != std::string_view::npos;
+       at = candidate.find_first_of("_.-", at + 1))
+    for (const std::string_view part : {candidate.substr(0, at), candidate.substr(at + 1)})
+      if (part.size() >= kLeastPart) least = std::min(least, 1 + edit_distance(word, part));
+  return least;
+}
+
+// How many bytes at their ends are the same.
+std::size_t common_end(std::string_view a, std::string_view b) {
+  std::size_t bytes = 0;
+  while (bytes < std::min(a.size(), b.size()) && a[a.size() - 1 - bytes] == b[b.size() - 1 - bytes])
+    ++bytes;
+  return bytes;
+}
+
+}  // namespace
+
+// A distance above a third of the word is not a typing error. Among equally near candidates the one
+// with the same end is meant: gpu0017 by gpu00017, not gpu0001.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
-  constexpr std::size_t kMinPrefix = 3;
   const std::string* nearest = nullptr;
   std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;  // further is no typing error
+  std::size_t best_end = 0;
   for (const std::string& candidate : candidates) {
-    const bool begins = word.size() >= kMinPrefix && candidate.starts_with(word);
-    const std::size_t distance = begins ? 1 : edit_distance(word, candidate);
-    if (distance >= best || distance >= candidate.size()) continue;
+    const std::size_t distance = steps_to(word, candidate);
+    if (distance > best || distance >= candidate.size()) continue;
+    const std::size_t end = common_end(word, candidate);
+    if (distance == best && (nearest == nullptr || end <= best_end)) continue;
     best = distance;
+    best_end = end;
     nearest = &candidate;
   }
   return nearest == nullptr ? std::string() : fmt::format("; did you mean \"{}\"?", *nearest);

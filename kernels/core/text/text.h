@@ -18,7 +18,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 inline constexpr std::size_t kMaxComparedWord = 64;
 
 // Returns `; did you mean "depth"?` for the nearest candidate, ready to be appended to an error, or
-// "" when none is near.
+// "" when none is near. A candidate of several words, as "latency_ns", is near to its beginning and
+// its end too.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
 // Splits the text at separators, empty parts included. The parts refer to the text.

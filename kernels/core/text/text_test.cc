@@ -28,6 +28,22 @@ TEST(DidYouMean, OffersTheNearestWordOrNothing) {
   EXPECT_EQ(did_you_mean("depth", {}), "");
 }
 
+TEST(DidYouMean, ComparesPartsOfLongNames) {
+  const std::vector<std::string> names{"bandwidth_bytes_per_second", "latency_ns",
+                                       "verbs.write_bw"};
+  EXPECT_EQ(did_you_mean("bandwith", names), "; did you mean \"bandwidth_bytes_per_second\"?");
+  EXPECT_EQ(did_you_mean("latncy", names), "; did you mean \"latency_ns\"?");
+  EXPECT_EQ(did_you_mean("write_bw", names), "; did you mean \"verbs.write_bw\"?");
+  EXPECT_EQ(did_you_mean("ns", names), "") << "too short for a part";
+  EXPECT_EQ(did_you_mean("duration", names), "");
+}
+
+TEST(DidYouMean, TakesTheSameEndAmongEquallyNearOnes) {
+  const std::vector<std::string> nodes{"gpu0001", "gpu0017", "gpu0070"};
+  EXPECT_EQ(did_you_mean("gpu00017", nodes), "; did you mean \"gpu0017\"?");
+  EXPECT_EQ(did_you_mean("gpu0002", nodes), "; did you mean \"gpu0001\"?") << "the first";
+}
+
 TEST(DidYouMean, TakesAnyLength) { EXPECT_EQ(did_you_mean(std::string(100'000, 'x'), kWords), ""); }
 
 TEST(InQuotes, StaysOnOneLine) {

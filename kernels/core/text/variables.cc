@@ -31,15 +31,20 @@ constexpr std::string_view kVariables =
     "TIMEOUT TLS_CA TLS_CERT TLS_CRL TLS_KEY UNITS UPGRADE_POLICY UPGRADE_WINDOW "
     "WATCH_KERNEL_LOG WATCH_SECONDS WEBHOOK_CA_FILE WEBHOOK_FORMAT WEBHOOK_SECRET_FILE "
     "WEBHOOK_URL WEB_CONFIG_FILE";
-// Beginnings of those of builds, tests, vendor libraries and hooks, and of those that Kubernetes
-// writes for a service named railgauge-controller.
-constexpr std::array<std::string_view, 17> kToolBeginnings{
+// Beginnings of those of builds, tests, comparisons, vendor libraries and hooks, of what an agent
+// hands to its runner, and of those that Kubernetes writes for a service named
+// railgauge-controller.
+constexpr std::array<std::string_view, 28> kToolBeginnings{
     "AGENT_STATE", "CONTROLLER_PORT", "CONTROLLER_SERVICE_",
     "VERDICT",     "BUILD_",          "CHAOS_",
-    "CHECK_",      "FAILPOINT",       "FAKE_",
-    "FAULT",       "FUZZ_",           "LAUNCH",
-    "MIRROR",      "SLURM_",          "STALL_",
-    "TEST",        "UPDATE_GOLDEN"};
+    "CHECK_",      "COMPARE_",        "FAILPOINT",
+    "FAKE_",       "FAULT",           "FUZZ_",
+    "LAUNCH",      "LOG_SUBJECT",     "MIRROR",
+    "NVCC",        "PERFTEST",        "RSH_",
+    "SANITIZE",    "SERIES_",         "SLURM_",
+    "STALL_",      "STORAGE",         "TEST",
+    "UNITY",       "UPDATE_GOLDEN",   "VFABRIC",
+    "WERROR"};
 
 }  // namespace
 

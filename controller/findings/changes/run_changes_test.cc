@@ -1,5 +1,5 @@
 // Series of a small fabric over many nights. Synthetic.
-#include "controller/findings/run_changes.h"
+#include "controller/findings/changes/run_changes.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/findings/testing/small_fabric.h"
+#include "controller/findings/changes/testing/small_fabric.h"
 
 namespace railgauge {
 namespace {

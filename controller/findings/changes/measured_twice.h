@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "controller/findings/series_runs.h"
+#include "controller/findings/changes/series_runs.h"
 #include "controller/store/store.h"
 
 namespace railgauge {

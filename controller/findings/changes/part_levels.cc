@@ -1,4 +1,4 @@
-#include "controller/findings/part_levels.h"
+#include "controller/findings/changes/part_levels.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/findings/run_changes.h"
-#include "controller/findings/testing/small_fabric.h"
+#include "controller/findings/changes/run_changes.h"
+#include "controller/findings/changes/testing/small_fabric.h"
 
 namespace railgauge {
 namespace {

@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/findings/run_changes.h"
-#include "controller/findings/testing/stalled_fabric.h"
+#include "controller/findings/changes/run_changes.h"
+#include "controller/findings/changes/testing/stalled_fabric.h"
 
 namespace railgauge {
 namespace {

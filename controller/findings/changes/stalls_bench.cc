@@ -7,8 +7,8 @@
 #include <array>
 #include <cstdio>
 
-#include "controller/findings/run_changes.h"
-#include "controller/findings/testing/stalled_fabric.h"
+#include "controller/findings/changes/run_changes.h"
+#include "controller/findings/changes/testing/stalled_fabric.h"
 
 namespace railgauge {
 namespace {

@@ -1,10 +1,10 @@
-#include "controller/findings/series_runs.h"
+#include "controller/findings/changes/series_runs.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
-#include "controller/findings/run_places.h"
+#include "controller/findings/changes/run_places.h"
 #include "controller/store/rows/point_flags.h"
 #include "controller/upgrades/series_measure.h"
 #include "kernels/core/base/outcome.h"

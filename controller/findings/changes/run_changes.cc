@@ -1,4 +1,4 @@
-#include "controller/findings/run_changes.h"
+#include "controller/findings/changes/run_changes.h"
 
 #include <algorithm>
 #include <cmath>

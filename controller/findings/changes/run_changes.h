@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/findings/series_runs.h"
+#include "controller/findings/changes/series_runs.h"
 #include "controller/store/rows/remark_rows.h"
 
 namespace railgauge {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "controller/findings/run_places.h"
+#include "controller/findings/changes/run_places.h"
 #include "controller/history/pair_figures.h"
 #include "controller/parts/kept/levels_bytes.h"
 #include "controller/parts/levels.h"

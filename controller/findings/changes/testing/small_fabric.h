@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "controller/findings/series_runs.h"
+#include "controller/findings/changes/series_runs.h"
 #include "controller/verdict/testing/simulate.h"
 
 namespace railgauge {

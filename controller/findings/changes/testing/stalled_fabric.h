@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "controller/findings/series_runs.h"
+#include "controller/findings/changes/series_runs.h"
 #include "controller/upgrades/upgrade_data.h"
 #include "controller/verdict/testing/simulate.h"
 #include "kernels/core/base/headline.h"

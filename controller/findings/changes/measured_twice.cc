@@ -1,4 +1,4 @@
-#include "controller/findings/measured_twice.h"
+#include "controller/findings/changes/measured_twice.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "controller/findings/run_places.h"
+#include "controller/findings/changes/run_places.h"
 
 #include <algorithm>
 #include <set>
