@@ -48,7 +48,7 @@ END {
       row(short "; time us; " bytes(size), test, size, "time")
     }
     if (small) row(short "; geometric mean of the times, us; " bytes(sizes[1]) " to " bytes(sizes[small]), test, sizes[1], "mean")
-    for (size = 8388608; size <= 536870912; size *= size == 8388608 ? 16 : 4)
+    for (size = 2097152; size <= 536870912; size *= 4)
       if (whole(test, size)) row(short "; busbw GB/s; " bytes(size), test, size, "rate")
   }
 }
