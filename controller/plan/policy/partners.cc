@@ -18,6 +18,7 @@ std::vector<const PartnerNode*> leaf_by_leaf(std::vector<const PartnerNode*> nod
 
 }  // namespace
 
+// Those of the same hardware first; others only where there are too few.
 std::vector<std::string> choose_partners(std::span<const PartnerNode> proved,
                                          std::span<const PartnerNode> good) {
   std::set<std::string> taken;

@@ -9,6 +9,7 @@ namespace {
 // Puts each pair into the first round in which both of its nodes rest.
 class FirstFit {
  public:
+  // A node with itself, and a pair that has met, are left out.
   void add(std::uint32_t a, std::uint32_t b) {
     if (a == b || !met_.insert(std::minmax(a, b)).second) return;
     std::size_t round = 0;
@@ -28,6 +29,7 @@ class FirstFit {
       for (std::size_t i = 0; i < nodes.size(); ++i)
         add(nodes[i], nodes[(i + step) % nodes.size()]);
   }
+  // The rounds; the layout is empty afterwards.
   std::vector<std::vector<NodePair>> take() { return std::move(rounds_); }
 
  private:

@@ -1,5 +1,5 @@
 // Rounds of a proof: each proved node meets known-good partners, and the partners meet each other,
-// so that the level of a proved node is told apart from that of its partners. Pure.
+// so that the level of a proved node can be separated from that of its partners. Pure.
 #pragma once
 
 #include <cstddef>

@@ -12,9 +12,9 @@
 namespace railgauge::plan {
 namespace {
 
-// Both sides of a proof, with numbers in no order.
-struct Sides {
-  Sides(std::size_t nodes, std::size_t others, std::uint32_t seed) {
+// The nodes of a proof and their partners, with numbers in no order.
+struct ProofNodes {
+  ProofNodes(std::size_t nodes, std::size_t others, std::uint32_t seed) {
     std::vector<std::uint32_t> all(nodes + others);
     std::iota(all.begin(), all.end(), 0U);
     std::ranges::shuffle(all, std::mt19937(seed));
@@ -28,8 +28,8 @@ struct Sides {
 TEST(PartnerRounds, HoldTheirPropertiesForAnyNumbers) {
   std::mt19937 random(7);
   for (int i = 0; i < 300; ++i) {
-    const Sides sides(random() % 40, random() % 40, static_cast<std::uint32_t>(random()));
-    const auto rounds = partner_rounds(sides.proved, sides.partners);
+    const ProofNodes given(random() % 40, random() % 40, static_cast<std::uint32_t>(random()));
+    const auto rounds = partner_rounds(given.proved, given.partners);
     std::set<NodePair> pairs;
     std::map<std::uint32_t, std::size_t> met;
     std::map<std::uint32_t, std::size_t> partners_of;
@@ -42,11 +42,11 @@ TEST(PartnerRounds, HoldTheirPropertiesForAnyNumbers) {
         for (const std::uint32_t node : {pair.first, pair.second}) ++met[node];
         for (const auto& [own, other] :
              {std::pair(pair.first, pair.second), std::pair(pair.second, pair.first)})
-          partners_of[own] += std::ranges::find(sides.partners, other) != sides.partners.end();
+          partners_of[own] += std::ranges::find(given.partners, other) != given.partners.end();
       }
     }
-    for (const std::uint32_t node : sides.proved)
-      EXPECT_EQ(partners_of[node], std::min(kPartnersMet, sides.partners.size()));
+    for (const std::uint32_t node : given.proved)
+      EXPECT_EQ(partners_of[node], std::min(kPartnersMet, given.partners.size()));
     std::size_t most = 0;
     for (const auto& [node, count] : met) most = std::max(most, count);
     EXPECT_LE(rounds.size(), 2 * most);
@@ -55,14 +55,14 @@ TEST(PartnerRounds, HoldTheirPropertiesForAnyNumbers) {
 
 // The time of a proof is that of its rounds.
 TEST(PartnerRounds, OfEightNodesAreAboutAsManyAsTheirPairsEach) {
-  const Sides eight(8, 8, 1);
+  const ProofNodes eight(8, 8, 1);
   EXPECT_LE(partner_rounds(eight.proved, eight.partners).size(), 13U);
-  const Sides one(1, 7, 1);
+  const ProofNodes one(1, 7, 1);
   EXPECT_LE(partner_rounds(one.proved, one.partners).size(), 9U);
 }
 
 TEST(PartnerRounds, BothEndsOfASlowPairMeet) {
-  const Sides two(2, 7, 3);
+  const ProofNodes two(2, 7, 3);
   std::set<NodePair> pairs;
   for (const auto& round : partner_rounds(two.proved, two.partners))
     pairs.insert(round.begin(), round.end());

@@ -70,6 +70,7 @@ std::optional<std::vector<std::string>> read_names(const YamlValue& value) {
   return names;
 }
 
+// Absent: a problem was reported.
 std::optional<ProvedNodes> read_proof(const YamlValue& value) {
   const YamlMap map = map_of(value, kProveKeys);
   const YamlValue* nodes = map.find("nodes");
