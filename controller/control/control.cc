@@ -350,6 +350,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   row.parent_run_id = planned.resumed_run_id;
   if (!planned.resumed_run_id.empty()) row.reason = run::resumed_text(planned.resumed_run_id);
   if (claim) row.reason += claim->note;
+  // Whoever repairs a node has paused it.
   std::set<std::string> proved;
   if (const auto& prove = prepared.made_for.prove; prove)
     proved.insert(prove->nodes.begin(), prove->nodes.end());

@@ -266,6 +266,7 @@ bool is_part_back(const PartEvidence& evidence, double worse, const JudgedNights
   return good == kGoodNights;
 }
 
+// The commands are those of the person who repairs the part.
 std::string how_to_end(const PartEvidence& evidence) {
   const std::string& part = evidence.part();
   if (part == "port" || part == "node")

@@ -43,6 +43,9 @@ struct ProofCase {
   double error = 0;
   // The same figure of partners of the same hardware.
   std::vector<double> peers{};
+  // Partners at like places, each against the others of its place: their scatter is known better
+  // than that of one place. Empty: the peers scatter for themselves.
+  std::vector<double> alike{};
   // The part's own earlier figures, and its figure now in their terms.
   std::vector<double> past{};
   double loss_now = 0;

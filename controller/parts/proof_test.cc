@@ -117,6 +117,26 @@ TEST(Proof, PastNightsOfTheFaultDoNotHideThatItWasBetter) {
   EXPECT_EQ(prove(one).state, ProofState::kProved) << "it always was so, and so are its peers";
 }
 
+// A figure of a node by itself has noise of its own, and its peers are as few as the partners.
+TEST(Proof, OfHundredsOfSingleFiguresNearlyNoneIsCalledWrongly) {
+  std::mt19937 random(23);
+  for (const double noise : {0.01, 0.03}) {
+    std::normal_distribution<double> chance(0, noise);
+    int called = 0;
+    int missed = 0;
+    constexpr int kFigures = 20'000;
+    for (int i = 0; i < kFigures; ++i) {
+      ProofCase one{.loss = chance(random), .least = kLeastRateLoss};
+      for (int peer = 0; peer < 8; ++peer) one.peers.push_back(chance(random));
+      called += prove(one).state == ProofState::kWorse ? 1 : 0;
+      one.loss += 0.25;
+      missed += prove(one).state == ProofState::kProved ? 1 : 0;
+    }
+    EXPECT_LT(called, kFigures / 2'000) << noise;
+    EXPECT_LT(missed, kFigures / 100) << noise;
+  }
+}
+
 TEST(Proof, WithoutPeersAndPastIsUnsure) {
   EXPECT_EQ(prove({.peers = {0, 0}, .past = {0, 0}}).state, ProofState::kUnsure);
   EXPECT_EQ(prove({.peers = {-0.2, 0, 0.2, 0.1}, .least = 0.03}).state, ProofState::kUnsure)

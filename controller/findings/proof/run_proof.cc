@@ -109,6 +109,7 @@ class ProofJudge {
           {.loss = level.loss,
            .error = level.error,
            .peers = peers_of(night, partner, levels, level),
+           .alike = alike_of(night, partner, levels, level),
            .past = past_of(past, name, level),
            .loss_now = level.loss,
            .least = night.larger_is_better ? parts::kLeastRateLoss : parts::kLeastTimeLoss});
@@ -138,8 +139,7 @@ class ProofJudge {
                        level.gpu ? ", GPU memory" : "");
   }
 
-  // The same side of partners of the node's hardware, on the same rail; on all rails where they
-  // are too few.
+  // The same side of partners of the node's hardware on the same rail.
   [[nodiscard]] static std::vector<double> peers_of(const parts::NightFigures& night,
                                                     const std::vector<bool>& partner,
                                                     const std::vector<parts::ProofLevel>& levels,
@@ -151,6 +151,29 @@ class ProofJudge {
           night.nodes[level.node].hardware == night.nodes[own.node].hardware)
         peers.push_back(level.loss);
     return peers;
+  }
+
+  // The same on all rails, each against its rail.
+  [[nodiscard]] static std::vector<double> alike_of(const parts::NightFigures& night,
+                                                    const std::vector<bool>& partner,
+                                                    const std::vector<parts::ProofLevel>& levels,
+                                                    parts::ProofLevel own) {
+    std::set<std::uint32_t> rails;
+    for (const parts::ProofLevel& level : levels) rails.insert(level.rail);
+    std::vector<double> alike;
+    for (const std::uint32_t rail : rails) {
+      own.rail = rail;
+      add_against_their_middle(peers_of(night, partner, levels, own), alike);
+    }
+    return alike;
+  }
+
+  // Adds each peer against the middle of them; a few have none.
+  static void add_against_their_middle(const std::vector<double>& peers,
+                                       std::vector<double>& alike) {
+    if (peers.size() < parts::kFewestPeers) return;
+    const double middle = median(peers);
+    for (const double peer : peers) alike.push_back(peer - middle);
   }
 
   // The levels of earlier nights in which the node was not paused.
@@ -260,6 +283,7 @@ class ProofJudge {
         add({.node = own.node, .name = own.node + own.place, .series = text},
             {.loss = own.loss,
              .peers = local_peers(figures, own),
+             .alike = local_alike(figures, own),
              .past = own.past,
              .loss_now = own.loss,
              .least = own.least});
@@ -282,6 +306,15 @@ class ProofJudge {
       if (figure.place == own.place) same.push_back(figure.loss);
     }
     return same.size() >= parts::kFewestPeers ? same : any;
+  }
+
+  // Those at all places of the node, each against its place.
+  [[nodiscard]] std::vector<double> local_alike(const std::vector<LocalFigure>& figures,
+                                                const LocalFigure& own) const {
+    std::vector<double> alike;
+    for (const LocalFigure& figure : figures)
+      if (figure.node == own.node) add_against_their_middle(local_peers(figures, figure), alike);
+    return alike;
   }
 
   // The places of a proved node are fewer than those of most partners of its hardware.
