@@ -69,8 +69,6 @@ FLEET = board("fleet", "Railgauge / Fleet", "Is the fleet measured, and is it we
          query(known(f'count({alerts.unmeasured(f"{{{C}}}")})')), "service", bad_above=1, console="runs"),
     stat("Schedules missed", "Schedules that started nothing at their newest due time. See: railgauge schedules",
          query(known(f'count({alerts.missed(C + ",")})')), "service", bad_above=1, console="runs"),
-    stat("Upgrades without a gate", "Changes of the stack that no gate has measured. See: railgauge upgrades",
-         query(told(f"sum(railgauge_upgrades_proposed{{{C}}})")), "upgrade", bad_above=1),
     stat("Nodes in maintenance", "Nodes that somebody paused.", query(told(f"sum(railgauge_nodes_paused{{{C}}})")), "node", console="nodes"),
     stat("Nodes busy", "Attached nodes that a job, a marker or load keeps from being measured.", query(told(f"sum(railgauge_nodes_busy{{{C}}})")), "node", console="nodes"),
     stat("Ports down", "Ports that are down and were up within a week, without those of nodes in maintenance.",

@@ -21,10 +21,10 @@ using namespace railgauge::api;
 
 constexpr std::uint32_t kDefaultRuns = 20;
 constexpr std::uint32_t kMostTasksOfAnswer = 200'000;  // that the controller lists
-constexpr double kGroupSeconds = 120;       // a run may have millions of tasks
-constexpr std::size_t kLinesOfGroups = 42;  // below the head of the page
-constexpr std::size_t kLinesOfTasks = 28;   // below it and above notes
-constexpr std::size_t kLinesOfPhases = 15;  // below fewer lines of tasks
+constexpr double kGroupSeconds = 120;                  // a run may have millions of tasks
+constexpr std::size_t kLinesOfGroups = 42;             // below the head of the page
+constexpr std::size_t kLinesOfTasks = 28;              // below it and above notes
+constexpr std::size_t kLinesOfPhases = 15;             // below fewer lines of tasks
 
 // The tasks of the run, in the order of the plan; on a terminal `most` lines of them.
 std::string task_table(const RunDetail& detail, bool colour, std::size_t most) {
