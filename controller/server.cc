@@ -12,6 +12,7 @@
 
 #include "controller/api/contract.h"
 #include "controller/clock/wall_clock.h"
+#include "controller/findings/proof/proof_judge.h"
 #include "controller/gate/open_proposals.h"
 #include "controller/store/queries/data_kind.h"
 #include "controller/store/upkeep/backup.h"
@@ -125,7 +126,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
     : store_(std::move(store)),
       audit_(std::move(audit)),
       leaves_([site](const auto& nodes) { return leaves_of(site, nodes); }),
-      certifier_(*store_, std::move(certificate_key)),
+      certifier_(*store_, std::move(certificate_key), leaves_),
       run_judge_(*store_, leaves_),
       matrices_(*store_, leaves_),
       fleet_(loop_, *store_, std::move(fleet_options)),
@@ -294,6 +295,8 @@ void Server::open_reporter(const Config& config, std::vector<deliver::Target> ta
       report_source({control_, archive_, schedules_, *store_, leaves_}));
   loop_.call([&] { reporter_ = std::move(reporter); });
   run_judge_.on_judged([this](const std::string& run_id) {
+    if (const Status proved = judge_proof(*store_, run_id, fleet::unix_seconds(), leaves_); !proved)
+      spdlog::warn("run {}: its proof is not judged: {}", run_id, proved.error().message);
     static_cast<void>(queries_->submit([this, run_id] { reporter_->run_judged(run_id); }));
   });
 }

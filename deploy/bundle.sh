@@ -115,7 +115,7 @@ if command -v dpkg-query >/dev/null; then
 fi
 cp deploy/compare_gpu.sh deploy/compare_nccl.sh deploy/compare_topology.sh "$root/"
 cp README.md LICENSE "$root/share/doc/"
-cp -r suites "$root/share/railgauge/"
+cp -r suites deploy/pipelines "$root/share/railgauge/"
 [ ! -d "$build/share/railgauge/console" ] || cp -r "$build/share/railgauge/console" "$root/share/railgauge/"
 
 strip --strip-all "$root"/bin/*

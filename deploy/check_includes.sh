@@ -120,15 +120,16 @@ controller/relay: =core controller/listen controller/trust
 controller/history: =core controller/api controller/fleet controller/localise controller/localise/retest controller/nodes controller/plan controller/plan/topology controller/store controller/store/*
 controller/control: =core controller/api controller/fleet controller/history controller/localise/retest controller/metric controller/nodes controller/plan controller/plan/* controller/run controller/stats controller/store controller/store/nodes controller/store/queries
 controller/schedule: =core controller/api controller/control controller/fleet controller/plan/suite controller/store
-controller/certificate/evidence: =core controller/api controller/certificate controller/findings controller/findings/changes controller/history controller/parts controller/stats controller/store controller/store/queries controller/trust controller/upgrades
+controller/certificate/evidence: =core controller/api controller/certificate controller/findings controller/findings/changes controller/findings/proof controller/fleet controller/history controller/parts controller/stats controller/store controller/store/queries controller/trust controller/upgrades
 controller/certificate: =core controller/trust
 controller/upgrades: =core controller/api controller/detect controller/fleet controller/history controller/parts controller/parts/kept controller/plan/suite controller/stats controller/store controller/store/rows controller/verdict
 controller/findings/changes: =core controller/api controller/detect controller/fleet controller/history controller/nodes controller/parts controller/parts/kept controller/stats controller/store controller/store/rows controller/upgrades
+controller/findings/proof: =core controller/api controller/findings controller/findings/changes controller/fleet controller/history controller/nodes controller/parts controller/parts/kept controller/plan/rounds controller/plan/suite controller/stats controller/store controller/store/queries controller/store/rows controller/upgrades controller/verdict
 controller/findings: =core controller/api controller/findings/changes controller/fleet controller/history controller/localise controller/nodes controller/parts controller/store controller/store/queries controller/store/rows controller/upgrades controller/verdict
 controller/gate: =core controller/api controller/control controller/report controller/schedule controller/store controller/store/queries controller/upgrades
 controller/exporter: =core controller/findings controller/findings/changes controller/fleet controller/history controller/metric controller/schedule controller/store
 controller/rpc: =core controller/api controller/audit controller/control controller/findings controller/fleet controller/gate controller/history controller/schedule controller/upgrades
-controller: =core kernels/core/version controller/api controller/audit controller/certificate/evidence controller/console controller/clock controller/control controller/deliver controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/nodes controller/plan/topology controller/relay controller/report controller/rpc controller/schedule controller/store controller/store/queries controller/store/upkeep controller/trust controller/upgrades
+controller: =core kernels/core/version controller/api controller/audit controller/certificate/evidence controller/console controller/clock controller/control controller/deliver controller/exporter controller/findings controller/findings/proof controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/nodes controller/plan/topology controller/relay controller/report controller/rpc controller/schedule controller/store controller/store/queries controller/store/upkeep controller/trust controller/upgrades
 controller/cli/render: =core kernels/core/report controller/api
 controller/cli/input: =core controller/api controller/cli/render controller/plan/topology controller/trust
 controller/cli/live: =core controller/api controller/cli/input controller/cli/render
@@ -136,7 +137,7 @@ controller/cli/peers: =core kernels/peers kernels/peers/perftest kernels/peers/n
 controller/cli/report: =core kernels/peers/nccl_tests controller/api controller/detect controller/stats controller/cli/input controller/cli/render
 controller/cli/bundle: =core controller/api controller/cli/peers controller/cli/render controller/cli/report controller/cli/verbs
 controller/cli/demo: =core controller/api controller/clock controller/cli/input controller/cli/render controller/cli/verbs
-controller/cli/site: =core controller/api controller/certificate controller/metric controller/report controller/trust controller/cli/input controller/cli/render controller/cli/report controller/cli/verbs
+controller/cli/site: =core controller/api controller/certificate controller/cli/live controller/metric controller/report controller/trust controller/cli/input controller/cli/render controller/cli/report controller/cli/verbs
 controller/cli/verbs: =core kernels/peers kernels/peers/perftest controller/api controller/clock controller/metric controller/plan/topology controller/trust/authority controller/cli/input controller/cli/live controller/cli/peers controller/cli/render controller/cli/report
 controller/cli: =core kernels/core/version controller/api controller/cli/input controller/cli/live controller/cli/render controller/cli/verbs
 deploy/vfabric: =core
@@ -159,7 +160,7 @@ httplib.h: controller/http
 openssl/: controller/http controller/trust controller/trust/*
 date/tz.h: controller/schedule
 CLI/: agent agent/fleet controller controller/cli controller/cli/* kernels/runner
-spdlog/: agent agent/* controller controller/audit controller/control controller/deliver controller/exporter controller/findings controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/nodes controller/relay controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
+spdlog/: agent agent/* controller controller/audit controller/control controller/deliver controller/exporter controller/findings controller/findings/proof controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/nodes controller/relay controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
 '
 # Rooms that judge, and the modelled fabric. Their code reads no clock, file, socket, random number or other state of the process (std::lgamma
 # writes `signgam`).

@@ -4,6 +4,7 @@
 #include <array>
 #include <ctime>
 #include <random>
+#include <set>
 #include <utility>
 
 #include <fmt/chrono.h>
@@ -32,7 +33,7 @@ constexpr std::uint32_t kDefaultRuns = 50;  // listed when the caller sets no li
 constexpr std::uint32_t kMaxRuns = 10'000;
 constexpr std::size_t kMostReasonBytes = 500;
 constexpr std::string_view kGateTrigger = "upgrade";
-constexpr std::array<std::string_view, 3> kTriggers{"cli", "schedule", kGateTrigger};
+constexpr std::array<std::string_view, 4> kTriggers{"cli", "schedule", kGateTrigger, kProveTrigger};
 
 // Run ids sort by time and differ by chance within a second.
 std::string new_run_id(double unix_seconds) {
@@ -325,7 +326,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   const std::string trigger = request.trigger().empty() ? "cli" : request.trigger();
   if (std::ranges::find(kTriggers, trigger) == kTriggers.end())
     return fail(Code::kInvalidArgument,
-                fmt::format("trigger {}: allowed are cli and schedule", in_quotes(trigger)));
+                fmt::format("trigger {}: allowed are cli, prove and schedule", in_quotes(trigger)));
   if (may_begin_) RG_TRY_OK(may_begin_());
   RG_TRY_OK(loop_.call([this] { return director_.admits(); }));
   RunPreparer::PlannedRun planned =
@@ -349,6 +350,10 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   row.parent_run_id = planned.resumed_run_id;
   if (!planned.resumed_run_id.empty()) row.reason = run::resumed_text(planned.resumed_run_id);
   if (claim) row.reason += claim->note;
+  // Whoever repairs a node has paused it.
+  std::set<std::string> proved;
+  if (const auto& prove = prepared.made_for.prove; prove)
+    proved.insert(prove->nodes.begin(), prove->nodes.end());
   // Made before it is stored: once the store shows the run, it can be cancelled.
   const std::shared_ptr<run::RunDriver> run =
       director_.make({.row = row,
@@ -356,6 +361,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
                       .policy = std::move(policy),
                       .node_ids = std::move(node_ids),
                       .uplinks = prepared.uplinks,
+                      .proved = proved,
                       .force_reason = request.force() ? valid_utf8(request.force_reason()) : ""});
   row.suite_text = prepared.suite_text;  // for the store alone
   RG_TRY_OK(store_.create_planned_run(row, run::task_rest_of(plan), std::move(claim)));

@@ -239,11 +239,16 @@ void Director::node_unpaused(const std::string& name) { report_held(name); }
 
 // A node may be paused and busy: tasks wait until it is neither.
 void Director::report_held(const std::string& node) {
-  const std::string why = fleet_.held_text(node);
-  if (why.empty()) return report_node(node, &TaskMachine::node_idle);
-  feed_tasks([&](TaskMachine& task, TaskActions& out) {
-    task.node_busy(node, why, fleet::monotonic_seconds(), out);
-  });
+  const double now = fleet::monotonic_seconds();
+  for (const auto& [id, run] : runs_) {
+    const std::string why = run->held_text(node);
+    run->feed_tasks([&](TaskMachine& task, TaskActions& out) {
+      if (why.empty())
+        task.node_idle(node, now, out);
+      else
+        task.node_busy(node, why, now, out);
+    });
+  }
 }
 
 // Feeds a report of an agent to its task. A report for an attempt that is over cancels the runner

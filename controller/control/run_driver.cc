@@ -304,6 +304,10 @@ void RunDriver::act(const OpenRound& action) {
                       rows] { return store.begin_round(id, stage, rows); });
 }
 
+std::string RunDriver::held_text(const std::string& node) const {
+  return edges_.fleet.held_text(node, order_.proved.contains(node));
+}
+
 // Starts a task. A task that waited for another start counts its earlier attempts.
 void RunDriver::act(const StartTask& action) {
   const plan::TaskHandle handle = book_.at(action.index);
@@ -324,7 +328,7 @@ void RunDriver::act(const StartTask& action) {
   feed(action.index, [&](TaskMachine& machine, TaskActions& out) {
     const double now = fleet::monotonic_seconds();
     for (const auto& [name, ignored] : presence) {
-      const std::string why = edges_.fleet.held_text(name);
+      const std::string why = held_text(name);
       if (why.empty()) continue;
       machine.node_busy(name, why, now, out);
       // One window a node, not one a task: hundreds of tasks would hold the run for days.

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -47,6 +48,7 @@ struct RunOrder {
   RoundPolicy policy{};                           // the suite's, or as the request changed it
   std::map<std::string, std::string> node_ids{};  // of the plan's nodes, by name
   LeafUplinks uplinks{};                          // of the plan's leaves, as far as they are known
+  std::set<std::string> proved{};                 // nodes of a proof: used in spite of a pause
   std::string force_reason{};  // not empty: the run uses busy nodes too, and yields to nothing
 };
 
@@ -102,6 +104,8 @@ class RunDriver {
   // `cancelled_by`: who wanted it; "" for the controller itself. Cancelling twice is one cancel.
   void cancel(const std::string& reason, const std::string& cancelled_by);
   void set_busy(const std::string& busy);
+  // Why none of its tasks may begin on the node; "" where one may.
+  [[nodiscard]] std::string held_text(const std::string& node) const;
   // Lends nodes to run `to`, see RunMachine::lend().
   void lend(const std::vector<std::string>& nodes, const std::string& to);
   void take_back(const std::vector<std::string>& nodes);

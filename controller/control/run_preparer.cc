@@ -11,13 +11,16 @@
 #include "controller/fleet/convert.h"
 #include "controller/fleet/kernels.h"
 #include "controller/nodes/known_nodes.h"
+#include "controller/plan/policy/partners.h"
 #include "controller/plan/policy/preflight_gate.h"
 #include "controller/plan/topology/node_set.h"
 #include "controller/run/yield_window.h"
 #include "controller/store/queries/events.h"
 #include "controller/store/queries/queries.h"
+#include "controller/store/queries/remarks.h"
 #include "kernels/core/base/lookup.h"
 #include "kernels/core/text/fold.h"
+#include "kernels/core/text/lines.h"
 
 namespace railgauge {
 namespace {
@@ -79,6 +82,25 @@ plan::SliceOrigin night_of(const plan::Suite& suite, const RunPreparer::PlanInpu
 std::set<std::string> kernels_of(const plan::Suite& suite) {
   std::set<std::string> names;
   for (const plan::Stage& stage : suite.stages) names.insert(stage.kernel);
+  return names;
+}
+
+// The names in open findings: words that may be nodes, "leaf L1", and the ids of their nodes.
+Result<std::set<std::string>> names_in_open_findings(const store::Store& store) {
+  constexpr std::uint32_t kFindingsRead = 10'000;
+  std::set<std::string> names;
+  for (const store::FindingRow& finding :
+       RG_TRY(store.read(store::read_findings, {}, kFindingsRead))) {
+    if (!api::is_open(finding.state)) continue;
+    if (!finding.node_id.empty()) names.insert(finding.node_id);
+    std::string_view before;
+    for (std::string_view word : words_of(finding.suspect)) {
+      if (word.ends_with(',')) word.remove_suffix(1);
+      names.insert(before == "leaf" ? fmt::format("leaf {}", word)
+                                    : std::string(word.substr(0, word.find('/'))));
+      before = word;
+    }
+  }
   return names;
 }
 
@@ -168,11 +190,14 @@ std::uint64_t RunPreparer::today() { return day_of(fleet::unix_seconds()); }
 // cost all other nodes their run. Paused nodes are left out in any case, also those whose agent is
 // away.
 Result<NodeStates> RunPreparer::nodes_to_use(const api::RunRequest& request,
+                                             const PlanInput& made_for,
                                              std::vector<std::string>& order, LeftOut& left_out) {
   const std::string& node_set = request.node_set();
   NodeStates live = fleet_.live();
   std::map<std::string, std::string>& busy = left_out.busy;
-  const auto paused = request.force() ? std::map<std::string, std::string>{} : fleet_.paused();
+  auto paused = request.force() ? std::map<std::string, std::string>{} : fleet_.paused();
+  if (made_for.prove)  // whoever repairs a node pauses it, and proves it before it is resumed
+    for (const std::string& name : made_for.prove->nodes) paused.erase(name);
   const auto is_paused = [&](const std::string& name) {
     const auto found = paused.find(name);
     if (found != paused.end()) left_out.paused.insert(*found);
@@ -258,25 +283,73 @@ Result<plan::PlanOptions> RunPreparer::plan_options(const plan::Suite& suite,
                .rounds = row.rounds,
                .longest_seconds = row.longest_seconds,
                .seconds = row.seconds});
-  if (site_.topology.source.empty()) return options;
-  std::vector<plan::TopologyNode> nodes;
-  for (const auto& [name, node] : chosen) nodes.push_back(topology_node_of(node));
-  std::string text;
-  if (!site_.topology.file.empty())
-    text = RG_TRY(read_whole_file(site_.topology.file, plan::kMaxTopologyBytes));
-  options.topology = RG_TRY(plan::read_topology(site_.topology, text, nodes));
+  options.topology = RG_TRY(topology_of(chosen));
   return options;
 }
 
-// Reads the suite with the kernels that all nodes have, chooses the slice, and outlines the plan.
+Result<plan::Topology> RunPreparer::topology_of(const NodeStates& nodes) const {
+  if (site_.topology.source.empty()) return plan::Topology();
+  std::vector<plan::TopologyNode> places;
+  for (const auto& [name, node] : nodes) places.push_back(topology_node_of(node));
+  std::string text;
+  if (!site_.topology.file.empty())
+    text = RG_TRY(read_whole_file(site_.topology.file, plan::kMaxTopologyBytes));
+  return plan::read_topology(site_.topology, text, places);
+}
+
+// Good partners are nodes that nobody uses or pauses and that no open finding names, by their own
+// name or by that of their leaf.
+Result<plan::ProvedNodes> RunPreparer::nodes_of_proof(const api::RunRequest& request) const {
+  if (request.node_set().empty())
+    return fail(Code::kInvalidArgument, "prove: which nodes? name them, or -l KEY=VALUE");
+  plan::ProvedNodes prove{.nodes = RG_TRY(fleet_.select(request.node_set()))};
+  const NodeStates live = fleet_.live();
+  const plan::Topology topology = RG_TRY(topology_of(live));
+  const auto paused = fleet_.paused();
+  const std::set<std::string> suspected = RG_TRY(names_in_open_findings(store_));
+  std::vector<plan::PartnerNode> proved;
+  std::vector<plan::PartnerNode> good;
+  for (const auto& [name, node] : live) {
+    const auto place = topology.nodes.find(name);
+    plan::PartnerNode one{.name = name,
+                          .hardware = plan_node_of(node).hardware,
+                          .leaf = place == topology.nodes.end() ? "" : place->second.leaf};
+    if (std::ranges::find(prove.nodes, name) != prove.nodes.end()) {
+      proved.push_back(std::move(one));
+      continue;
+    }
+    const bool is_free = node.presence == fleet::NodePresence::kAttached &&
+                         !paused.contains(name) && fleet::busy_text(node).empty();
+    const bool is_suspected = suspected.contains(name) || suspected.contains("leaf " + one.leaf) ||
+                              suspected.contains(node.hello->node_id());
+    if (is_free && !is_suspected) good.push_back(std::move(one));
+  }
+  prove.partners = plan::choose_partners(proved, good);
+  return prove;
+}
+
+// The partners are chosen once: a plan that is made again, without refused nodes, keeps them.
 Result<RunPreparer::Prepared> RunPreparer::prepare(const api::RunRequest& request,
                                                    PlanInput made_for) {
+  if (request.trigger() != kProveTrigger || made_for.is_resumed || made_for.prove)
+    return prepare_on(request, std::move(made_for));
+  const plan::ProvedNodes& prove = made_for.prove.emplace(RG_TRY(nodes_of_proof(request)));
+  api::RunRequest with_partners = request;
+  with_partners.set_node_set(fmt::format("{}{}{}", fmt::join(prove.nodes, ","),
+                                         prove.partners.empty() ? "" : ",",
+                                         fmt::join(prove.partners, ",")));
+  return prepare_on(with_partners, std::move(made_for));
+}
+
+// Reads the suite with the kernels that all nodes have, chooses the slice, and outlines the plan.
+Result<RunPreparer::Prepared> RunPreparer::prepare_on(const api::RunRequest& request,
+                                                      PlanInput made_for) {
   SuiteFolder::Text text = RG_TRY(suites_.text_of(request.suite()));
   std::vector<std::string> order;
   LeftOut left_out;
   const NodeStates chosen =
       RG_TRY(made_for.is_resumed ? nodes_to_resume(request, made_for, order, left_out)
-                                 : nodes_to_use(request, order, left_out));
+                                 : nodes_to_use(request, made_for, order, left_out));
   std::vector<fleet::NodeKernels> declared;
   for (const std::string& name : order)
     if (!made_for.unusable.contains(name)) declared.push_back({name, chosen.at(name).kernels});
@@ -304,7 +377,9 @@ Result<RunPreparer::Prepared> RunPreparer::prepare(const api::RunRequest& reques
     text.text = plan::with_night(text.text, night);
     made_for.slice_of = night.nodes;
   }
+  if (made_for.prove) text.text = plan::with_proof(text.text, *made_for.prove);
   plan::PlanOptions options = RG_TRY(plan_options(*reading.suite, placed));
+  options.prove = made_for.prove ? made_for.prove : reading.suite->prove;
   options.slice_index = night.number;
   for (const std::string& name : night.nodes)
     if (const auto node = placed.find(name); node != placed.end())

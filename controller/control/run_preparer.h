@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct LeftOutLine {
   std::string_view kind;
   std::string text{};
 };
+
+// The trigger of a proof: the node set is to be proved, and known-good partners are added to it.
+inline constexpr std::string_view kProveTrigger = "prove";
 
 // Nodes by name.
 using NodeStates = std::map<std::string, fleet::NodeState>;
@@ -69,9 +73,10 @@ class RunPreparer {
   };
   // The input of a plan beside the request.
   struct PlanInput {
-    std::uint64_t night = 0;              // chooses the slice, unless the suite's text does
-    std::vector<std::string> slice_of{};  // nodes to slice; empty: the nodes asked for
-    bool is_resumed = false;              // unusable nodes stay in the plan, their tasks waived
+    std::uint64_t night = 0;                   // chooses the slice, unless the suite's text does
+    std::vector<std::string> slice_of{};       // nodes to slice; empty: the nodes asked for
+    std::optional<plan::ProvedNodes> prove{};  // of a run of kProveTrigger
+    bool is_resumed = false;  // unusable nodes stay in the plan, their tasks waived
     std::map<std::string, std::string> unusable{};  // of a resumed run: node to reason
   };
   // A plan's outline and its origin.
@@ -116,7 +121,8 @@ class RunPreparer {
   // Claims memory for the answer that shows the plan.
   Result<std::shared_ptr<void>> claim_answer(const plan::PlanOutline& outline) const;
   // The outline over the nodes that can be used now, without preflight. Errors: a wrong request or
-  // suite (kInvalidArgument), no usable node (kUnavailable).
+  // suite (kInvalidArgument), no usable node (kUnavailable). A proof gets partners that no open
+  // finding names.
   Result<Prepared> prepare(const api::RunRequest& request, PlanInput made_for);
   // The plan to run, without the nodes that the suite's preflight refuses. kFailedPrecondition:
   // preflight refuses every node, or the run to resume is under way or cannot be planned again.
@@ -128,8 +134,11 @@ class RunPreparer {
   static std::uint64_t today();
 
  private:
-  Result<NodeStates> nodes_to_use(const api::RunRequest& request, std::vector<std::string>& order,
-                                  LeftOut& left_out);
+  Result<Prepared> prepare_on(const api::RunRequest& request, PlanInput made_for);
+  [[nodiscard]] Result<plan::ProvedNodes> nodes_of_proof(const api::RunRequest& request) const;
+  [[nodiscard]] Result<plan::Topology> topology_of(const NodeStates& nodes) const;
+  Result<NodeStates> nodes_to_use(const api::RunRequest& request, const PlanInput& made_for,
+                                  std::vector<std::string>& order, LeftOut& left_out);
   Result<NodeStates> nodes_to_resume(const api::RunRequest& request, PlanInput& made_for,
                                      std::vector<std::string>& order, LeftOut& left_out);
   Result<Prepared> prepare_admitted(const api::RunRequest& request, PlanInput made_for);

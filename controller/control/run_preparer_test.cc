@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "controller/control/run_preparer.h"
+#include "controller/store/queries/remarks.h"
+#include "controller/store/sqlite/sqlite.h"
 #include "controller/testing/server_bench.h"
 
 namespace railgauge {
@@ -181,6 +183,68 @@ TEST_F(PlanRunTest, ANameWithASliceIsThatSlice) {
   grpc::ClientContext wrong;
   EXPECT_THAT(bench_.stub_->PlanRun(&wrong, third, &planned).error_message(),
               HasSubstr("must be K/N"));
+}
+
+// The scripted agents have one NIC each and are alike.
+class ProofPlanTest : public PlanRunTest {
+ protected:
+  void SetUp() override {
+    write_suite("pairs: partners, directions: both");
+    start(12);
+  }
+  Result<api::RunPlan> proof_of(const std::string& nodes) {
+    api::RunRequest request = PlanRunTest::request();
+    request.set_trigger("prove");
+    request.set_node_set(nodes);
+    return bench_.server_->control().plan_run(request);
+  }
+  // Beside the controller, which would need weeks of nights.
+  void open_finding(const std::string& suspect) {
+    auto connection =
+        store::Connection::open(bench_.path("railgauge.db"), store::Connection::Mode::kCreate, 1);
+    ASSERT_TRUE(connection) << connection.error().message;
+    const Status written = store::write_finding(*connection, {.finding_id = "f-" + suspect,
+                                                              .kind = "part",
+                                                              .severity = "warning",
+                                                              .suspect = suspect,
+                                                              .summary = "slow",
+                                                              .opened_at = 1});
+    ASSERT_TRUE(written) << written.error().message;
+  }
+};
+
+TEST_F(ProofPlanTest, AddsSevenPartnersThatMeetTheNodeBothWays) {
+  const auto plan = proof_of("n1");
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ(plan->nodes_size(), 8);
+  EXPECT_EQ(plan->nodes(0), "n1");
+  std::set<std::string> sends;
+  for (const api::PlannedTask& task : plan->tasks())
+    if (task.endpoints(0).starts_with("n1/") || task.endpoints(1).starts_with("n1/"))
+      EXPECT_TRUE(sends.insert(task.endpoints(0) + " " + task.endpoints(1)).second);
+  EXPECT_EQ(sends.size(), 14U) << "seven partners, both ways";
+}
+
+TEST_F(ProofPlanTest, TakesNoPartnerThatAFindingNamesOrThatIsPaused) {
+  open_finding("n2 rail 0, sending");
+  open_finding("n3/nic0:1 n4/nic0:1");
+  api::PauseNodesRequest pause;
+  pause.set_node_set("n1,n5");
+  pause.set_reason("DIMM");
+  pause.set_for_seconds(3'600);
+  ASSERT_TRUE(bench_.server_->control().pause_nodes(pause, "ann"));
+  const auto plan = proof_of("n1");
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_THAT(plan->nodes(),
+              testing::UnorderedElementsAre("n1", "n6", "n7", "n8", "n9", "n10", "n11", "n12"))
+      << "the paused node itself is proved";
+}
+
+TEST_F(ProofPlanTest, WithoutNodesIsWrongUse) {
+  const auto plan = proof_of("");
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(plan.error().message, HasSubstr("which nodes?"));
 }
 
 }  // namespace

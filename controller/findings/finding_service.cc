@@ -239,6 +239,9 @@ void put_part(const store::FindingRow& row, api::Finding& out) {
   if (!row.run_id.empty()) out.add_next(matrix_command(row.run_id, evidence) + ": the figures");
   const bool is_of_node = evidence.part() == "port" || evidence.part() == "node";
   if (is_of_node) out.add_next(fmt::format("railgauge preflight {}", evidence.first()));
+  if (is_of_node && api::is_open(row.state))
+    out.add_next(
+        fmt::format("railgauge prove {}: after the repair, ends the finding", evidence.first()));
 }
 
 // The others of its event, what they have in common, and what speaks for each cause.

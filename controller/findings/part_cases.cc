@@ -266,6 +266,18 @@ bool is_part_back(const PartEvidence& evidence, double worse, const JudgedNights
   return good == kGoodNights;
 }
 
+// The commands are those of the person who repairs the part.
+std::string how_to_end(const PartEvidence& evidence) {
+  const std::string& part = evidence.part();
+  if (part == "port" || part == "node")
+    return fmt::format("railgauge prove {} ends it", evidence.first());
+  if (part == "pair")
+    return fmt::format("railgauge prove {},{} ends it", evidence.first(), evidence.second());
+  if (part == "leaf" || part == "uplink")
+    return fmt::format("railgauge prove with all nodes of leaf {} ends it", evidence.first());
+  return "railgauge findings resolve ends it, since no proof of nodes shows it";
+}
+
 PartEvidence part_evidence_of(const store::FindingRow& finding) {
   PartEvidence evidence;
   google::protobuf::util::JsonParseOptions options;

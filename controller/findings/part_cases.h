@@ -59,6 +59,10 @@ std::set<std::string> cleared_parts(const RunSuspects& suspects);
 // finding's loss, a share. False where the nights do not show it.
 bool is_part_back(const PartEvidence& evidence, double worse, const JudgedNights& judged);
 
+// Says how a finding about such a part ends: "railgauge prove n3 ends it", or by hand where no
+// proof of nodes can show the part.
+std::string how_to_end(const PartEvidence& evidence);
+
 // The evidence of a finding of kPartKind. A text that is none gives an empty one.
 PartEvidence part_evidence_of(const store::FindingRow& finding);
 

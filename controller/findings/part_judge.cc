@@ -30,6 +30,22 @@ constexpr std::size_t kPartsKept = 50;
 // Share of the figure by which a known part gets worse before it is a step of its finding.
 constexpr double kPartGrowth = 0.03;
 
+constexpr std::string_view kLooksOver = "looks over";
+constexpr std::string_view kAcknowledge = "ack";
+constexpr std::string_view kComment = "comment";
+
+// Whether the judge said so by such a step, and nothing but comments came since.
+bool is_said_over(const store::FindingRow& finding, std::string_view action) {
+  for (std::size_t i = finding.steps.size(); i-- > 0;) {
+    const store::FindingStepRow& step = finding.steps[i];
+    if (step.action == action && step.who == kRunJudgeWho &&
+        step.text.find(kLooksOver) != std::string::npos)
+      return true;
+    if (step.action != kComment) return false;
+  }
+  return false;
+}
+
 std::string id_of_part(const PartCase& one) {
   return fmt::format("part-{}", finding_word(one.name));
 }
@@ -45,6 +61,7 @@ class PartJudge {
     const auto [from, until] = span_of(run_);
     paused_ = RG_TRY(PauseTimes::of(store_, from)).nodes_during(from, until);
     RG_TRY_OK(store_levels());
+    if (run_.trigger == "prove") return {};  // judged by proof/, and no picture of the site
     RG_TRY_OK(judge_nights());
     RG_TRY_OK(judge_suspects(leaves));
     std::vector<const PartCase*> worst;
@@ -202,8 +219,28 @@ class PartJudge {
       return grew ? store_.write(store::write_finding_again, row_of(one),
                                  step("worse", one.summary + ", worse than confirmed"))
                   : Status();
-    if (state != store::FindingState::kFixed && !grew) return {};
+    const bool is_open_again =
+        state == store::FindingState::kFixed ||
+        (state == store::FindingState::kAcknowledged && is_said_over(*known, kAcknowledge));
+    if (!is_open_again && !grew) return {};
     return store_.write(store::write_finding_again, row_of(one), step("reopen", one.summary));
+  }
+
+  // A part that looks over keeps its finding open: three good nights are no repair. It pages nobody
+  // meanwhile, and opens again where the part is slow again. A candidate that no second night and
+  // no retest ever confirmed ends, since nothing was found.
+  Status say_over(const store::FindingRow& row, const PartEvidence& evidence) {
+    if (row.state == store::FindingState::kNew)
+      return store_.write(store::write_finding_step, row.finding_id,
+                          step("resolve", "as its peers again, and never confirmed"));
+    const store::FindingRow whole = RG_TRY(store_.read(store::read_finding, row.finding_id));
+    const bool is_known =
+        row.state == store::FindingState::kAcknowledged && (!row.until || *row.until >= now_);
+    if (is_known && (is_said_over(whole, kAcknowledge) || is_said_over(whole, kComment))) return {};
+    return store_.write(
+        store::write_finding_step, row.finding_id,
+        step(std::string(is_known ? kComment : kAcknowledge),
+             fmt::format("{}, as its peers and as before; {}", kLooksOver, how_to_end(evidence))));
   }
 
   Status end_what_is_over() {
@@ -222,8 +259,7 @@ class PartJudge {
       });
       if (judged == judged_.end() || !is_part_back(evidence, row.worse.value_or(0), *judged))
         continue;
-      RG_TRY_OK(store_.write(store::write_finding_step, row.finding_id,
-                             step("resolve", "as its peers and as before again")));
+      RG_TRY_OK(say_over(row, evidence));
     }
     return {};
   }

@@ -99,7 +99,7 @@ TEST_F(PartJudgement, NightsOfAPausedNodeNeitherOpenNorEndAFinding) {
   for (int i = 0; i < 4; ++i) night();
   EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 confirmed"));
   for (int i = 0; i < 3; ++i) night();
-  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 fixed"));
+  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 acknowledged"));
 }
 
 TEST_F(PartJudgement, HealthyNightsOpenNothing) {
@@ -107,16 +107,28 @@ TEST_F(PartJudgement, HealthyNightsOpenNothing) {
   EXPECT_THAT(findings(), IsEmpty());
 }
 
-TEST_F(PartJudgement, AFindingIsOverAfterThreeNightsAsExpected) {
+TEST_F(PartJudgement, AFindingLooksOverAfterThreeNightsAsExpectedAndStaysOpen) {
   for (int i = 0; i < 4; ++i) night();
   for (int i = 0; i < 2; ++i) night(kTenth);
   ASSERT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 confirmed"));
   for (int i = 0; i < 2; ++i) night();
   EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 confirmed"));
   night();
-  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 fixed"));
+  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 acknowledged"));
+  for (int i = 0; i < 5; ++i) night();
+  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 acknowledged"))
+      << "no number of good nights ends it";
+  const auto told = store_->read(store::read_finding, "part-sim0009-rail-1");
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->steps.back().action, "ack");
+  EXPECT_THAT(told->steps.back().text, HasSubstr("looks over"));
+  EXPECT_THAT(told->steps.back().text, HasSubstr("railgauge prove sim0009 ends it"));
+  EXPECT_THAT(told->steps, SizeIs(3)) << "said once: opened, confirm, ack";
   night(kTenth);
-  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 reopened"));
+  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 acknowledged"));
+  night(kTenth);
+  EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 reopened"))
+      << "slow again, which two nights confirm";
   night(kTenth);
   EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 confirmed"));
 }

@@ -189,8 +189,10 @@ class Fleet {
   // Replaces the nodes in maintenance; each with one line, "paused until TIME by WHO: REASON".
   void set_paused(std::map<std::string, std::string> paused);
   [[nodiscard]] const std::map<std::string, std::string>& paused() const { return paused_; }
-  // Why no task may begin on the node: its pause, else its work; "" where nothing is known.
-  [[nodiscard]] std::string held_text(const std::string& name) const;
+  // Why no task may begin on the node: its pause, unless the run may use it in spite of one, else
+  // its work; "" where nothing is known.
+  [[nodiscard]] std::string held_text(const std::string& name,
+                                      bool in_spite_of_pause = false) const;
   [[nodiscard]] const std::map<std::string, NodeState>& nodes() const { return nodes_; }
   [[nodiscard]] std::uint64_t records_stored() const { return records_stored_; }
   // Agents refused since the start, by the reasons of kRefusalReasons. Thread safe.

@@ -73,8 +73,9 @@ void Fleet::set_paused(std::map<std::string, std::string> paused) {
     if (!paused_.contains(name)) listener_->node_unpaused(name);
 }
 
-std::string Fleet::held_text(const std::string& name) const {
-  if (const auto pause = paused_.find(name); pause != paused_.end()) return pause->second;
+std::string Fleet::held_text(const std::string& name, bool in_spite_of_pause) const {
+  if (const auto pause = paused_.find(name); pause != paused_.end() && !in_spite_of_pause)
+    return pause->second;
   const auto node = nodes_.find(name);
   return node == nodes_.end() ? "" : busy_text(node->second);
 }

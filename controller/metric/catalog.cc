@@ -313,7 +313,7 @@ constexpr std::array kLabels{
     LabelValues{"suite", "suites that were run: those of schedules, then those that ended last"},
     LabelValues{"target", "webhook, chat, mail; none where the report itself was not made"},
     LabelValues{"to", "nodes of at most 20 pairs"},
-    LabelValues{"trigger", "cli, schedule, upgrade"},
+    LabelValues{"trigger", "cli, prove, schedule, upgrade"},
     LabelValues{"version", "of Railgauge, or of a part of the stack"},
     LabelValues{"versions", "16 hexadecimal digits; on this _info series alone"},
 };

@@ -76,7 +76,7 @@ class Metrics {
  public:
   Metrics();
 
-  // A run ended at `unix_seconds`. `trigger`: "cli", "schedule" or "upgrade"; `outcome` as
+  // A run ended at `unix_seconds`. `trigger`: as RunRow::trigger; `outcome` as
   // stored with the run.
   void run_ended(const std::string& suite, const std::string& trigger, const std::string& outcome,
                  double unix_seconds);

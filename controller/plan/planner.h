@@ -199,6 +199,8 @@ struct PlanOptions {
   // must not depend on absences: an absent node must not move the other pairs to other slices.
   // Empty: the plan's nodes.
   std::vector<PlanNode> slice_nodes{};
+  // Nodes of a proof, for pairs: partners.
+  std::optional<ProvedNodes> prove{};
   // Text of each file that a stage may name.
   std::map<std::string, std::string> pair_lists{};
   // Times of earlier runs. They change expectations alone: no task, round, id or deadline. With

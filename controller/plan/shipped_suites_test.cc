@@ -378,7 +378,7 @@ TEST(ShippedSuites, RatesThatAreJudgedAreMeasuredForTwoSeconds) {
   const auto kernels = kernels_of_this_build();
   std::size_t rates = 0;
   for (const char* name :
-       {"quick", "fabric", "nightly", "upgrade", "collectives", "mpi", "mpi_gpu"}) {
+       {"quick", "fabric", "nightly", "upgrade", "collectives", "mpi", "mpi_gpu", "prove"}) {
     const SuiteReading reading = read_suite_file(fmt::format("suites/{}.yaml", name), kernels);
     ASSERT_TRUE(reading.suite) << name;
     const auto plan = make_plan(*reading.suite, two_nodes(), kernels);
@@ -458,6 +458,58 @@ TEST(ShippedSuites, CollectivesOfOneNodeLeaveThePairsOut) {
   EXPECT_THAT(
       plan->notes,
       Contains(testing::HasSubstr("pair_all_reduce: left out: pairs need at least 2 nodes")));
+}
+
+// Names of a proof's nodes: the first ones, and their partners.
+PlanOptions proof_of(const std::vector<PlanNode>& fleet, std::size_t proved) {
+  PlanOptions options;
+  ProvedNodes& prove = options.prove.emplace();
+  for (std::size_t i = 0; i < fleet.size(); ++i)
+    (i < proved ? prove.nodes : prove.partners).push_back(fleet[i].name);
+  return options;
+}
+
+// By the longest times that the kernels may take.
+TEST(ShippedSuites, AProofOfEightNodesOfEightRailsEndsWithinTenMinutes) {
+  const auto kernels = kernels_of_this_build();
+  const SuiteReading reading = read_suite_file("suites/prove.yaml", kernels);
+  ASSERT_TRUE(reading.suite) << describe(reading.problems.front());
+  for (const std::size_t proved : {1U, 2U, 8U}) {
+    std::vector<PlanNode> fleet = fleet_of(proved + std::max<std::size_t>(proved, 7));
+    for (PlanNode& node : fleet) {
+      node.endpoints.clear();
+      for (int i = 0; i < 8; ++i) {
+        node.endpoints.push_back(
+            {.kind = "nic", .name = fmt::format("mlx5_{}:1", i), .active = true});
+        node.endpoints.push_back({.kind = "gpu", .name = fmt::format("gpu{}", i), .active = true});
+      }
+    }
+    const auto plan = make_plan(*reading.suite, fleet, kernels, {}, proof_of(fleet, proved));
+    ASSERT_TRUE(plan) << plan.error().message;
+    EXPECT_LE(plan->expected_seconds, 600) << proved;
+    RecordProperty(fmt::format("seconds_of_{}", proved), fmt::format("{}", plan->expected_seconds));
+    for (const char* stage : {"latency", "bandwidth", "bandwidth_gpu"}) {
+      std::map<std::string, std::size_t> met;
+      for (const auto& [pair, times] : pairs_of(*plan, stage)) {
+        EXPECT_EQ(times, 16) << "both ways on every rail";
+        ++met[pair.first];
+        ++met[pair.second];
+      }
+      for (std::size_t i = 0; i < proved; ++i) EXPECT_GE(met[fleet[i].name], 7U) << stage;
+    }
+  }
+}
+
+TEST(ShippedSuites, AProofWithoutPartnersMeasuresEachNodeByItself) {
+  const auto kernels = kernels_of_this_build();
+  const SuiteReading reading = read_suite_file("suites/prove.yaml", kernels);
+  ASSERT_TRUE(reading.suite);
+  for (const PlanOptions& options : {PlanOptions{}, proof_of(fleet_of(1), 1)}) {
+    const auto plan = make_plan(*reading.suite, fleet_of(1), kernels, {}, options);
+    ASSERT_TRUE(plan) << plan.error().message;
+    EXPECT_FALSE(plan->tasks.empty());
+    EXPECT_THAT(plan->notes, Contains(HasSubstr("left out: ")));
+  }
 }
 
 }  // namespace

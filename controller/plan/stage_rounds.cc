@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/plan/rounds/partner_rounds.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::plan {
@@ -19,6 +20,18 @@ std::vector<std::string> names_of(const PlanContext& context) {
   std::vector<std::string> names;
   for (const PlanNode& node : context.nodes) names.push_back(node.name);
   return names;
+}
+
+// The numbers of those names that are nodes of the plan.
+std::vector<std::uint32_t> numbers_of(const PlanContext& context,
+                                      const std::vector<std::string>& names) {
+  std::vector<std::uint32_t> numbers;
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(context.nodes, name, &PlanNode::name);
+    if (found != context.nodes.end())
+      numbers.push_back(static_cast<std::uint32_t>(found - context.nodes.begin()));
+  }
+  return numbers;
 }
 
 }  // namespace
@@ -149,6 +162,18 @@ Status StageRounds::lay_out_pairs(std::uint64_t seed, const PlanOptions& options
       notes_.push_back(
           fmt::format("{}: {} pairs are left out, since a node of theirs is not chosen",
                       placement.pairs_file, listed.left_out));
+  }
+  if (placement.pairs == PairChoice::kPartners) {
+    if (!options.prove) {
+      leave_out("pairs: partners are those of railgauge prove NODES");
+      return {};
+    }
+    listed.rounds = partner_rounds(numbers_of(context_, options.prove->nodes),
+                                   numbers_of(context_, options.prove->partners));
+    if (listed.rounds.empty()) {
+      leave_out("no known-good partner takes part");
+      return {};
+    }
   }
   const bool is_sliced = placement.slice_of > 1 && !context_.sliced.numbers.empty();
   const NodeLayout& layout = is_sliced ? context_.sliced : context_.own;

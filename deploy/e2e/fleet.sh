@@ -91,6 +91,34 @@ retested_suspect_is_a_finding() {
   jq -e '[.causes[] | select(test("sim0020 rail 0: confirmed"))] | length > 0' "$work/part.json"
 }
 
+# The slow port fails its proof and keeps its finding; after the repair a proof ends it, also where somebody paused the
+# node. The certificate is checked offline.
+proof_ends_the_finding() {
+  play 32 'faults: [{kind: port, node: sim0020, nic: 0, takes: 0.15}]'
+  expect_exit 1 cli prove sim0020 --file "$work/bad.json" >"$work/bad.txt" 2>"$work/bad.log"
+  cat "$work/bad.txt" "$work/bad.log"
+  grep -E 'suite prove: .* on 8 nodes .* about ' "$work/bad.log"
+  jq -e '.verdict == "not_proved" and (.proof.nodes[0].worse | map(test("^sim0020 rail 0, ")) | any)' "$work/bad.json"
+  jq -e '[.proof.nodes[0].worse[] | select(test("rail 1"))] == []' "$work/bad.json"
+  cli findings show part-sim0020-rail-0 -o json | jq -e '.state == "confirmed" and (.steps[-1].text | test("not proved"))'
+  play 32
+  cli nodes pause sim0020 --for 2h --reason "new cable" >/dev/null
+  cli prove sim0020 --file "$work/good.json" >"$work/good.txt"
+  cat "$work/good.txt"
+  cli nodes resume sim0020 >/dev/null
+  jq -e '.verdict == "proved" and .trigger == "prove" and (.proof.partners | length > 0)' "$work/good.json"
+  cli verify "$work/good.json"
+  cli findings show part-sim0020-rail-0 -o json | jq -e '.state == "fixed" and (.steps[-1].text | test("proved: as its peers"))'
+}
+
+# By the plan at most ten minutes for eight nodes; the modelled tasks take no time.
+eight_nodes_are_proved_in_time() {
+  cli suites plan prove --nodes 'sim[0001-0008]' -o json >/dev/null
+  cli prove 'sim[0001-0008]' -o json >"$work/eight.json" 2>"$work/eight.log"
+  cat "$work/eight.log"
+  jq -e '[.proof.nodes[] | select(.verdict == "proved")] | length == 8' "$work/eight.json"
+}
+
 stack_change_is_seen() {
   play 32 'changes: [{nodes: sim0003, versions: {gpu_driver: "999.1"}}]'
   cli nodes show sim0003 | grep 999.1
@@ -125,6 +153,8 @@ check "a slow leaf is named" is_named 'leaf L2' 'faults: [{kind: leaf, leaf: 2, 
 check "a slow rail is named" is_named 'rail 0' 'faults: [{kind: rail, rail: 0, takes: 0.15}]'
 check "an estimate that earlier runs made matches the run" estimate_matches
 check "a suspect that the drill-down confirmed is a finding, and its run ends with 1" retested_suspect_is_a_finding
+check "a proof fails while the port is slow, and ends its finding after the repair" proof_ends_the_finding
+check "eight nodes are proved by one run" eight_nodes_are_proved_in_time
 check "another stack is seen on its node" stack_change_is_seen
 check "lost agents are missing" lost_agents_are_missing
 check "a lost function fails its tasks with the reason" lost_function_fails_its_tasks

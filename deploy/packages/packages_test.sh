@@ -52,6 +52,10 @@ expect "the agent makes root's folders" has railgauge-agent /usr/lib/tmpfiles.d/
 for script in prolog epilog healthcheck verdict drain; do
   expect "the agent has Slurm's $script" has railgauge-agent /usr/share/railgauge/slurm/$script.sh -rwxr-xr-x
 done
+for pipeline in gate.sh shell.sh slurm.sh; do
+  expect "the command has the pipeline $pipeline" has railgauge /usr/share/railgauge/pipelines/$pipeline -rwxr-xr-x
+done
+expect "the command has the pipeline of Ansible" has railgauge /usr/share/railgauge/pipelines/ansible.yml
 for suite in suites/*.yaml; do
   expect "the controller has $suite" has railgauge-controller "/usr/share/railgauge/$suite"
 done

@@ -10,8 +10,9 @@ namespace railgauge::certificate {
 namespace {
 
 // An id is one of a run or of an upgrade; the two never look alike.
-Result<Certificate> content_of(const store::Store& store, const std::string& subject) {
-  auto run = certificate_of_run(store, subject);
+Result<Certificate> content_of(const store::Store& store, const std::string& subject,
+                               const LeafSource& leaves) {
+  auto run = certificate_of_run(store, subject, leaves);
   if (run || run.error().code != Code::kNotFound) return run;
   auto upgrade = certificate_of_upgrade(store, subject);
   if (upgrade || upgrade.error().code != Code::kNotFound) return upgrade;
@@ -26,7 +27,7 @@ Result<Certificate> content_of(const store::Store& store, const std::string& sub
 Result<api::CertificateDocument> Certifier::certify(const std::string& subject) const {
   const std::string id = subject.empty() ? RG_TRY(store_.read(store::newest_ended_run)) : subject;
   if (id.empty()) return fail(Code::kInvalidArgument, "no run has ended yet");
-  const Certificate content = RG_TRY(content_of(store_, id));
+  const Certificate content = RG_TRY(content_of(store_, id, leaves_));
   Document document = RG_TRY(seal(content, key_pem_));
   auto answer = new_document<api::CertificateDocument>();
   // One line: the newline that ends it is not the answer's.

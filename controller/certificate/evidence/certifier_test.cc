@@ -2,6 +2,7 @@
 #include "controller/certificate/evidence/certifier.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -160,6 +161,53 @@ TEST_F(CertifiedNights, WhatHasNotEndedAndWhatIsNotThereHasNone) {
   ASSERT_TRUE(store_->write(store::write_upgrade,
                             store::UpgradeRow{.upgrade_id = "u1", .suite = "upgrade"}));
   EXPECT_EQ(Certifier(*store_, "").certify("u1").error().code, Code::kFailedPrecondition);
+}
+
+// Eight nodes with matrices of all their pairs, of which one sends a tenth too little.
+TEST_F(CertifiedNights, AProofSaysWhichPartIsWorseAndIsCheckedOffline) {
+  for (int i = 0; i < 4; ++i) night();
+  store::RunRow run = store::run_row("proof");
+  run.suite = "prove";
+  run.trigger = "prove";
+  run.created_at = kFirstNight + kNightSeconds * nights_++;
+  run.state = store::RunState::kEnded;
+  run.outcome = "passed";
+  run.nodes = {};
+  std::string partners;
+  for (int i = 0; i < 8; ++i) {
+    run.nodes.push_back(fmt::format("sim{:04}", i));
+    if (i > 0) partners += (i > 1 ? "," : "") + run.nodes.back();
+  }
+  run.suite_text = fmt::format(
+      "version: 1\nmetadata: {{name: prove}}\nstages:\n  - {{kernel: verbs.write_bw, placement: "
+      "{{pairs: partners}}}}\nprove: {{nodes: \"sim0000\", partners: \"{}\"}}\n",
+      partners);
+  ASSERT_TRUE(store_->create_run(run, {}));
+  store::PairMatrixRow matrix{.run_id = "proof",
+                              .kernel = "verbs.write_bw",
+                              .metric = "bandwidth_bytes_per_second",
+                              .message_bytes = 65'536,
+                              .unit = "bytes_per_second",
+                              .larger_is_better = true};
+  for (const std::string& node : run.nodes) matrix.endpoints.push_back(node + "/mlx5_0:1");
+  for (int from = 0; from < 8; ++from)
+    for (int to = 0; to < 8; ++to)
+      matrix.values.push_back(from == to
+                                  ? std::numeric_limits<float>::quiet_NaN()
+                                  : 4e10F * (from == 0 ? 0.9F : 1.0F) *
+                                        (1.0F + 0.002F * static_cast<float>((3 * from + to) % 5)));
+  ASSERT_TRUE(store_->put_pair_matrices("proof", {matrix}));
+  const Certificate told = content("proof");
+  EXPECT_EQ(told.verdict(), "not_proved");
+  EXPECT_EQ(told.proof().partners(), "sim[0001-0007]");
+  ASSERT_EQ(told.proof().nodes_size(), 1);
+  EXPECT_EQ(told.proof().nodes(0).verdict(), "not_proved");
+  EXPECT_THAT(told.proof().nodes(0).worse(), Contains(HasSubstr("sim0000 rail 0, sending: ")));
+  EXPECT_THAT(told.proof().nodes(0).worse(), SizeIs(1));
+  ASSERT_EQ(told.proof().series_size(), 1);
+  EXPECT_NEAR(told.proof().series(0).worst_of_peers_percent(), 10, 1);
+  EXPECT_GE(told.proof().series(0).called_from_percent(), 2.9);
+  EXPECT_FALSE(content("night003").has_proof());
 }
 
 }  // namespace

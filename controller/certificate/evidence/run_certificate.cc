@@ -11,6 +11,7 @@
 #include "controller/certificate/evidence/shared.h"
 #include "controller/findings/changes/part_levels.h"
 #include "controller/findings/part_cases.h"
+#include "controller/findings/proof/run_proof.h"
 #include "controller/parts/sight.h"
 #include "controller/parts/tables.h"
 #include "controller/stats/loss_steps.h"
@@ -128,7 +129,8 @@ Status add_sight(const store::Store& store, const store::RunRow& run,
 
 }  // namespace
 
-Result<Certificate> certificate_of_run(const store::Store& store, const std::string& run_id) {
+Result<Certificate> certificate_of_run(const store::Store& store, const std::string& run_id,
+                                       const LeafSource& leaves) {
   const store::RunRow run = RG_TRY(store.run_summary(run_id)).run;
   if (run.state != store::RunState::kEnded)
     return fail(Code::kFailedPrecondition,
@@ -154,6 +156,7 @@ Result<Certificate> certificate_of_run(const store::Store& store, const std::str
   const std::vector<PartSeries> all = RG_TRY(part_series_of(store, run_id));
   RG_TRY_OK(add_pairs(store, run, all, out));
   RG_TRY_OK(add_sight(store, run, all, out));
+  if (run.trigger == kProofTrigger) RG_TRY_OK(add_proof(store, run_id, leaves, out));
   if (run.judged_at == 0)
     out.add_limits(
         "the run's figures were not compared with the past, so that its findings are "

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "controller/certificate/certificate.pb.h"
+#include "controller/fleet/leaf_map.h"
 #include "controller/store/store.h"
 
 namespace railgauge::certificate {
@@ -27,6 +28,11 @@ Status add_data_kind(const store::Store& store, Certificate& out);
 // upgrade's before side by node; empty: there is no such side.
 Status add_stacks(const store::Store& store, const std::map<std::string, std::int64_t>& stacks,
                   const std::map<std::string, std::int64_t>& before, Certificate& out);
+
+// Adds the proof of a run that `railgauge prove` started, its verdict and its limits. `leaves`: as
+// for judge_run(). Errors: those of proof_of_run().
+Status add_proof(const store::Store& store, const std::string& run_id, const LeafSource& leaves,
+                 Certificate& out);
 
 // A percentage with as many digits as a reader needs, so that its text is the same everywhere.
 double percent_of(double share);

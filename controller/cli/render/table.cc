@@ -64,8 +64,10 @@ std::string toned(const std::string& text, Tone tone, bool colour) {
 
 // Words of outcomes, of nodes and of schedules; an unknown word is plain.
 Tone tone_of(const std::string& word) {
-  if (word == kPassed || word == "attached" || word == "ok") return Tone::kGood;
-  if (word == kFailed || word == kCrashed || word == kTimedOut || word == "lost") return Tone::kBad;
+  if (word == kPassed || word == "attached" || word == "ok" || word == "proved") return Tone::kGood;
+  if (word == kFailed || word == kCrashed || word == kTimedOut || word == "lost" ||
+      word == "not_proved")
+    return Tone::kBad;
   if (word == kWaived || word == kCancelledOutcome || word == "paused" || word == "cancelling")
     return Tone::kDoubtful;
   return Tone::kPlain;

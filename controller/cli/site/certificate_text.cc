@@ -54,6 +54,7 @@ std::string head_of(const certificate::Opened& opened, bool colour) {
       row_of({"judged", content.judged_at()}),
       row_of({"nodes", shortened(content.nodes())}),
       row_of({"controls", shortened(content.controls())}),
+      row_of({"partners", shortened(content.proof().partners())}),
       row_of({"no part", shortened(content.other_nodes())}),
       row_of({"points", content.synthetic() ? "synthetic: they measure nothing" : ""})};
   // Lines of their own: 64 digits in a table would fold it.
@@ -176,6 +177,34 @@ std::string metric_text(const Certificate& content, bool colour) {
   return text;
 }
 
+// "2.1 %"; "" where it is not known.
+std::string percent_text(bool is_known, double percent) {
+  return is_known ? fmt::format("{:.1f} %", percent) : "";
+}
+
+// The proved nodes with their verdicts, and each series with the losses that were seen in it.
+std::string proof_of_nodes(const Certificate& content, bool colour) {
+  if (!content.has_proof()) return "";
+  const Proof& proof = content.proof();
+  std::string text = section(
+      "PROOF OF|VERDICT|PARTS>|WITHOUT PAST>|WORSE>|NOT KNOWN>", proof.nodes(), colour,
+      [](const ProvedNode& node) {
+        return row_of({node.node(), node.verdict(), fmt::format("{:.0f}", node.parts()),
+                       fmt::format("{:.0f}", node.parts_without_past()),
+                       std::to_string(node.worse_size()), std::to_string(node.unsure_size())});
+      });
+  text += section(
+      "PROVED BY|PARTS>|WORST OF PEERS>|WORST OF PAST>|CALLED FROM>", proof.series(), colour,
+      [](const ProvedSeries& series) {
+        return row_of(
+            {series.series(), fmt::format("{:.0f}", series.parts()),
+             percent_text(series.has_worst_of_peers_percent(), series.worst_of_peers_percent()),
+             percent_text(series.has_worst_of_past_percent(), series.worst_of_past_percent()),
+             percent_text(series.has_called_from_percent(), series.called_from_percent())});
+      });
+  return text;
+}
+
 // The first lines below a heading, with the number of the others.
 template <class List>
 std::string lines_text(std::string_view heading, const List& list) {
@@ -187,11 +216,23 @@ std::string lines_text(std::string_view heading, const List& list) {
   return text;
 }
 
+// The sentences of all nodes.
+std::string worse_text(const Certificate& content) {
+  google::protobuf::RepeatedPtrField<std::string> worse;
+  google::protobuf::RepeatedPtrField<std::string> unsure;
+  for (const ProvedNode& node : content.proof().nodes()) {
+    worse.MergeFrom(node.worse());
+    unsure.MergeFrom(node.unsure());
+  }
+  return lines_text("not proved", worse) + lines_text("not known", unsure);
+}
+
 }  // namespace
 
 std::string certificate_text(const certificate::Opened& certificate, bool colour) {
   const Certificate& content = certificate.content;
-  return head_of(certificate, colour) + stack_text(content, colour) + tested_text(content, colour) +
+  return head_of(certificate, colour) + proof_of_nodes(content, colour) + worse_text(content) +
+         stack_text(content, colour) + tested_text(content, colour) +
          lines_text("left out", content.left_out()) + seen_text(content, colour) +
          metric_text(content, colour) + lines_text("lost", content.lost_functions()) +
          lines_text("note", content.limits());

@@ -55,6 +55,9 @@ Command list_schedules, show_schedule, add_schedule, set_schedule, run_schedule_
 // other end.
 Command prepare_upgrade, gate_upgrade, extend_upgrade, list_upgrades, show_upgrade;
 
+// prove: 0 proved, 1 not proved, 3 inconclusive, 4 for every other end.
+Command prove_nodes;
+
 // pki: an authority in a folder of this host; asks no controller.
 Command init_pki, issue_certificates, renew_certificates, revoke_certificates, write_crl, show_pki;
 

@@ -47,6 +47,16 @@ constexpr std::array kRunFlags{
     kVerbose};
 constexpr std::array kResumeFlags{kDetach, kExclusive, kWait, kForce, kReason, kVerbose};
 constexpr std::array kWaitFlags{kWait, kVerbose};
+constexpr std::array kProveFlags{
+    kLabels,
+    kNodesFile,
+    Flag{"suite", 0, "SUITE", "what is measured [prove]"},
+    Flag{"file", 0, "FILE", "also write the certificate, which railgauge verify checks"},
+    kDetach,
+    kWait,
+    kForce,
+    kReason,
+    kVerbose};
 // Lists, and one run's page.
 constexpr std::array kListNodesFlags{kLabels, kNodesFile, kWatch, kInterval};
 constexpr std::array kPauseFlags{
@@ -280,6 +290,9 @@ constexpr auto kMeasureVerbs = in_group(
              "runs resume 20261126-013000-8e02b7", kResumeFlags, resume_run},
         Verb{"runs", "cancel", "RUN", "cancel a run and wait until it has ended",
              "runs cancel 20261126-013000-8e02b7", kNoFlags, cancel_run_verb},
+        Verb{"prove", "", "[NODESET]",
+             "after a repair: as good as peers and past? exit code 0, 1, 3 or 4",
+             "prove gpu017 --file gpu017.json", kProveFlags, prove_nodes},
         Verb{"suites", "", "", "the suites in the controller's folder", "suites", kNoFlags,
              list_suites},
         Verb{"suites", "show", "SUITE", "one suite", "suites show nightly", kNoFlags, show_suite},

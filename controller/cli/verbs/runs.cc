@@ -20,10 +20,11 @@ namespace {
 using namespace railgauge::api;
 
 constexpr std::uint32_t kDefaultRuns = 20;
-constexpr double kGroupSeconds = 120;       // a run may have millions of tasks
-constexpr std::size_t kLinesOfGroups = 42;  // below the head of the page
-constexpr std::size_t kLinesOfTasks = 28;   // below it and above notes
-constexpr std::size_t kLinesOfPhases = 15;  // below fewer lines of tasks
+constexpr std::uint32_t kMostTasksOfAnswer = 200'000;  // that the controller lists
+constexpr double kGroupSeconds = 120;                  // a run may have millions of tasks
+constexpr std::size_t kLinesOfGroups = 42;             // below the head of the page
+constexpr std::size_t kLinesOfTasks = 28;              // below it and above notes
+constexpr std::size_t kLinesOfPhases = 15;             // below fewer lines of tasks
 
 // The tasks of the run, in the order of the plan; on a terminal `most` lines of them.
 std::string task_table(const RunDetail& detail, bool colour, std::size_t most) {
@@ -171,6 +172,12 @@ Result<int> show_run(Session& session, const Arguments& arguments) {
   }
   const RunDetail detail =
       RG_TRY(call(session, rpc::kGetRun, request_for<RunRef>(arguments.operand(0))));
+  if (const std::uint32_t total = detail.run().tasks_total();
+      detail.tasks().empty() && total > kMostTasksOfAnswer)
+    print_notice(session.output,
+                 fmt::format("run {0}: its {1} tasks are in no list, which has at most {2}; "
+                             "railgauge runs show {0} has them in groups",
+                             detail.run().run_id(), total, kMostTasksOfAnswer));
   // Another tool's command lines replace the page.
   if (arguments.has("as")) {
     print_peer_commands(session.output, RG_TRY(peer_commands(detail, arguments.value("as"))));

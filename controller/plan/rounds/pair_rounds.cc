@@ -168,6 +168,7 @@ std::unique_ptr<PairSource> source_of(const Placement& placement, const PairInpu
     case PairChoice::kHalves:
       return std::make_unique<ListedSource>(halves_of(input.order));
     case PairChoice::kFile:
+    case PairChoice::kPartners:
       return std::make_unique<ListedSource>(
           std::vector<std::vector<NodePair>>(input.listed.begin(), input.listed.end()));
     case PairChoice::kAll:

@@ -109,7 +109,7 @@ struct PairInput {
   // By node: its number in the plan, which reported pairs use. kNotThere: the node is absent from
   // this plan, and its pairs are left out. Empty: all nodes take part under their own numbers.
   std::span<const std::uint32_t> numbers{};
-  // Rounds of a list, for PairChoice::kFile.
+  // Rounds of a list, for PairChoice::kFile and kPartners.
   std::span<const std::vector<NodePair>> listed{};
 };
 

@@ -50,7 +50,39 @@ void read_slice(const YamlValue& value, Suite& suite) {
 // writes it any more.
 constexpr std::string_view kNumberOfOld = "day";
 
-// Node names are one text: a list of 10,000 names would exceed the bound of YAML values.
+// Node names are one text: a list of 10,000 names would exceed the bound of YAML values. Absent: a
+// problem was reported.
+std::optional<std::vector<std::string>> read_names(const YamlValue& value) {
+  std::vector<std::string> names;
+  const std::string text =
+      value.text("names of nodes, joined by commas", kMaxSuiteBytes).value_or("");
+  std::unordered_set<std::string> named;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::string name = text.substr(begin, end - begin);
+    if (name.empty() || !named.insert(name).second) {
+      value.problem(fmt::format("names {} twice, or no node between two commas", in_quotes(name)));
+      return std::nullopt;
+    }
+    names.push_back(std::move(name));
+    begin = end + 1;
+  }
+  return names;
+}
+
+// Absent: a problem was reported.
+std::optional<ProvedNodes> read_proof(const YamlValue& value) {
+  const YamlMap map = map_of(value, kProveKeys);
+  const YamlValue* nodes = map.find("nodes");
+  if (nodes == nullptr) return std::nullopt;
+  auto proved = read_names(*nodes);
+  const YamlValue* others = map.find("partners");
+  auto partners =
+      others == nullptr ? std::optional(std::vector<std::string>()) : read_names(*others);
+  if (!proved || !partners) return std::nullopt;
+  return ProvedNodes{.nodes = std::move(*proved), .partners = std::move(*partners)};
+}
+
 std::optional<SliceOrigin> read_night(const YamlValue& value) {
   std::vector<std::string> required = kNightKeys.required;
   if (value.is_map() && value.has_key(std::string(kNumberOfOld)) && !value.has_key("number"))
@@ -63,19 +95,9 @@ std::optional<SliceOrigin> read_night(const YamlValue& value) {
           static_cast<std::uint64_t>(read_scalar(*number, kNightKeys.row("number")).value_or(0));
   const YamlValue* nodes = map.find("nodes");
   if (nodes == nullptr) return std::nullopt;
-  const std::string text =
-      nodes->text("names of nodes, joined by commas", kMaxSuiteBytes).value_or("");
-  std::unordered_set<std::string> named;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    std::string name = text.substr(begin, end - begin);
-    if (name.empty() || !named.insert(name).second) {
-      nodes->problem(fmt::format("names {} twice, or no node between two commas", in_quotes(name)));
-      return std::nullopt;
-    }
-    night.nodes.push_back(std::move(name));
-    begin = end + 1;
-  }
+  auto names = read_names(*nodes);
+  if (!names) return std::nullopt;
+  night.nodes = std::move(*names);
   return night;
 }
 
@@ -87,6 +109,7 @@ Suite read_root(const YamlValue& root, std::span<const KernelInfo> kernels) {
   if (const YamlValue* metadata = map.find("metadata")) read_metadata(*metadata, suite);
   read_fields(map, kSuiteKeys, suite);
   if (const YamlValue* night = map.find("night")) suite.night = read_night(*night);
+  if (const YamlValue* prove = map.find("prove")) suite.prove = read_proof(*prove);
   if (const YamlValue* preflight = map.find("preflight"))
     suite.preflight = read_preflight(*preflight);
   if (const YamlValue* rounds = map.find("rounds")) suite.rounds = read_rounds(*rounds);
@@ -123,13 +146,13 @@ bool has_slices(const Suite& suite) {
                              [](const Stage& stage) { return stage.placement.slice_of > 1; });
 }
 
+namespace {
+
 // Appends a line; a text in flow style takes the key before its last brace. Each way is tried by
-// reading the result.
-std::string with_night(const std::string& text, const SliceOrigin& night) {
+// reading the result. `has`: whether a suite has the key.
+std::string with_key(const std::string& text, const std::string& key, bool (*has)(const Suite&)) {
   const SuiteReading before = read_suite(text, "", {});
-  if (!before.suite || before.suite->night) return text;
-  const std::string key = fmt::format("night: {{number: {}, nodes: \"{}\"}}", night.number,
-                                      fmt::join(night.nodes, ","));
+  if (!before.suite || has(*before.suite)) return text;
   std::vector<std::string> ways{fmt::format("{}\n{}\n", text, key)};
   // A mapping in braces takes no line more, but a key before its last brace.
   if (const std::size_t end = text.rfind('}'); end != std::string::npos)
@@ -138,8 +161,26 @@ std::string with_night(const std::string& text, const SliceOrigin& night) {
       ways.back().insert(end, separator + key);
     }
   for (std::string& with : ways)
-    if (const auto after = read_suite(with, "", {}); after.suite && after.suite->night) return with;
+    if (const auto after = read_suite(with, "", {}); after.suite && has(*after.suite)) return with;
   return text;
+}
+
+}  // namespace
+
+std::string with_night(const std::string& text, const SliceOrigin& night) {
+  return with_key(text,
+                  fmt::format("night: {{number: {}, nodes: \"{}\"}}", night.number,
+                              fmt::join(night.nodes, ",")),
+                  [](const Suite& suite) { return suite.night.has_value(); });
+}
+
+std::string with_proof(const std::string& text, const ProvedNodes& prove) {
+  const std::string partners =
+      prove.partners.empty() ? ""
+                             : fmt::format(", partners: \"{}\"", fmt::join(prove.partners, ","));
+  return with_key(text,
+                  fmt::format("prove: {{nodes: \"{}\"{}}}", fmt::join(prove.nodes, ","), partners),
+                  [](const Suite& suite) { return suite.prove.has_value(); });
 }
 
 // Removes the key that with_night() may have added, and compares the texts.

@@ -62,6 +62,8 @@ enum class PairChoice : std::uint8_t {
   kHalves,
   // The pairs that a file lists.
   kFile,
+  // Each node of a proof with its known-good partners (Suite::prove).
+  kPartners,
 };
 
 // Choice of the links between the nodes of a pair.
@@ -157,6 +159,13 @@ struct SliceOrigin {
   std::vector<std::string> nodes{};
 };
 
+// Key `prove:`: the nodes of a proof, with which the run can be planned again.
+struct ProvedNodes {
+  std::vector<std::string> nodes{};
+  // Known-good nodes that they are measured with; empty: there was none.
+  std::vector<std::string> partners{};
+};
+
 // A suite that was read without problems.
 struct Suite {
   std::uint32_t version = kSuiteVersion;
@@ -174,6 +183,7 @@ struct Suite {
   // Key `rounds:`; the planner fills in on_failure and stage_budget_seconds.
   run::RoundPolicy rounds{};
   std::optional<SliceOrigin> night{};
+  std::optional<ProvedNodes> prove{};
 };
 
 // Reports whether any stage measures only a slice, chosen by the day or by the suite's text.
@@ -181,6 +191,8 @@ bool has_slices(const Suite& suite);
 // Returns the text with `night` as its last key, or the text unchanged when it has that key already
 // or is no readable suite.
 std::string with_night(const std::string& text, const SliceOrigin& night);
+// Likewise with `prove`.
+std::string with_proof(const std::string& text, const ProvedNodes& prove);
 
 // Reports whether a run's text equals `suite`, apart from a key that with_night() added.
 bool is_same_suite(const std::string& of_run, const std::string& suite);

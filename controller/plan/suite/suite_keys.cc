@@ -95,6 +95,8 @@ const KeyTable kSuiteKeys(
                   "--slice sets it"),
         mapping_key("night", "night",
                     "written by the controller into the suite that it stores with a run"),
+        mapping_key("prove", "prove",
+                    "written by the controller into the suite that it stores with a proof"),
         mapping_key("preflight", "preflight", "checks that a node must pass to take part"),
         mapping_key("rounds", "rounds", "how strictly rounds are driven"),
         mapping_key("bounds", "bounds", "bounds of an upgrade verdict by this suite"),
@@ -117,6 +119,15 @@ const KeyTable kNightKeys(
         required(count_key("number", 0, 1e9, "modulo the number of slices: which of them")),
         required(text_key(
             "nodes", 0, "names joined by commas; rounds are laid out over them, attached or not")),
+    });
+
+const KeyTable kProveKeys(
+    "prove",
+    "the nodes of railgauge prove; the controller writes it into the suite that it stores with the "
+    "run",
+    {
+        required(text_key("nodes", 0, "names joined by commas: the nodes to prove")),
+        text_key("partners", 0, "names joined by commas: known-good nodes that they meet"),
     });
 
 const KeyTable kPreflightKeys(
@@ -243,7 +254,8 @@ const KeyTable kPlacementKeys(
                     {"quick", PairChoice::kQuick},
                     {"ring", PairChoice::kRing},
                     {"halves", PairChoice::kHalves},
-                    {"custom", PairChoice::kFile}},
+                    {"custom", PairChoice::kFile},
+                    {"partners", PairChoice::kPartners}},
                    "which pairs of the chosen nodes", &Placement::pairs),
         choice_key("group",
                    {{"all", PlacementKind::kGroup},
@@ -302,8 +314,8 @@ const KeyTable kLimitKeys(
     R"("anyOf": [{"required": ["floor"]}, {"required": ["ceiling"]}])");
 
 std::vector<const KeyTable*> all_key_tables() {
-  return {&kSuiteKeys,    &kMetadataKeys, &kNightKeys, &kPreflightKeys, &kRoundsKeys, &kStopKeys,
-          &kKindnessKeys, &kBoundsKeys,   &kStageKeys, &kPlacementKeys, &kLimitKeys};
+  return {&kSuiteKeys, &kMetadataKeys, &kNightKeys,  &kProveKeys, &kPreflightKeys, &kRoundsKeys,
+          &kStopKeys,  &kKindnessKeys, &kBoundsKeys, &kStageKeys, &kPlacementKeys, &kLimitKeys};
 }
 
 std::span<const std::string> stop_rule_parameters() {

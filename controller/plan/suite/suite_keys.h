@@ -114,6 +114,7 @@ struct KeyTable {
 extern const KeyTable kSuiteKeys;
 extern const KeyTable kMetadataKeys;
 extern const KeyTable kNightKeys;
+extern const KeyTable kProveKeys;
 extern const KeyTable kPreflightKeys;
 extern const KeyTable kRoundsKeys;
 extern const KeyTable kStopKeys;

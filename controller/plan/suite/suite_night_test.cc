@@ -82,6 +82,30 @@ TEST(SuiteNight, SaysWhatIsWrong) {
   EXPECT_THAT(problem("{number: 1, nodes: \"a,,b\"}"), HasSubstr("no node between two commas"));
 }
 
+TEST(SuiteProof, IsReadAsItWasWritten) {
+  const std::string text = with_proof(kSuite, {.nodes = {"n2", "n-1.a"}, .partners = {"n3"}});
+  const auto proof = read_suite(text, "", {}).suite;
+  ASSERT_TRUE(proof && proof->prove) << text;
+  EXPECT_THAT(proof->prove->nodes, ElementsAre("n2", "n-1.a"));
+  EXPECT_THAT(proof->prove->partners, ElementsAre("n3"));
+  EXPECT_EQ(with_proof(text, {.nodes = {"x"}}), text) << "the first one stays";
+  const auto lone = read_suite(with_proof(kSuite, {.nodes = {"n1"}}), "", {}).suite;
+  ASSERT_TRUE(lone && lone->prove);
+  EXPECT_TRUE(lone->prove->partners.empty());
+}
+
+TEST(SuiteProof, SaysWhatIsWrong) {
+  const auto problem = [](const std::string& prove) {
+    const SuiteReading reading = read_suite(std::string(kSuite) + "\nprove: " + prove, "", {});
+    return reading.problems.empty() ? "none"
+                                    : reading.problems[0].key + " " + reading.problems[0].message;
+  };
+  EXPECT_THAT(problem("{partners: a}"), HasSubstr("nodes"));
+  EXPECT_THAT(problem("{nodes: \"a,a\"}"), HasSubstr("names \"a\" twice"));
+  EXPECT_THAT(problem("{nodes: a, partners: \"b,,c\"}"), HasSubstr("prove.partners"));
+  EXPECT_THAT(problem("{nodes: a, number: 1}"), HasSubstr("prove.number"));
+}
+
 TEST(SuiteNight, OnlyStagesWithASliceHaveSlices) {
   EXPECT_TRUE(has_slices(*read_suite(kSuite, "", {}).suite));
   Suite suite;

@@ -277,6 +277,25 @@ TEST_F(History, LevelsOfPartsComeWithThoseOfEarlierRunsOfTheSuite) {
   EXPECT_EQ(store_->write(write_part_levels, "nowhere", {}).error().code, Code::kNotFound);
 }
 
+TEST_F(History, EarlierLevelsAreThoseOfAnySuiteButOfNoProof) {
+  for (int i = 1; i <= 5; ++i) {
+    RunRow run = run_row(fmt::format("r{}", i));
+    run.suite = i == 2 ? "another" : "nightly";
+    if (i == 3) run.trigger = "prove";
+    ASSERT_TRUE(store_->create_run(run, {}));
+    ASSERT_TRUE(store_->write(write_part_levels, run.run_id, {part_levels(run.run_id, 4 * i)}));
+  }
+  const auto read = [&](std::uint32_t limit) {
+    std::vector<std::string> ids;
+    const auto rows = store_->read(read_earlier_part_levels, part_levels("r5"), limit);
+    EXPECT_TRUE(rows) << rows.error().message;
+    for (const PartLevelsRow& row : *rows) ids.push_back(row.run_id);
+    return ids;
+  };
+  EXPECT_THAT(read(10), ElementsAre("r1", "r2", "r4"));
+  EXPECT_THAT(read(2), ElementsAre("r2", "r4"));
+}
+
 TEST_F(History, DamagedLevelsOfAnEarlierRunAreLeftOut) {
   for (const char* id : {"r1", "r2"}) {
     ASSERT_TRUE(store_->create_run(run_row(id), {}));

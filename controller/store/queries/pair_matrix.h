@@ -46,6 +46,13 @@ Status write_part_levels(Connection& connection, std::string_view run_id,
 Result<std::vector<PartLevelsRow>> read_part_levels(Connection& connection,
                                                     const PartLevelsRow& key, std::uint32_t limit);
 
+// Reads levels of the series of `key` by runs before key.run_id, of any suite, the oldest first, at
+// most `limit`. Proofs are left out, whose few nodes are no picture of the site, and so are damaged
+// blobs.
+Result<std::vector<PartLevelsRow>> read_earlier_part_levels(Connection& connection,
+                                                            const PartLevelsRow& key,
+                                                            std::uint32_t limit);
+
 // Adds the SQL function matrix_endpoint(id, endpoints, index) to the connection. It returns the
 // endpoint's text from a matrix's blob of endpoints, or NULL when the blob is damaged.
 Status add_matrix_endpoint(Connection& connection);

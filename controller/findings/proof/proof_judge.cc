@@ -1,0 +1,135 @@
+#include "controller/findings/proof/proof_judge.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "controller/findings/changes/run_places.h"
+#include "controller/findings/part_cases.h"
+#include "controller/findings/run_judge.h"
+#include "controller/store/queries/remarks.h"
+
+namespace railgauge {
+namespace {
+
+using parts::ProofState;
+
+// Newest findings among which those that a proof is about are searched.
+constexpr std::uint32_t kFindingsProved = 10'000;
+// The share of its loss that a pair may still lack, and be as expected.
+constexpr double kPairShare = 1.0 / 3;
+
+// Null where the node was not to be proved.
+const NodeProof* find_node(const RunProof& proof, const std::string& name) {
+  const auto found = std::ranges::find(proof.nodes, name, &NodeProof::node);
+  return found == proof.nodes.end() ? nullptr : &*found;
+}
+
+// The worst answer among the parts of a port or a node; unsure where the finding's series has none.
+ProofState answer_about_ports(const RunProof& proof, const PartEvidence& evidence) {
+  ProofState worst = ProofState::kProved;
+  bool any = false;
+  for (const ProvedPart& part : proof.parts) {
+    if (part.node != evidence.first() || part.rail < 0) continue;
+    if (evidence.has_rail() && part.rail != evidence.rail()) continue;
+    if (evidence.memory() == "gpu" && !part.gpu) continue;
+    if (evidence.direction() == "sends" && part.side != parts::Side::kSends) continue;
+    if (evidence.direction() == "receives" && part.side != parts::Side::kReceives) continue;
+    any = any || part.series == evidence.series();
+    worst = std::max(worst, part.answer.state);
+  }
+  return any || worst == ProofState::kWorse ? worst : ProofState::kUnsure;
+}
+
+// The direction of the finding counts: the other way has another figure.
+ProofState answer_about_pair(const RunProof& proof, const PartEvidence& evidence, double worse) {
+  bool any = false;
+  for (const auto& [key, loss] : proof.pairs) {
+    const auto& [series, from, to, rail] = key;
+    if (series != evidence.series() || (evidence.has_rail() && rail != evidence.rail())) continue;
+    if (from != evidence.first() || to != evidence.second()) continue;
+    any = true;
+    if (loss >= kPairShare * worse) return ProofState::kWorse;
+  }
+  return any ? ProofState::kProved : ProofState::kUnsure;
+}
+
+// Half of a leaf proves nothing about its switch, and neither do partners below the same switch.
+ProofState answer_about_leaf(const RunProof& proof, const PartEvidence& evidence,
+                             const std::vector<std::string>& nodes_of_leaf) {
+  const bool has_other = std::ranges::any_of(proof.partner_leaves, [&](const std::string& leaf) {
+    return !leaf.empty() && leaf != evidence.first();
+  });
+  if (!has_other || nodes_of_leaf.empty()) return ProofState::kUnsure;
+  ProofState worst = ProofState::kProved;
+  for (const std::string& name : nodes_of_leaf) {
+    const NodeProof* node = find_node(proof, name);
+    worst = std::max(worst, node == nullptr ? ProofState::kUnsure : node->state);
+  }
+  return worst;
+}
+
+// Whether the judge said something of the run at the finding already.
+bool has_said(const store::FindingRow& finding, const std::string& head) {
+  return std::ranges::any_of(finding.steps, [&](const store::FindingStepRow& step) {
+    return step.who == kRunJudgeWho && step.text.starts_with(head);
+  });
+}
+
+// "n3 rail 2, sending: 10 % worse than its peers ...": the first sentence about the finding's node.
+std::string why_worse(const RunProof& proof, const PartEvidence& evidence) {
+  for (const std::string& name : {evidence.first(), evidence.second()})
+    if (const NodeProof* node = find_node(proof, name); node != nullptr && !node->worse.empty())
+      return node->worse.front();
+  return "it is still slow";
+}
+
+}  // namespace
+
+ProofState answer_about(const RunProof& proof, const PartEvidence& evidence, double worse,
+                        const std::vector<std::string>& nodes_of_leaf) {
+  const std::string& part = evidence.part();
+  if (part == "port" || part == "node") return answer_about_ports(proof, evidence);
+  if (part == "pair") return answer_about_pair(proof, evidence, worse);
+  if (part == "leaf" || part == "uplink") return answer_about_leaf(proof, evidence, nodes_of_leaf);
+  return ProofState::kUnsure;
+}
+
+// Findings are read as they are now: one that a person ended meanwhile stays ended.
+Status judge_proof(store::Store& store, const std::string& run_id, double now,
+                   const LeafSource& leaves) {
+  if (RG_TRY(store.run_summary(run_id)).run.trigger != kProofTrigger) return {};
+  const RunProof proof = RG_TRY(proof_of_run(store, run_id, leaves));
+  const RunPlaces places = RG_TRY(RunPlaces::of(store, leaves));
+  std::vector<std::string> names;
+  for (const store::NodeRow& node : RG_TRY(store.list_nodes())) names.push_back(node.name);
+  const std::string head = fmt::format("run {}: ", run_id);
+  for (const store::FindingRow& row :
+       RG_TRY(store.read(store::read_findings, {}, kFindingsProved))) {
+    if (row.kind != kPartKind || !api::is_open(row.state)) continue;
+    const PartEvidence evidence = part_evidence_of(row);
+    std::vector<std::string> of_leaf;
+    for (const std::string& name : names)
+      if (places.leaf(name) == evidence.first()) of_leaf.push_back(name);
+    const ProofState answer = answer_about(proof, evidence, row.worse.value_or(0), of_leaf);
+    if (answer == ProofState::kUnsure) continue;
+    const store::FindingRow whole = RG_TRY(store.read(store::read_finding, row.finding_id));
+    if (has_said(whole, head)) continue;
+    const bool is_proved = answer == ProofState::kProved;
+    RG_TRY_OK(
+        store.write(store::write_finding_step, row.finding_id,
+                    {.at = now,
+                     .who = std::string(kRunJudgeWho),
+                     .action = is_proved ? "resolve" : "comment",
+                     .text = head + (is_proved ? "proved: as its peers and as before"
+                                               : "not proved: " + why_worse(proof, evidence))}));
+  }
+  spdlog::info("run {}: {}", run_id, proof_word(proof.state));
+  return {};
+}
+
+}  // namespace railgauge
