@@ -3,7 +3,7 @@
 # fleet, nights on a simulated clock with a fault at a place that the seed draws. The same nights go through the judge
 # alone. All figures are synthetic.
 #   deploy/truth.sh [--build DIR] [--nodes N] [--rails N] [--slices N] [--before N] [--kinds "K ..."] [--takes SHARE]
-#                   [--first-seed N] [--seeds N] [--keep FILE]   one row a kind and seed through the whole service, with
+#                   [--first-seed N] [--seeds N] [--minutes N] [--keep FILE]   one row a kind and seed through the whole service, with
 #                   the judge's answer to the same nights; rows are added to FILE, and those that it has are skipped
 #   deploy/truth.sh --judge ... [--seeds N] [--keep FILE]        the judge alone
 #   deploy/truth.sh --table FILE...                              the tables of kept rows; starts nothing
@@ -11,12 +11,13 @@
 # --takes   share of bandwidth that the fault takes; the kind's own unless named: 0.1, of a pair 0.55
 # --slices  a night measures 1/N of all pairs (7)
 # --before  healthy nights first (7)
+# --minutes no case begins after so long; kept rows make a later call go on (none)
 # Pauses between seeds while the file RAILGAUGE_TRUTH_PAUSE exists.
 # Exit 0 measured; 1 service and judge disagree; 2 wrong use; 4 a program failed.
 # shellcheck source-path=SCRIPTDIR
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-build="" nodes=64 rails=8 slices=7 before=7 takes="" seed=1 seeds=10 keep="" form=service
+build="" nodes=64 rails=8 slices=7 before=7 takes="" seed=1 seeds=10 keep="" form=service minutes=""
 kinds="none port port-sends port-receives gpu node leaf trunk rail flapping pair two"
 usage() { echo "truth.sh: $1" >&2; exit 2; }
 
@@ -47,7 +48,7 @@ while [ $# -gt 0 ]; do
   case "$1" in
     --table) shift; [ $# -gt 0 ] || usage "--table needs files"; table "$@"; exit 0 ;;
     --judge) form=judge; shift; continue ;;
-    --build | --nodes | --rails | --slices | --before | --kinds | --takes | --first-seed | --seeds | --keep)
+    --build | --nodes | --rails | --slices | --before | --kinds | --takes | --first-seed | --seeds | --minutes | --keep)
       [ $# -gt 1 ] || usage "$1 needs a value" ;;&
     --build) build=$2 ;;
     --nodes) nodes=$2 ;;
@@ -58,8 +59,9 @@ while [ $# -gt 0 ]; do
     --takes) takes=$2 ;;
     --first-seed) seed=$2 ;;
     --seeds) seeds=$2 ;;
+    --minutes) minutes=$2 ;;
     --keep) keep=$(realpath -m "$2") ;;
-    *) usage "unknown option $1; allowed: --judge, --table, --build, --nodes, --rails, --slices, --before, --kinds, --takes, --first-seed, --seeds, --keep" ;;
+    *) usage "unknown option $1; allowed: --judge, --table, --build, --nodes, --rails, --slices, --before, --kinds, --takes, --first-seed, --seeds, --minutes, --keep" ;;
   esac
   shift 2
 done
@@ -130,14 +132,21 @@ serve() {
   nights row "$kind" "$one" <"$work/said"
 }
 
-disagreed=0
-for kind in $kinds; do
-  share=$(nights scenario "$kind" "$seed" | sed -n 's/.*takes: \([0-9.]*\).*/\1/p' | head -n 1)
-  for ((one = seed; one < seed + seeds; ++one)); do
+disagreed=0 began=$(date +%s)
+is_late() { [ -n "$minutes" ] && [ $(($(date +%s) - began)) -ge $((minutes * 60)) ]; }
+# A bound of time leaves every kind with as many seeds.
+for ((one = seed; one < seed + seeds; ++one)); do
+  for kind in $kinds; do
     while [ -e "${RAILGAUGE_TRUTH_PAUSE:-/nonexistent}" ]; do sleep 5; done
+    share=$(nights scenario "$kind" "$one" | sed -n 's/.*takes: \([0-9.]*\).*/\1/p' | head -n 1)
     ! is_kept "$kind" "$one" "${share:-0}" || continue
+    ! is_late || break 2
+    if [ "$form" = judge ]; then
+      nights judge "$kind" "$one" --seeds $((seed + seeds - one)) --runner "$bin/railgauge-runner" >"$work/judged"
+      while IFS= read -r row; do keep_row "$row" -; done <"$work/judged"
+      continue
+    fi
     alone=$(nights judge "$kind" "$one" --runner "$bin/railgauge-runner")
-    if [ "$form" = judge ]; then keep_row "$alone" -; continue; fi
     served=$(serve "$kind" "$one")
     agrees=1
     if [ "$served" != "$alone" ]; then
@@ -147,6 +156,7 @@ for kind in $kinds; do
     keep_row "$served" "$agrees"
   done
 done
+# shellcheck disable=SC2034  # lib.sh keeps the logs then
 failed=$disagreed
 table "$keep"
 [ "$disagreed" = 0 ]
