@@ -12,7 +12,7 @@
 # --slices  a night measures 1/N of all pairs (7)
 # --before  healthy nights first (7)
 # --minutes no case begins after so long; kept rows make a later call go on (none)
-# Pauses between seeds while the file RAILGAUGE_TRUTH_PAUSE exists.
+# Pauses between seeds while the file TRUTH_PAUSE exists.
 # Exit 0 measured; 1 service and judge disagree; 2 wrong use; 4 a program failed.
 # shellcheck source-path=SCRIPTDIR
 set -euo pipefail
@@ -137,7 +137,7 @@ is_late() { [ -n "$minutes" ] && [ $(($(date +%s) - began)) -ge $((minutes * 60)
 # A bound of time leaves every kind with as many seeds.
 for ((one = seed; one < seed + seeds; ++one)); do
   for kind in $kinds; do
-    while [ -e "${RAILGAUGE_TRUTH_PAUSE:-/nonexistent}" ]; do sleep 5; done
+    while [ -e "${TRUTH_PAUSE:-/nonexistent}" ]; do sleep 5; done
     share=$(nights scenario "$kind" "$one" | sed -n 's/.*takes: \([0-9.]*\).*/\1/p' | head -n 1)
     ! is_kept "$kind" "$one" "${share:-0}" || continue
     ! is_late || break 2
