@@ -23,6 +23,9 @@ fi
 attacker=$bin/railgauge-attacker
 export TMPDIR=$work/tmp
 mkdir -p "$work/suites" "$TMPDIR" "$work/disk-controller" "$work/disk-agents"
+# By a name of its own, so that rounds of another process at the same time have other runners.
+runner=$work/railgauge-runner-testing
+ln -s "$(realpath "$bin/railgauge-runner-testing")" "$runner"
 nodes="a b c"  # a and b dial through a proxy, c over the unix socket
 cat >"$work/suites/chaos.yaml" <<'Y'
 version: 1
@@ -110,7 +113,7 @@ begin_agent() {  # NODE
   : >"$work/agent-$node.log"
   # shellcheck disable=SC2046  # two words
   start "agent-$node" env $(skewed "$node") "$bin/railgauge-agent" --controller "$target" "${flags[@]}" --name "$node" \
-    --state-dir "$work/disk-agents/$node" --runner "$bin/railgauge-runner-testing" --sysfs-root "$work/sys-$node" \
+    --state-dir "$work/disk-agents/$node" --runner "$runner" --sysfs-root "$work/sys-$node" \
     --proc-root "$work/proc-none" --metrics-listen none --busy-sources none --watch-seconds 0
 }
 # The wait before the next dial doubles up to 10 s. An agent that is in such a wait is begun anew, so that the next
@@ -150,7 +153,7 @@ begin_proxy() {  # A PORT
 # --- strikes -------------------------------------------------------------------------------------
 
 some_node() { chance 3; node=$(cut -d ' ' -f $((drawn + 1)) <<<"$nodes"); }
-runners() { pgrep -f "^$bin/railgauge-runner-testing --task" || true; }
+runners() { pgrep -f "^$runner --task" || true; }
 kill_controller() {
   note kill-controller
   stop_hard controller
