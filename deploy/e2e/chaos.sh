@@ -41,6 +41,12 @@ version: 1
 metadata: {name: last}
 stages: [{kernel: test.local, parameters: {sizes: "1", seconds: 0.05}, placement: {local: all}}]
 Y
+# Wrong bytes are a finding at their first time.
+cat >"$work/suites/wrong.yaml" <<'Y'
+version: 1
+metadata: {name: wrong}
+stages: [{kernel: test.local, parameters: {sizes: "1", act: measure_corrupt}, placement: {local: all}}]
+Y
 cli pki init "$work/pki" >/dev/null
 cli pki issue "$work/pki" controller ctl --san 127.0.0.1 >/dev/null
 for node in $nodes; do cli pki issue "$work/pki" agent "$node" >/dev/null; done
@@ -319,6 +325,7 @@ digest() {
     SELECT 'run', run_id, outcome FROM run ORDER BY 2; SELECT 'points', count(*), total(median) FROM point;
     SELECT 'notes', count(*) FROM note; SELECT 'ranks', count(*), count(outcome) FROM rank"
 }
+has_findings() { [ "$(sqlite3 "$database" 'SELECT count(*) FROM finding')" = 3 ]; }
 # Every agent sends its records from the first one on, to a controller that has them.
 replay() {
   local node
@@ -357,6 +364,8 @@ judge() {
   all_runs_ended >/dev/null || { echo "runs without an outcome:"; local_cli runs --limit 1000 -o json | jq -c '.runs[] | select(.state != "ended")'; }
   all_delivered || echo "records wait in a spool"
   no_lease || { echo "a run over all nodes does not pass, a lease may be left:"; tail -n 2 "$work/last.log"; }
+  timeout 60 "$bin/railgauge" --controller "unix:$socket" run wrong --nodes "${nodes// /,}" >"$work/wrong.log" 2>&1 || true
+  wait_for "the findings" 20 has_findings || echo "wrong bytes are no finding: the replay proves little"
   wait_for "spools are delivered" 40 all_delivered || true
   replay
   for node in $nodes; do kill -TERM "$(pid_of "agent-$node")" || echo "agent $node had ended"; done
