@@ -110,13 +110,15 @@ class Site {
     }
     const auto done = board.run(ref, 0);
     for (std::size_t rank = 0; rank < ends.size(); ++rank) board.end(ref);
+    const auto memory = task.parameters.find("memory");
+    const bool is_gpu = memory != task.parameters.end() && memory->second == "cuda";
     for (const Point& point : done->result.points)
       if (point.metric() == kMetric && ends.size() == 2)
         figures.figures.push_back(
             {.from = ends[0].node,
              .to = ends[1].node,
              .rail = static_cast<std::uint32_t>(ends[0].nic),
-             .gpu = ends[0].gpu >= 0,
+             .gpu = is_gpu,
              .value = static_cast<double>(static_cast<float>(headline_of(point)))});
     return {};
   }

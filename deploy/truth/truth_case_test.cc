@@ -1,5 +1,7 @@
 #include "deploy/truth/truth_case.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -89,6 +91,15 @@ TEST(TruthCase, ASliceOfTheNightHasEachPairBothWaysOnEachRail) {
   const auto again = figures_of(one, 0, kernel_of_nights());
   for (std::size_t i = 0; i < figures->figures.size(); ++i)
     EXPECT_EQ(figures->figures[i].value, again->figures[i].value);
+}
+
+TEST(TruthCase, FiguresOfGpuMemoryAreKeptApart) {
+  const Case one =
+      make_case({.kind = find_case_kind("gpu"), .nodes = 32, .rails = 2, .slices = 31});
+  const auto figures = figures_of(one, 0, kernel_of_nights());
+  ASSERT_TRUE(figures) << figures.error().message;
+  EXPECT_THAT(figures->figures, SizeIs(2 * 16 * 2 * 2));
+  EXPECT_EQ(std::ranges::count(figures->figures, true, &parts::Figure::gpu), 16 * 2 * 2);
 }
 
 TEST(TruthCase, TheJudgeNamesASlowPortAndNobodyOfAHealthySite) {
