@@ -142,6 +142,7 @@ controller/cli/verbs: =core kernels/peers kernels/peers/perftest controller/api 
 controller/cli: =core kernels/core/version controller/api controller/cli/input controller/cli/live controller/cli/render controller/cli/verbs
 deploy/vfabric: =core
 deploy/compare: =core
+deploy/truth: =core agent/fleet/* agent/tasks controller/api controller/findings controller/fleet controller/parts controller/parts/kept controller/plan controller/plan/* controller/localise
 deploy/fuzz: =core kernels/* agent/* controller controller/*
 '
 # foreign header (a prefix): rooms that own it

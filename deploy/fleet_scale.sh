@@ -62,6 +62,8 @@ nodes_to() {
   printf 'sim[%0*d-%0*d]' "$digits" 1 "$digits" "$1"
 }
 
+has_points() { [ "$(points)" -ge "$1" ]; }
+points() { cli sql "SELECT count(*) AS n FROM point" --seconds 60s -o json | jq '.rows[0].n'; }
 has_ended() { [ "$(metric railgauge_run_active)" = 0 ]; }
 
 # tail_of SHARE: the value below which that share of the numbers on stdin are.
@@ -82,6 +84,15 @@ stages:
   - kernel: verbs.write_bw
     parameters: {sizes: "4KiB,64KiB,1MiB"}
     placement: {pairs: quick, matchings: 2, directions: both, rails: same, rails_together: true}
+Y
+  # 64 sizes of 2 points: a task has so many that the store is the bound, and not the tasks' pace.
+  cat >"$work/suites/points.yaml" <<Y
+version: 1
+metadata: {name: points, summary: many points a task}
+stages:
+  - kernel: verbs.write_bw
+    parameters: {sizes: "$(seq -s , 1024 1024 65536)"}
+    placement: {pairs: quick, matchings: 1, directions: both, rails: same, rails_together: true}
 Y
   cat >"$work/suites/pairs.yaml" <<'Y'
 version: 1
@@ -185,8 +196,16 @@ measure_size() {
   row "scrape during the run, 99th percentile, ms" "$(tail_of 0.99 <"$work/scrapes")"
   row "oldest heartbeat during the run, 99th percentile, ms" "$(tail_of 0.99 <"$work/skews")"
   row "controller's largest memory, MiB" "$(mib_of controller VmHWM)"
+  local ingest=$run_id before; before=$(points)
   start=$(seconds_now)
-  cli runs suspects "$run_id" >/dev/null 2>&1 || true
+  run_id=$(cli run points --nodes "$names" --detach | tail -n 1)
+  local expected=$(($(run_field "$run_id" tasks_total) * 128))
+  wait_for "all points are stored" 300 has_points $((before + expected)) || true
+  after=$(since "$start")
+  row "points stored a second, of $(($(points) - before)) of 128 a task" "$(awk -v n="$(($(points) - before))" -v s="$after" 'BEGIN { printf "%.0f", n / s }')"
+  row "controller's largest memory with them, MiB" "$(mib_of controller VmHWM)"
+  start=$(seconds_now)
+  cli runs suspects "$ingest" >/dev/null 2>&1 || true
   row "railgauge runs suspects, s" "$(since "$start")"
   sleep 35  # free memory goes back every 30 s
   row "controller's memory after the runs, MiB" "$(mib_of controller VmRSS)"
@@ -224,6 +243,7 @@ restart_controller() {
   metrics_url=http://127.0.0.1:$(sed -n 's/.*metrics on port \([0-9]*\).*/\1/p' "$work/controller.log" | tail -n 1)/metrics
   wait_for "$1 agents attach again" $kAttachSeconds is_attached "$1"
 }
+is_judged() { [ "$(run_field "$1" judged_at)" != null ] && [ -n "$(run_field "$1" judged_at)" ]; }
 run_field() { cli runs -o json | jq -r ".runs[] | select(.run_id == \"$1\") | .$2"; }
 
 measure_plan() { # NODES/N
@@ -274,6 +294,9 @@ measure_whole() { # NODES/N
   wait_for "the run ends" $kWholeSeconds has_ended
   row "the run took, s" "$(since "$start")"
   row "largest memory, MiB" "$(mib_of controller VmHWM)"
+  start=$(seconds_now)
+  wait_for "the run is judged" 600 is_judged "$run"
+  row "judged after its end, s" "$(since "$start")"
   sleep 35  # free memory goes back every 30 s
   row "memory after the run, MiB" "$(mib_of controller VmRSS)"
   start=$(seconds_now)

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
 
+#include "controller/findings/changes/run_changes.h"
 #include "controller/parts/pair_evidence.h"
 #include "controller/parts/tables.h"
 #include "controller/upgrades/series_measure.h"
@@ -155,6 +156,10 @@ parts::PartNames names_of_data(const localise::PairData& data) {
 }
 
 }  // namespace
+
+std::string id_of_part(std::string_view name) {
+  return fmt::format("part-{}", finding_word(std::string(name)));
+}
 
 std::string text_of_series(const PairSeries& series) {
   return metric_text({.kernel = series.kernel,

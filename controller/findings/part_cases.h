@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "controller/findings/changes/part_levels.h"
@@ -34,6 +35,9 @@ struct PartCase {
   bool is_present = true;
   PartEvidence evidence{};
 };
+
+// The id of the finding about the part of a lasting name: "part-sim0012-rail-1".
+std::string id_of_part(std::string_view name);
 
 // "verbs.write_bw bandwidth_bytes_per_second 64 KiB".
 std::string text_of_series(const PairSeries& series);

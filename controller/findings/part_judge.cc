@@ -46,10 +46,6 @@ bool is_said_over(const store::FindingRow& finding, std::string_view action) {
   return false;
 }
 
-std::string id_of_part(const PartCase& one) {
-  return fmt::format("part-{}", finding_word(one.name));
-}
-
 // The judgement of one run. Not thread safe.
 class PartJudge {
  public:
@@ -177,7 +173,7 @@ class PartJudge {
   }
 
   [[nodiscard]] store::FindingRow row_of(const PartCase& one) const {
-    return {.finding_id = id_of_part(one),
+    return {.finding_id = id_of_part(one.name),
             .kind = std::string(kPartKind),
             .severity = severity::kWarning,
             .run_id = run_.run_id,
@@ -199,7 +195,7 @@ class PartJudge {
   // A settled or confirmed finding changes only where it gets worse. A part that was fixed, or that
   // a person settled, opens again only where several nights or a retest show it.
   Status keep(const PartCase& one) {
-    const std::string id = id_of_part(one);
+    const std::string id = id_of_part(one.name);
     const auto known = store_.read(store::read_finding, id);
     if (!known && known.error().code != Code::kNotFound) return tl::unexpected(known.error());
     if (!known) {
@@ -246,7 +242,7 @@ class PartJudge {
   Status end_what_is_over() {
     std::set<std::string> shown;
     for (const auto& [name, one] : cases_)
-      if (one.is_present) shown.insert(id_of_part(one));
+      if (one.is_present) shown.insert(id_of_part(one.name));
     for (const store::FindingRow& row :
          RG_TRY(store_.read(store::read_findings, {}, kPartsCompared))) {
       if (row.kind != kPartKind || !api::is_open(row.state) || shown.contains(row.finding_id))

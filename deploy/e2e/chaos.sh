@@ -3,12 +3,16 @@
 # kernels pretend to measure, so no hardware is needed.
 #   deploy/e2e/chaos.sh ROUNDS [SEED [STRIKES]]   round i has the seed SEED + i and so many strikes (default 5)
 # A strike is one of: KILL or STOP of the controller, an agent or a runner; a full disk; a locked database; a clock
-# beside the host's; a partition when a task is in a certain phase; delayed messages; a memory limit. After each round
-# an oracle compares the agents' spools with the database and looks for runs, processes and files left over. A failing
-# round prints the one command that repeats it. RAILGAUGE_CHAOS_TABLE: the file that gets a row of counts.
+# beside the host's; a clock that jumps under a running process; a partition when a task is in a certain phase; a message
+# of a phase that passes twice; delayed messages; bytes of a stream that change, come twice or in another order; a memory
+# limit. Streams of odd seeds have TLS, as bytes that change must be noticed; those of even seeds show their phases.
+# After each round an oracle compares the agents' spools with the database, sends all records again, which must change
+# nothing, neither records nor outcomes nor findings, runs on all nodes, since no lease may be left, and looks for runs,
+# processes and files left over. A failing round prints the one command that repeats it. RAILGAUGE_CHAOS_TABLE: the file
+# that gets a row of counts.
 # RAILGAUGE_CHAOS_MEMORY=1: every other strike is a memory limit, of several sizes.
-# A partition is unmet when no message of its phase passed in time. Such a strike proves nothing: it is counted by phase,
-# and a phase that was tried more than once and never met fails the whole.
+# A partition, or another harm to a stream, is unmet when no message of its phase passed in time. Such a strike proves
+# nothing: it is counted by phase, and a phase that was tried more than once and never met fails the whole.
 # shellcheck source-path=SCRIPTDIR
 rounds=${1:?chaos.sh: ROUNDS is needed} first_seed=${2:-1} strikes=${3:-5}
 # File systems of its own, which end with the last process. Without leave to mount, the full disk is left out.
@@ -19,6 +23,9 @@ fi
 attacker=$bin/railgauge-attacker
 export TMPDIR=$work/tmp
 mkdir -p "$work/suites" "$TMPDIR" "$work/disk-controller" "$work/disk-agents"
+# By a name of its own, so that rounds of another process at the same time have other runners.
+runner=$work/railgauge-runner-testing
+ln -s "$(realpath "$bin/railgauge-runner-testing")" "$runner"
 nodes="a b c"  # a and b dial through a proxy, c over the unix socket
 cat >"$work/suites/chaos.yaml" <<'Y'
 version: 1
@@ -29,6 +36,20 @@ stages:
   - {kernel: test.latency, deadline_seconds: 5, parameters: {sizes: "1,2,4,8,16,32,64,128", seconds: 0.15}, placement: {pairs: all}}
   - {kernel: test.bandwidth, deadline_seconds: 5, parameters: {sizes: "1,2,4,8,16,32,64,128", seconds: 0.15}, placement: {pairs: all}}
 Y
+cat >"$work/suites/last.yaml" <<'Y'
+version: 1
+metadata: {name: last}
+stages: [{kernel: test.local, parameters: {sizes: "1", seconds: 0.05}, placement: {local: all}}]
+Y
+# Wrong bytes are a finding at their first time.
+cat >"$work/suites/wrong.yaml" <<'Y'
+version: 1
+metadata: {name: wrong}
+stages: [{kernel: test.local, parameters: {sizes: "1", act: measure_corrupt}, placement: {local: all}}]
+Y
+cli pki init "$work/pki" >/dev/null
+cli pki issue "$work/pki" controller ctl --san 127.0.0.1 >/dev/null
+for node in $nodes; do cli pki issue "$work/pki" agent "$node" >/dev/null; done
 can_mount=0  # a run wants 537 MB of room before it begins
 for disk in controller agents; do
   if [ -n "${RAILGAUGE_CHAOS_INNER:-}" ] && mount -t tmpfs -o size=640m chaos "$work/disk-$disk" 2>/dev/null; then can_mount=1; fi
@@ -55,10 +76,20 @@ start() {  # PROCESS COMMAND...
   "$@" >>"$work/$process.log" 2>&1 &
   echo $! >"$work/$process.pid"
 }
+# set_clock PROCESS SECONDS: the process's clock, now and when it begins again, is so far beside the host's.
+set_clock() {
+  local bytes="" i
+  for i in 0 1 2 3 4 5 6 7; do bytes+=$(printf '\\x%02x' $((($2 >> (8 * i)) & 255))); done
+  printf '%b' "$bytes" | dd of="$work/clock-$1" conv=notrunc status=none
+}
+skewed() { echo "LD_PRELOAD=${bin%/bin}/lib/libskewed-clock.so RAILGAUGE_TEST_SKEW_FILE=$work/clock-$1"; }
 begin_controller() {
+  local port_flags=(--insecure)
+  [ "$tls" = 0 ] || port_flags=(--tls-ca "$work/pki/ca.crt" --tls-cert "$work/pki/ctl.crt" --tls-key "$work/pki/ctl.key")
   : >"$work/controller.log"
-  start controller "$bin/railgauge-controller" --socket "$socket" --database "$database" --suites "$work/suites" \
-    --metrics-listen none --insecure --listen "127.0.0.1:$port"
+  # shellcheck disable=SC2046  # two words
+  start controller env $(skewed controller) "$bin/railgauge-controller" --socket "$socket" --database "$database" \
+    --suites "$work/suites" --metrics-listen none --listen "127.0.0.1:$port" "${port_flags[@]}"
 }
 serves() { grep -q ' serves' "$work/controller.log"; }
 # A controller that a full disk or a lock does not let begin is begun again, as systemd does.
@@ -79,12 +110,16 @@ note_end() {
   ended_by_itself=$((ended_by_itself + 1))
   [ "$code" -lt 128 ] || grep -qE '^railgauge-controller: (memory|threads): ' "$work/controller.log" || crashed+=" $((code - 128)) after ${did##* }"
 }
-begin_agent() {  # NODE [VARIABLE=VALUE...]
-  local node=$1 target=unix:$socket; shift
+begin_agent() {  # NODE
+  local node=$1 target=unix:$socket flags=(--insecure)
   case $node in a) target=127.0.0.1:$proxy_a ;; b) target=127.0.0.1:$proxy_b ;; esac
+  if [ "$tls" = 1 ] && [ "$node" != c ]; then
+    flags=(--tls-ca "$work/pki/ca.crt" --tls-cert "$work/pki/$node.crt" --tls-key "$work/pki/$node.key")
+  fi
   : >"$work/agent-$node.log"
-  start "agent-$node" env "$@" "$bin/railgauge-agent" --controller "$target" --insecure --name "$node" \
-    --state-dir "$work/disk-agents/$node" --runner "$bin/railgauge-runner-testing" --sysfs-root "$work/sys-$node" \
+  # shellcheck disable=SC2046  # two words
+  start "agent-$node" env $(skewed "$node") "$bin/railgauge-agent" --controller "$target" "${flags[@]}" --name "$node" \
+    --state-dir "$work/disk-agents/$node" --runner "$runner" --sysfs-root "$work/sys-$node" \
     --proc-root "$work/proc-none" --metrics-listen none --busy-sources none --watch-seconds 0
 }
 # The wait before the next dial doubles up to 10 s. An agent that is in such a wait is begun anew, so that the next
@@ -124,7 +159,7 @@ begin_proxy() {  # A PORT
 # --- strikes -------------------------------------------------------------------------------------
 
 some_node() { chance 3; node=$(cut -d ' ' -f $((drawn + 1)) <<<"$nodes"); }
-runners() { pgrep -f "^$bin/railgauge-runner-testing --task" || true; }
+runners() { pgrep -f "^$runner --task" || true; }
 kill_controller() {
   note kill-controller
   stop_hard controller
@@ -179,35 +214,67 @@ skew_clock() {
   note "skew-$node:$seconds"
   stop_hard "agent-$node"
   wait "$(pid_of "agent-$node")" 2>/dev/null || true
-  begin_agent "$node" "LD_PRELOAD=${bin%/bin}/lib/libskewed-clock.so" "RAILGAUGE_TEST_SKEW_SECONDS=$seconds"
+  set_clock "$node" "$seconds"
+  begin_agent "$node"
+}
+# Data of the controller is kept by its calendar, so that its clock jumps by hours alone.
+jump_clock() {
+  local process seconds
+  chance 4; process=$(cut -d ' ' -f $((drawn + 1)) <<<"controller a b c")
+  chance 4
+  if [ "$process" = controller ]; then seconds=$(cut -d ' ' -f $((drawn + 1)) <<<"-3600 -30 30 3600")
+  else seconds=$(cut -d ' ' -f $((drawn + 1)) <<<"-34560000 -3600 30 34560000"); fi
+  note "jump-$process:$seconds"
+  set_clock "$process" "$seconds"
+  pause_up_to 1500
 }
 phases="prepare prepared go step answer records ack"
-declare -A tried met  # partitions by phase
+harms="flip double swap"
+declare -A tried met  # partitions by phase, messages twice, harms to bytes
+# await PROXY NAME ORDER: gives the order, and waits until what it waits for has passed.
+await() {
+  local which=$1 phase=$2 mode=$3 until
+  : >"$work/proxy-$which.log"
+  order "$which" "$mode"
+  until=$(($(date +%s%3N) + 3000))  # two tasks of the longer kinds
+  until triggered "$which" || [ "$(date +%s%3N)" -ge "$until" ]; do sleep 0.02; done
+  tried[$phase]=$((${tried[$phase]:-0} + 1))
+  if triggered "$which"; then
+    met[$phase]=$((${met[$phase]:-0} + 1)); note "${mode// /-}-$which"
+  else
+    unmet=$((unmet + 1)); note "${mode// /-}-$which-unmet"
+  fi
+}
+some_proxy() { chance 2; which=$([ "$drawn" = 0 ] && echo a || echo b); }
+# Phases of a stream with TLS are not seen.
 partition() {
-  local which phase mode until
-  chance 2; which=$([ "$drawn" = 0 ] && echo a || echo b)
+  local which phase mode
+  some_proxy
   chance 7; phase=$(cut -d ' ' -f $((drawn + 1)) <<<"$phases")
   chance 2; mode=$([ "$drawn" = 0 ] && echo cut || echo half)
-  : >"$work/proxy-$which.log"
-  order $which "arm $phase $mode"
-  until=$(($(date +%s%3N) + 3000))  # two tasks of the longer kinds
-  until triggered $which || [ "$(date +%s%3N)" -ge "$until" ]; do sleep 0.02; done
-  tried[$phase]=$((${tried[$phase]:-0} + 1))
-  if triggered $which; then
-    met[$phase]=$((${met[$phase]:-0} + 1)); note "$mode-$which:$phase"
-  else
-    unmet=$((unmet + 1)); note "$mode-$which:$phase-unmet"
-  fi
+  if [ "$tls" = 1 ]; then note "$mode-$which"; order "$which" "$mode"
+  else await "$which" "$phase" "arm $phase $mode"; fi
   pause_up_to 1200
-  order $which heal
+  order "$which" heal
+}
+# A message that passes twice, where messages are seen; else bytes that change, come twice or late.
+spoil() {
+  local which phase way
+  some_proxy
+  chance 7; phase=$(cut -d ' ' -f $((drawn + 1)) <<<"$phases")
+  chance 3; way=$(cut -d ' ' -f $((drawn + 1)) <<<"$harms")
+  if [ "$tls" = 0 ]; then await "$which" again "arm $phase again"
+  else chance 2; await "$which" "$way" "spoil $way $([ "$drawn" = 0 ] && echo up || echo down)"; fi
+  pause_up_to 800
+  order "$which" heal
 }
 delay_messages() {
   local which
   chance 2; which=$([ "$drawn" = 0 ] && echo a || echo b)
   chance 300; note "delay-$which:$drawn"
-  order $which "delay $drawn"
+  order "$which" "delay $drawn"
   pause_up_to 1000
-  order $which heal
+  order "$which" heal
 }
 limit_memory() {
   local now room=2097152  # too little for a thread's stack
@@ -221,7 +288,7 @@ limit_memory() {
   prlimit --pid "$(pid_of controller)" --data=unlimited:unlimited 2>/dev/null || true
 }
 strike() {
-  chance 20
+  chance 26
   if [ -n "${RAILGAUGE_CHAOS_MEMORY:-}" ] && [ $((drawn % 2)) = 1 ]; then drawn=19; fi
   case $drawn in
     [0-8]) kill_controller ;;
@@ -236,6 +303,8 @@ strike() {
     17) partition ;;
     18) delay_messages ;;
     19) limit_memory ;;
+    2[0-1]) jump_clock ;;
+    2[2-5]) spoil ;;
   esac
 }
 
@@ -250,6 +319,30 @@ all_delivered() { compare | grep -q ' waiting 0$'; }
 all_runs_ended() { local_cli runs --limit 1000 -o json | jq -e '(.runs | length > 0) and all(.runs[]; .state == "ended" and .outcome != "")'; }
 all_attached() { [ "$(attached_nodes)" = 3 ]; }
 no_runner() { [ -z "$(runners)" ]; }
+# All that a replay must leave as it is.
+digest() {
+  sqlite3 "$database" '.timeout 5000' "SELECT 'finding', finding_id, state, kind, suspect, summary, evidence FROM finding ORDER BY 2;
+    SELECT 'run', run_id, outcome FROM run ORDER BY 2; SELECT 'points', count(*), total(median) FROM point;
+    SELECT 'notes', count(*) FROM note; SELECT 'ranks', count(*), count(outcome) FROM rank"
+}
+has_findings() { [ "$(sqlite3 "$database" 'SELECT count(*) FROM finding')" = 3 ]; }
+# Every agent sends its records from the first one on, to a controller that has them.
+replay() {
+  local node
+  digest >"$work/before"
+  for node in $nodes; do kill -TERM "$(pid_of "agent-$node")" || true; done
+  for node in $nodes; do wait_for "agent $node ends" 15 eval "! alive agent-$node" || stop_hard "agent-$node"; done
+  for node in $nodes; do
+    sqlite3 "$work/disk-agents/$node/agent-spool.db" 'UPDATE acknowledgement SET through = 0'
+    begin_agent "$node"
+  done
+  wait_for "three agents attach again" 40 all_attached || true
+  wait_for "records are delivered again" 40 all_delivered || true
+  digest >"$work/after"
+  diff "$work/before" "$work/after" >"$work/changed" || { echo "a replay changed what was stored:"; head -n 6 "$work/changed"; }
+}
+# A run over all nodes passes only where no other run has one of them.
+no_lease() { timeout 60 "$bin/railgauge" --controller "unix:$socket" run last --nodes "${nodes// /,}" >"$work/last.log" 2>&1; }
 # Prints the remains of the round: runners, files of unfinished writes, open tasks, locks.
 left_over() {
   local node
@@ -270,6 +363,11 @@ judge() {
   wait_for "runners end" 15 no_runner || true
   all_runs_ended >/dev/null || { echo "runs without an outcome:"; local_cli runs --limit 1000 -o json | jq -c '.runs[] | select(.state != "ended")'; }
   all_delivered || echo "records wait in a spool"
+  no_lease || { echo "a run over all nodes does not pass, a lease may be left:"; tail -n 2 "$work/last.log"; }
+  timeout 60 "$bin/railgauge" --controller "unix:$socket" run wrong --nodes "${nodes// /,}" >"$work/wrong.log" 2>&1 || true
+  wait_for "the findings" 20 has_findings || echo "wrong bytes are no finding: the replay proves little"
+  wait_for "spools are delivered" 40 all_delivered || true
+  replay
   for node in $nodes; do kill -TERM "$(pid_of "agent-$node")" || echo "agent $node had ended"; done
   for node in $nodes; do wait_for "agent $node ends" 15 eval "! alive agent-$node" || true; done
   # An agent that ends spools its last records; the comparison is of those that were acknowledged.
@@ -287,11 +385,12 @@ declare -A proxy_in
 # One round with the seed in `seed`. Its line is printed; fails when the oracle found a fault.
 round() {
   local i fault kept node
-  RANDOM=$seed
+  RANDOM=$seed tls=$((seed % 2))
   did="" kills=0 ended_by_itself=0 run="" crashed=""
   rm -rf "${database:?}"* "${work:?}"/disk-agents/* "$socket" "${TMPDIR:?}"/*
   port=$("$attacker" port) proxy_a=$("$attacker" port) proxy_b=$("$attacker" port)
   for node in $nodes; do mkdir -p "$work/disk-agents/$node"; [ -d "$work/sys-$node/class" ] || make_sysfs "$work/sys-$node"; done
+  for node in controller $nodes; do set_clock "$node" 0; done
   begin_controller
   begin_proxy a "$proxy_a"; begin_proxy b "$proxy_b"
   for ((i = 0; i < strikes; ++i)); do
@@ -301,6 +400,7 @@ round() {
   done
   for node in a b; do order $node heal; done
   # Clocks are right again at the end, as after a repair.
+  for node in controller $nodes; do set_clock "$node" 0; done
   for node in $nodes; do alive "agent-$node" || begin_agent "$node"; done
   ensure_controller
   fault=$(judge)
@@ -330,12 +430,12 @@ stop_round() {
 # Prints the partitions of each phase. Fails when one was tried more than once and never met.
 count_partitions() {
   local phase shown="" never=""
-  for phase in $phases; do
+  for phase in $phases again $harms; do
     shown+=" $phase ${met[$phase]:-0} of ${tried[$phase]:-0},"
     [ "${tried[$phase]:-0}" -lt 2 ] || [ "${met[$phase]:-0}" -gt 0 ] || never+=" $phase"
   done
-  echo "partitions met:${shown%,}"
-  [ -z "$never" ] || { echo "FAILED no partition met its phase:$never"; return 1; }
+  echo "harms to streams met:${shown%,}"
+  [ -z "$never" ] || { echo "FAILED no harm to a stream met its phase:$never"; return 1; }
 }
 
 all_kills=0 all_records=0 missing=0 twice=0 faults=0 bad=0 unmet=0 never_met=0

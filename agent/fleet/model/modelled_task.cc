@@ -39,8 +39,10 @@ bool uses_gpu(const ModelledTask& task, std::size_t rank) {
   if (task.kernel == "verbs.write_visible_lat") return rank == 1;
   const std::string first = value_of(task.parameters, "memory", "host");
   if (rank == 0) return first == "cuda";
-  const std::string target = value_of(task.parameters, "target_memory", first);
-  return value_of(task.parameters, "peer_memory", target) == "cuda";
+  // A controller sends defaults too, and that of the other rank's memory is "same".
+  std::string other = value_of(task.parameters, "target_memory", "same");
+  other = value_of(task.parameters, "peer_memory", other);
+  return (other == "same" ? first : other) == "cuda";
 }
 
 TaskOptions options_of(const ModelledTask& task, const KernelShape& shape) {

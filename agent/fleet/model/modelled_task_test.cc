@@ -37,6 +37,8 @@ std::vector<std::int32_t> gpus(const ModelledTask& task) {
 TEST(ModelledTask, MemoryIsThatOfEachRanksParameter) {
   EXPECT_THAT(gpus(pair("verbs.write_bw")), ElementsAre(-1, -1));
   EXPECT_THAT(gpus(pair("verbs.write_bw", {{"memory", "cuda"}})), ElementsAre(2, 2));
+  EXPECT_THAT(gpus(pair("verbs.write_bw", {{"memory", "cuda"}, {"target_memory", "same"}})),
+              ElementsAre(2, 2));
   EXPECT_THAT(gpus(pair("verbs.write_bw", {{"memory", "cuda"}, {"target_memory", "host"}})),
               ElementsAre(2, -1));
   EXPECT_THAT(gpus(pair("verbs.write_bw", {{"memory", "host"}, {"target_memory", "cuda"}})),

@@ -1,6 +1,7 @@
-// A partition at will: forwards one loopback port to another, and cuts, delays or falls silent when
-// a line of stdin says so, or when a message of a phase is about to pass. It reads the frames of
-// plain HTTP/2 as far as the first byte of each gRPC message, which names the message's kind.
+// A partition at will: forwards one loopback port to another, and cuts, delays, spoils or falls
+// silent when a line of stdin says so, or when a message of a phase is about to pass. It reads the
+// frames of plain HTTP/2 as far as the first byte of each gRPC message, which names the message's
+// kind.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -19,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "controller/testing/attacker/attacks.h"
@@ -122,12 +124,37 @@ class MessageFinder {
   std::map<std::uint32_t, Message> messages_{};
 };
 
+// Returns the bytes with the frame at `at` in them twice. Empty: the frame is not whole, or is not
+// one gRPC message. A receiver takes the copy for a message of its own: HTTP/2 numbers streams and
+// not frames, and the few bytes are within the window that the sender does not know of.
+std::string with_frame_again(std::string_view bytes, std::size_t at) {
+  constexpr std::size_t kHead = 9;
+  constexpr std::size_t kPrefix = 5;
+  if (bytes.size() < at + kHead + kPrefix) return "";
+  const auto number = [&](std::size_t from, std::size_t count) {
+    std::size_t value = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      value = (value << 8U) | static_cast<unsigned char>(bytes[from + i]);
+    return value;
+  };
+  const std::size_t length = number(at, 3);
+  const std::size_t end = at + kHead + length;
+  const bool is_one_message = bytes[at + 3] == 0 && number(at + kHead + 1, 4) + kPrefix == length;
+  if (!is_one_message || bytes.size() < end) return "";
+  std::string twice(bytes.substr(0, end));
+  twice += bytes.substr(at, end - at);
+  twice += bytes.substr(end);
+  return twice;
+}
+
 // One direction of a connection: bytes that wait to be written, each piece with its due time.
 struct Lane {
   explicit Lane(bool is_up) : up(is_up), finder(is_up) {}
   bool up;
   MessageFinder finder;
   std::string pending{};
+  // Bytes that are to follow the next ones. Where none come, heal ends the connection.
+  std::string held{};
   Clock::time_point due{};
 };
 
@@ -237,15 +264,41 @@ class Proxy {
     const std::string_view bytes(chunk.data(), static_cast<std::size_t>(n));
     const bool armed = armed_ && armed_->up == lane.up;
     const auto found = lane.finder.take(bytes, armed ? armed_->field : -1);
-    lane.pending = found ? bytes.substr(0, found->at) : bytes;
     lane.due = Clock::now() + delay_;
-    if (!found) return;
+    if (!found || then_ == "again") {
+      lane.pending = bytes;
+      if (found) repeat(lane, found->at);
+      spoil(lane);
+      return;
+    }
+    lane.pending = bytes.substr(0, found->at);
     say("triggered {}", armed_->name);
     armed_.reset();
     if (then_ == "half")
       silent_ = true;
     else
       cut();
+  }
+
+  // Lets the message at `at` pass twice; waits for another one where its frame is not whole.
+  void repeat(Lane& lane, std::size_t at) {
+    std::string twice = with_frame_again(lane.pending, at);
+    if (twice.empty()) return;
+    lane.pending = std::move(twice);
+    say("triggered {}", armed_->name);
+    armed_.reset();
+  }
+
+  // Changes the bytes that were just read, once: one bit, all of them twice, or after the next
+  // ones.
+  void spoil(Lane& lane) {
+    if (!lane.held.empty()) lane.pending += std::exchange(lane.held, "");
+    if (spoil_.empty() || spoil_up_ != lane.up) return;
+    say("triggered {}", spoil_);
+    if (spoil_ == "flip") lane.pending[lane.pending.size() / 2] ^= 4;
+    if (spoil_ == "double") lane.pending += std::string(lane.pending);
+    if (spoil_ == "swap") lane.held = std::exchange(lane.pending, "");
+    spoil_.clear();
   }
 
   static void write(Connection& connection, Fd& to, Lane& lane) {
@@ -292,12 +345,19 @@ class Proxy {
       for (const Phase& known : kPhases)
         if (known.name == phase) armed_ = known;
     }
+    if (verb == "spoil") {
+      std::string way;
+      words >> spoil_ >> way;
+      spoil_up_ = way == "up";
+    }
     if (verb == "heal") {
-      // Both sides of a silent connection dial anew.
-      if (silent_)
-        for (Connection& connection : connections_) connection.over = true;
+      // Both sides of a silent connection dial anew, and those that wait for bytes.
+      for (Connection& connection : connections_)
+        connection.over = connection.over || silent_ || !connection.up.held.empty() ||
+                          !connection.down.held.empty();
       cut_ = silent_ = false;
       armed_.reset();
+      spoil_.clear();
       delay_ = {};
     }
     say("did {}", line);
@@ -309,6 +369,9 @@ class Proxy {
   std::string orders_;
   std::optional<Phase> armed_;
   std::string then_;
+  // "flip", "double" or "swap" for the next bytes of one direction; "": none.
+  std::string spoil_;
+  bool spoil_up_ = false;
   std::chrono::milliseconds delay_{};
   bool cut_ = false;
   bool silent_ = false;

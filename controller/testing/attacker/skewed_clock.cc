@@ -1,15 +1,35 @@
 // A library to preload: the wall clock of the process is RAILGAUGE_TEST_SKEW_SECONDS beside the
-// host's. Other clocks stay. For tests only.
+// host's, or so many seconds as the 64-bit number in the file RAILGAUGE_TEST_SKEW_FILE says at the
+// moment. Other clocks stay. For tests only.
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 
 namespace {
 
+// The number in the file, which may change at any time; null without such a file. The file is
+// mapped at the first look, before a runner's confinement could forbid it.
+const volatile std::int64_t* jumps() {
+  static const volatile std::int64_t* const page = []() -> const volatile std::int64_t* {
+    const char* path = ::getenv("RAILGAUGE_TEST_SKEW_FILE");
+    const int fd = path == nullptr ? -1 : ::open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return nullptr;
+    void* const mapped = ::mmap(nullptr, sizeof(std::int64_t), PROT_READ, MAP_SHARED, fd, 0);
+    ::close(fd);
+    return mapped == MAP_FAILED ? nullptr : static_cast<const volatile std::int64_t*>(mapped);
+  }
+  ();
+  return page;
+}
+
 time_t skew() {
+  if (const volatile std::int64_t* const now = jumps()) return static_cast<time_t>(*now);
   static const time_t seconds = [] {
     const char* text = ::getenv("RAILGAUGE_TEST_SKEW_SECONDS");
     return text == nullptr ? time_t{0} : static_cast<time_t>(std::strtol(text, nullptr, 10));

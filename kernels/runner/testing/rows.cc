@@ -24,11 +24,11 @@ double left_seconds(const Context& context) {
   return std::min(kExchangeSeconds, (context.deadline_monotonic_ns - monotonic_now_ns()) / 1e9);
 }
 
-// Acts at the named step: "none", or "STEP_WHAT". The parameter `act` applies to all ranks, an
-// endpoint to its own rank.
+// Acts at the named step: "none", or "STEP_WHAT". The parameter `act` applies to all ranks; where
+// it is "none", an endpoint applies to its own rank.
 Status act(const Context& context, std::string_view step) {
-  const std::string& asked =
-      context.endpoint.empty() ? context.params.text("act") : context.endpoint;
+  const std::string& given = context.params.text("act");
+  const std::string& asked = context.endpoint.empty() || given != "none" ? given : context.endpoint;
   if (!asked.starts_with(step)) return {};
   const std::string what = asked.substr(step.size() + 1);
   if (what == "waive") return fail(Code::kNotFound, "device none0: not found");
