@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Writes the page of the intervals' coverage, deploy/docs/results/coverage.md, whole from coverage_bench. The figures
 # are synthetic and alike on every machine. Exit 1 where a bound is missed; the page names the cell.
-#   deploy/coverage.sh [BUILD [RUNS]]     a build folder with the target coverage_bench (build/ci); runs a cell (400)
+#   deploy/coverage.sh [BUILD [RUNS]]     a build folder with the target coverage_bench (build/ci); runs a cell (200)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-build=${1:-build/ci} runs=${2:-400} page=deploy/docs/results/coverage.md
+build=${1:-build/ci} runs=${2:-200} page=deploy/docs/results/coverage.md
 fresh=$(mktemp)
 trap 'rm -f "$fresh"' EXIT
 code=0

@@ -20,7 +20,7 @@ namespace {
 
 // The words of the command line.
 struct Flags {
-  std::uint64_t runs = 400;
+  std::uint64_t runs = 200;
   // One family in detail; empty prints all.
   std::string family;
 };
@@ -47,7 +47,7 @@ struct Cell {
   SampledFamily family;
   SimulatedOperation operation;
   BothCoverages now;
-  // Of the rule before decision 066: for independent samples, and in the details of one family.
+  // By the rule before decision 066: for independent samples, and in the details of one family.
   Coverage before;
 };
 

@@ -72,7 +72,7 @@ struct Events {
 // The time that a stream lost and won against its pace.
 struct Delays {
   std::vector<double> pauses_ns;
-  // What stretches were late by, a run of very late ones as one event; and early by.
+  // The time that stretches were late by, a run of very late ones as one event; and early by.
   Events late;
   Events early;
 };

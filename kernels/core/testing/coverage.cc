@@ -62,8 +62,8 @@ Sampled run_once(const SampledFamily& family, const SimulatedOperation& operatio
   return std::move(*sampled);
 }
 
-// What a second of the level moves, in the unit of the family's stretches: rates keep their own
-// unit, and a unit of the level's time takes sample_ns at the clock's speed.
+// The amount that a second of the level moves, in the unit of the family's stretches: rates keep
+// their own unit, and a unit of the level's time takes sample_ns at the clock's speed.
 double rate_level(const SampledFamily& family, const Sampled& sampled) {
   if (family.options.rate == SamplerOptions::Rate::kOfRates) return 1;
   const double sum = std::accumulate(sampled.samples.begin(), sampled.samples.end(), 0.0);
@@ -73,6 +73,7 @@ double rate_level(const SampledFamily& family, const Sampled& sampled) {
 // Independent samples with the operation's noise show where a run typically ends.
 RunShape shape_of(const SampledFamily& family, const SimulatedOperation& operation) {
   RunShape shape = bare_shape(family);
+  if (!operation.is_placed_by_typical) return shape;
   const SimulatedOperation normal = simulated_operations(operation.noise).front();
   for (std::uint64_t seed = 1; seed <= kTypicalRuns; ++seed)
     shape.typical += static_cast<double>(run_once(family, normal, shape, seed).samples.size()) /
@@ -124,7 +125,7 @@ bool is_unlikely(std::uint64_t misses, std::uint64_t runs, double chance) {
 
 BothCoverages measure_both(const SampledFamily& family, const SimulatedOperation& operation,
                            std::uint64_t runs, std::uint64_t first_seed) {
-  RunShape shape = operation.has_pauses ? bare_shape(family) : shape_of(family, operation);
+  RunShape shape = shape_of(family, operation);
   std::uint64_t pauses_met = 0;
   shape.pauses_met = &pauses_met;
   const bool has_rate = family.options.rate != SamplerOptions::Rate::kNone;

@@ -265,7 +265,7 @@ void add_drifting(double noise, std::vector<SimulatedOperation>& out) {
 
 // One step up at `at(shape)` samples; the truth is the median of both levels over the allowed time.
 void add_stepping(double noise, std::vector<SimulatedOperation>& out) {
-  const auto add = [&](std::string name, bool is_beyond, auto at) {
+  const auto add = [&](std::string name, bool is_beyond, bool is_placed_by_typical, auto at) {
     const auto median = [=](const RunShape& shape) {
       return median_of_two(1, 1 + kMove, 1 - at(shape) / shape.allowed, noise);
     };
@@ -281,11 +281,12 @@ void add_stepping(double noise, std::vector<SimulatedOperation>& out) {
                    .median = median,
                    .start = start,
                    .mean_time = mean_time,
-                   .is_beyond = is_beyond});
+                   .is_beyond = is_beyond,
+                   .is_placed_by_typical = is_placed_by_typical});
   };
-  add("step at n0 / 2", false, [](const RunShape& shape) { return shape.shortest / 2; });
-  add("step in the middle", false, [](const RunShape& shape) { return shape.typical / 2; });
-  add("step after the end", true, [](const RunShape& shape) {
+  add("step at n0 / 2", false, false, [](const RunShape& shape) { return shape.shortest / 2; });
+  add("step in the middle", false, true, [](const RunShape& shape) { return shape.typical / 2; });
+  add("step after the end", true, true, [](const RunShape& shape) {
     return std::max(0.45 * shape.allowed, std::min(1.2 * shape.typical, 0.9 * shape.allowed));
   });
 }

@@ -16,7 +16,7 @@ struct RunShape {
   double allowed = 0;
   // min_samples.
   double shortest = 0;
-  // After which independent samples of the same noise stop.
+  // After which independent samples of the same noise stop; 0 where nothing is placed by it.
   double typical = 0;
   // Mean time of a sample; pauses are placed by it.
   double sample_ns = 0;
@@ -41,6 +41,8 @@ struct SimulatedOperation {
   std::function<double(const RunShape&)> mean_time;
   // It changes after the run has ended: no rule can see it. Shown, not judged.
   bool is_beyond = false;
+  // Whether it places something by RunShape::typical.
+  bool is_placed_by_typical = false;
   // The relative noise that it was made with.
   double noise = 0;
   // Whether it pauses: its median is not known, and a run that met no pause is counted by itself.
