@@ -45,6 +45,53 @@ TEST(Coverage, HoldsForDependentAndDriftingSamplesOfEachFamily) {
     }
 }
 
+// The rate's interval, on a part of the operations: dependent, heavy tailed, drifting, and every
+// kind of pause. deploy/coverage.sh measures all of them with many runs.
+TEST(Coverage, TheRatesIntervalHoldsInEachFamily) {
+  constexpr std::uint64_t kFewRuns = 12;
+  for (const SampledFamily& family : rate_families()) {
+    auto operations = paused_operations(0.02);
+    const auto all = simulated_operations(0.02);
+    for (const char* name : {"normal", "Pareto 1.5", "spikes", "AR(1) 0.8", "drift 1 %"})
+      operations.push_back(named(all, name));
+    Coverage whole;
+    for (const SimulatedOperation& operation : operations) {
+      // Samples of 50 to 200 us: a tenth of the runs makes as many samples.
+      const Coverage rate =
+          measure_both(family, operation, family.sample_ns < 1e6 ? 2 : kFewRuns).rate;
+      EXPECT_FALSE(is_surely_below_bound(rate))
+          << family.name << ' ' << operation.name << ": " << rate.held << " of " << rate.converged;
+      whole.converged += rate.converged;
+      whole.held += rate.held;
+    }
+    EXPECT_GT(whole.converged, 0U) << family.name;
+    EXPECT_FALSE(is_surely_below_bound(whole))
+        << family.name << ": " << whole.held << " of " << whole.converged;
+  }
+}
+
+// A run that met no pause says converged; it is counted by itself. One that met some says how wide
+// its interval is.
+TEST(Coverage, ARunThatMetAFewLongPausesIsNotConverged) {
+  const SampledFamily family = rate_families()[0];
+  const auto operations = paused_operations(0.002);
+  const Coverage rate =
+      measure_both(family, named(operations, "5 % in random pauses of 500 ms"), kRuns).rate;
+  EXPECT_EQ(rate.converged, 0U);
+  EXPECT_GT(rate.unaware, kRuns / 4);
+  EXPECT_LT(rate.unaware, kRuns);
+  EXPECT_GE(rate.held_in_all, 9 * rate.with_interval / 10);
+}
+
+// NCCL's runs are those of times, one call a sample.
+TEST(Coverage, NcclIsSimulatedAsItSamples) {
+  for (const SampledFamily& family : rate_families()) {
+    const bool is_nccl = family.name.starts_with("nccl.");
+    EXPECT_EQ(family.options.rate == SamplerOptions::Rate::kOfTimes, is_nccl) << family.name;
+    EXPECT_EQ(family.is_rate, !is_nccl) << family.name;
+  }
+}
+
 // A rule that never says converged keeps every bound; this one must stop.
 TEST(Coverage, IndependentSamplesOfLittleNoiseConvergeEarlyInEachFamily) {
   auto families = rate_families();
@@ -84,6 +131,9 @@ TEST(Coverage, IsBelowTheBoundOnlyBeyondTheErrorOfTheCount) {
   EXPECT_FALSE(is_below_bound({.runs = 1000, .converged = 1, .held = 0}));
   EXPECT_FALSE(is_below_bound({.runs = 1000, .converged = 4, .held = 0}));
   EXPECT_TRUE(is_below_bound({.runs = 100, .converged = 5, .held = 0}));
+  EXPECT_FALSE(is_surely_below_bound({}));
+  EXPECT_FALSE(is_surely_below_bound({.runs = 20, .converged = 20, .held = 16}));
+  EXPECT_TRUE(is_surely_below_bound({.runs = 20, .converged = 20, .held = 14}));
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/stats/rate.h"
 #include "kernels/core/stats/stats.h"
 
 namespace railgauge {
@@ -178,18 +177,11 @@ bool Session::narrow_enough() {
          is_rate_narrow();
 }
 
-// Pauses scatter the rate over all time and not the median. A rate of 0 is none.
+// Pauses scatter the rate over all time and not the median.
 bool Session::is_rate_narrow() const {
   if (options_.rate == SamplerOptions::Rate::kNone) return true;
-  if (std::ranges::any_of(out_.samples, [](double sample) { return sample <= 0; })) return true;
-  std::vector<Stretch> stretches;
-  if (options_.rate == SamplerOptions::Rate::kOfRates) {
-    stretches = equal_amounts(out_.samples, out_.measure_ns);
-  } else {
-    stretches.reserve(out_.samples.size());
-    for (const double ns : out_.samples) stretches.push_back({1, ns});
-  }
-  return is_rate_precise(stretches, options_.relative_half_width);
+  return is_rate_precise(stretches_of(out_, options_.rate), options_.relative_half_width,
+                         out_.allowed_ns());
 }
 
 // At the time cap, or where the smallest batch would end further behind it than this moment is
@@ -260,6 +252,12 @@ Status Session::measure() {
 }
 
 }  // namespace
+
+std::vector<Stretch> stretches_of(const Sampled& sampled, SamplerOptions::Rate rate) {
+  return rate == SamplerOptions::Rate::kOfTimes
+             ? equal_units(sampled.samples, sampled.measure_ns)
+             : equal_amounts(sampled.samples, sampled.measure_ns);
+}
 
 // The bound protects the allocation below from a wrong parameter.
 Result<Sampled> Sampler::run(const Batch& batch, const Ready& ready) {

@@ -9,6 +9,7 @@
 
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/result.h"
+#include "kernels/core/stats/rate.h"
 
 namespace railgauge {
 
@@ -51,14 +52,24 @@ struct Sampled {
   // The asked relative_half_width; 0: none was asked.
   double precision = 0;
   // Whether is_precise() held at the end, with at least min_samples; for a rate also
-  // is_rate_precise().
+  // is_rate_precise(). It speaks of what the run met: a state or a pause that it did not meet moves
+  // other runs.
   bool converged = false;
   // Samples that the time cap and max_samples would have allowed at the measured speed; the
   // interval covers that time.
   double allowed_count = 0;
   // "converged", "iterations" or "time_cap".
   std::string stop_reason;
+
+  // The time of allowed_count samples at the measured speed; 0 without any.
+  [[nodiscard]] double allowed_ns() const {
+    return samples.empty() ? 0 : measure_ns * allowed_count / static_cast<double>(samples.size());
+  }
 };
+
+// Makes the stretches of a rate from samples that are `rate`, not kNone. Their times add up to
+// measure_ns.
+std::vector<Stretch> stretches_of(const Sampled& sampled, SamplerOptions::Rate rate);
 
 // Samples one operation. Not thread safe. The clock outlives it.
 class Sampler {

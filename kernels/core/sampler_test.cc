@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/core/sampling.h"
 #include "kernels/core/stats/stats.h"
 
 namespace railgauge {
@@ -104,6 +105,36 @@ TEST(Sampler, AsksForTheIntervalOfARateToo) {
     EXPECT_EQ(sampled->converged, !pauses);
     EXPECT_EQ(sampled->stop_reason, pauses ? "time_cap" : "converged");
   }
+}
+
+// A rate of 0 once hid the pauses beside it from the stop rule.
+TEST(Sampler, ARateOfZeroIsPartOfTheRatesInterval) {
+  FakeClock clock;
+  std::uint64_t calls = 0;
+  const auto batch = [&](std::uint64_t count, std::vector<double>& out) -> Status {
+    for (; count > 0; --count) {
+      const bool is_still = ++calls % 20 == 0;
+      clock.advance_ns(10e6);
+      out.push_back(is_still ? 0 : 1e9);
+    }
+    return {};
+  };
+  const auto sampled = Sampler(clock, {.min_samples = 30,
+                                       .time_cap_ns = 5e9,
+                                       .batch = 10,
+                                       .least_measure_ns = 2e9,
+                                       .rate = SamplerOptions::Rate::kOfRates})
+                           .run(batch);
+  ASSERT_TRUE(sampled);
+  EXPECT_FALSE(sampled->converged);
+  const Point point = make_point({.metric = "bandwidth_bytes_per_second",
+                                  .meaning = "unidirectional",
+                                  .unit = "bytes_per_second",
+                                  .larger_is_better = true},
+                                 64, *sampled, false, true);
+  EXPECT_NEAR(point.rate(), 0.95e9, 0.01e9);
+  EXPECT_NEAR(point.pause_share(), 0.05, 0.01);
+  EXPECT_FALSE(point.converged());
 }
 
 TEST(Sampler, KeepsEverySampleInOrder) {

@@ -14,11 +14,6 @@ namespace {
 // Units are the words of the point's schema; all rates end alike.
 bool is_rate(const PointNames& names) { return names.unit.ends_with("per_second"); }
 
-// A rate of 0 is no amount over a time.
-bool moved_always(const std::vector<double>& rates) {
-  return std::ranges::all_of(rates, [](double rate) { return rate > 0; });
-}
-
 }  // namespace
 
 // A fixed number of iterations has no warm-up: other tools count every iteration.
@@ -67,9 +62,10 @@ Point make_point(const PointNames& names, std::uint64_t message_bytes, const Sam
   point.set_warmup_count(static_cast<double>(sampled.warmup_count));
   point.set_measure_ns(sampled.measure_ns);
   point.set_synthetic(synthetic);
-  if (is_rate(names) && moved_always(sampled.samples))
-    set_rate(rate_figures(equal_amounts(sampled.samples, sampled.measure_ns)), sampled.precision,
-             point);
+  if (is_rate(names) && !sampled.samples.empty())
+    set_rate(
+        rate_figures(stretches_of(sampled, SamplerOptions::Rate::kOfRates), sampled.allowed_ns()),
+        sampled.precision, point);
   if (raw_samples) point.mutable_samples()->Assign(sampled.samples.begin(), sampled.samples.end());
   return point;
 }

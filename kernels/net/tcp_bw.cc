@@ -486,7 +486,7 @@ class TcpBandwidth final : public Kernel {
                               .unit = "bytes_per_second",
                               .larger_is_better = true},
                              sizes_[size_index], *part.sampled, context.raw_samples, false);
-    const RateFigures figures = rate_figures(part.windows);
+    const RateFigures figures = rate_figures(part.windows, part.sampled->allowed_ns());
     point.set_mean(figures.per_second);
     set_rate(figures, part.sampled->precision, point);
     point.set_verified(verify_);

@@ -33,12 +33,25 @@ inline SampledFamily family_of(const std::string& kernel, double sample_ns, std:
           .min_samples_before = min_samples_before};
 }
 
-// Kernels that report rates: windows of 1 ms (verbs, NCCL's repeated calls), 10 ms (TCP), copies of
-// 8 ms (CUDA), single copies of a BAR, windows of an MPI.
+// NCCL's samples are the times of single calls, each of one amount.
+inline SampledFamily nccl_family(const std::string& size, double sample_ns) {
+  SampledFamily family = family_of("nccl.all_reduce", sample_ns, 20, 1, 40);
+  family.name += " " + size;
+  family.options.rate = SamplerOptions::Rate::kOfTimes;
+  family.is_rate = false;
+  return family;
+}
+
+// Kernels that report rates: windows of 1 ms (verbs), 10 ms (TCP), copies of 8 ms (CUDA), single
+// copies of a BAR, calls of NCCL of 100 us (some MiB) and 3 ms (1 GiB), windows of an MPI.
 inline std::vector<SampledFamily> rate_families() {
-  return {family_of("verbs.write_bw", 1e6, 10, 1, 30),   family_of("net.tcp_bw", 10e6, 5, 1, 30),
-          family_of("cuda.host_copy_bw", 8e6, 32, 4, 8), family_of("bar.write_bw", 50e3, 0, 1, 100),
-          family_of("nccl.all_reduce", 1e6, 20, 1, 40),  family_of("mpi.bw", 200e3, 0, 1, 30)};
+  return {family_of("verbs.write_bw", 1e6, 10, 1, 30),
+          family_of("net.tcp_bw", 10e6, 5, 1, 30),
+          family_of("cuda.host_copy_bw", 8e6, 32, 4, 8),
+          family_of("bar.write_bw", 50e3, 0, 1, 100),
+          nccl_family("100 us", 100e3),
+          nccl_family("3 ms", 3e6),
+          family_of("mpi.bw", 200e3, 0, 1, 30)};
 }
 
 // Kernels that report times.

@@ -2,11 +2,12 @@
 // of equal length, and the pauses. Pure; thread safe.
 #pragma once
 
-#include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "kernels/core/base/record.pb.h"
+#include "kernels/core/stats/stats.h"
 
 namespace railgauge {
 
@@ -36,8 +37,8 @@ struct RateFigures {
   double longest_pause_ns = 0;
   // Time in pauses over all time, 0 to 1.
   double pause_share = 0;
-  // Half the 95 % interval of `per_second`; infinite below 8 slots.
-  double half_width = std::numeric_limits<double>::infinity();
+  // The 95 % interval of `per_second` over the allowed time. Absent below 8 stretches.
+  std::optional<Interval> interval;
 };
 
 // Makes the figures of stretches in time order; time between two of them belongs to none.
@@ -47,18 +48,29 @@ struct RateFigures {
 // times the pace, and is late by the rest. Neighbouring stretches that are late by more than
 // kLateShare of their need make one pause, whose length is what they are late by; it counts from
 // kLeastPauseNs on. All figures are 0 where no time passed.
-RateFigures rate_figures(std::span<const Stretch> in_time_order);
+//
+// The interval is for the rate over `allowed_ns`, of which the stretches are the first part: what
+// the time cap would have allowed. 0 asks for their own time alone. It is the widest of two, each
+// of which sees what the other may not (decision 134): the scatter of slots, with the trend as for
+// a median, and the pauses as rare events, of which a longer look finds more. It knows only of what
+// the stretches met: a pause that comes less than once in a run is seen by other runs.
+RateFigures rate_figures(std::span<const Stretch> in_time_order, double allowed_ns = 0);
 
-// Makes stretches of equal amounts from their rates, all above 0; their times add up to `ns`.
+// Makes stretches of equal amounts from their rates; their times add up to `ns`. A rate of 0 is a
+// stretch of no amount that lasts the mean time of all. CHECKs that no rate is below 0.
 std::vector<Stretch> equal_amounts(std::span<const double> rates, double ns);
 
-// Whether the interval of the rate ends within `share` of it. True where the stretches make no
-// interval: fewer than 8 slots.
-bool is_rate_precise(std::span<const Stretch> in_time_order, double share);
+// Makes stretches of one unit each from their times, which are scaled to add up to `ns`. CHECKs
+// that no time is below 0.
+std::vector<Stretch> equal_units(std::span<const double> times, double ns);
+
+// Whether the interval of the rate exists and ends on both sides within `share` of it; `allowed_ns`
+// as for rate_figures().
+bool is_rate_precise(std::span<const Stretch> in_time_order, double share, double allowed_ns = 0);
 
 // Sets the point's figures of a rate. A percentile or interval that too few slots bound stays
-// absent. Where the interval ends beyond `precision` of the rate the point is not converged; 0 asks
-// for none.
+// absent. Without an interval the point is not converged; nor where it ends beyond `precision` of
+// the rate, unless that is 0: no width was asked.
 void set_rate(const RateFigures& figures, double precision, Point& point);
 
 }  // namespace railgauge

@@ -87,8 +87,10 @@ double median_in_place(std::span<double> values) {
                    upper, 0.5);
 }
 
-// The change from the first to the last sample of the straight line through the medians of blocks.
-double trend_of(std::span<const double> in_time_order) {
+// The change from the first to the last sample of the straight line through the levels of blocks;
+// `level` may reorder its values.
+template <class Level>
+double trend_of_blocks(std::span<const double> in_time_order, const Level& level) {
   const std::size_t n = in_time_order.size();
   const std::size_t blocks = std::min(kTrendBlocks, n >= 2 * kTrendBlocks ? n / 4 : n);
   if (blocks < 3) return 0;
@@ -100,25 +102,10 @@ double trend_of(std::span<const double> in_time_order) {
         in_time_order.subspan(block * n / blocks, (block + 1) * n / blocks - block * n / blocks);
     std::vector<double> values(part.begin(), part.end());
     const double from_centre = static_cast<double>(block) - centre;
-    products += from_centre * median_in_place(values);
+    products += from_centre * level(values);
     squares += from_centre * from_centre;
   }
   return products / squares * static_cast<double>(blocks);
-}
-
-// From the median's interval over the measured time to that over `allowed` samples, of which the
-// measured are the first. It is the interval of a regression's level in the middle of that time:
-// the variance of the slope is 12 times the level's, over the measured time squared. The estimated
-// trend moves one end.
-void extend_to(double allowed, std::span<const double> in_time_order, double median,
-               Interval& interval) {
-  const auto n = static_cast<double>(in_time_order.size());
-  if (!(allowed > n)) return;
-  const double ahead = allowed / n - 1;
-  const double stretch = std::sqrt(1 + 3 * std::pow(kTrendCaution * ahead, 2));
-  const double shift = trend_of(in_time_order) * ahead / 2;
-  interval.low = median - stretch * (median - interval.low) + std::min(shift, 0.0);
-  interval.high = median + stretch * (interval.high - median) + std::max(shift, 0.0);
 }
 
 // --- percentiles --------------------------------------------------------------------------------
@@ -335,7 +322,9 @@ MedianEstimate estimate_median(std::span<const double> in_time_order, double all
     interval.low = out.median - extension * (out.median - interval.low);
     interval.high = out.median + extension * (interval.high - out.median);
   }
-  extend_to(allowed, in_time_order, out.median, interval);
+  if (const double ratio = allowed / static_cast<double>(n); ratio > 1)
+    interval = over_allowed_time(interval, out.median,
+                                 trend_of_blocks(in_time_order, median_in_place), ratio);
   // Where no sample is below 0, as of times and rates, no end is: beyond half of the median it
   // nears 0 instead of passing it.
   const double below = out.median - interval.low;
@@ -345,14 +334,31 @@ MedianEstimate estimate_median(std::span<const double> in_time_order, double all
   return out;
 }
 
+double trend_of_means(std::span<const double> in_time_order) {
+  return trend_of_blocks(in_time_order, mean_of);
+}
+
+// It is the interval of a regression's level in the middle of the allowed time: the variance of the
+// slope is 12 times the level's, over the measured time squared. The estimated trend moves one end.
+Interval over_allowed_time(Interval measured, double level, double trend, double allowed) {
+  if (!(allowed > 1)) return measured;
+  const double ahead = allowed - 1;
+  const double stretch = std::sqrt(1 + 3 * std::pow(kTrendCaution * ahead, 2));
+  const double shift = trend * ahead / 2;
+  return {.low = level - stretch * (level - measured.low) + std::min(shift, 0.0),
+          .high = level + stretch * (measured.high - level) + std::max(shift, 0.0)};
+}
+
+bool is_within(const Interval& interval, double level, double share) {
+  return std::max(interval.high - level, level - interval.low) <= share * std::abs(level);
+}
+
 bool is_precise(std::span<const double> in_time_order, double allowed, double share) {
   if (in_time_order.empty()) return false;
   const MedianEstimate estimate = estimate_median(in_time_order, allowed);
   if (!estimate.interval || estimate.effective_count < kMinPrecise || estimate.median == 0)
     return false;
-  const double wider =
-      std::max(estimate.interval->high - estimate.median, estimate.median - estimate.interval->low);
-  return wider <= share * std::abs(estimate.median);
+  return is_within(*estimate.interval, estimate.median, share);
 }
 
 Histogram histogram_of(std::span<const double> samples) {

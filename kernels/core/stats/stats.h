@@ -55,6 +55,18 @@ struct MedianEstimate {
 // time alone. `in_time_order` is not empty.
 MedianEstimate estimate_median(std::span<const double> in_time_order, double allowed = 0);
 
+// Returns the change over all of a series in its straight line, by the means of 16 blocks; 0 below
+// 3 values.
+double trend_of_means(std::span<const double> in_time_order);
+
+// Makes the interval of a level over the measured time that over `allowed` times as much, of which
+// the measured is the first part. `trend` is the level's change within the measured time. 1 or less
+// changes nothing.
+Interval over_allowed_time(Interval measured, double level, double trend, double allowed);
+
+// Whether both ends are within `share` of the level.
+bool is_within(const Interval& interval, double level, double share);
+
 // Whether the interval of estimate_median() exists, rests on at least 8 effective samples, and
 // ends on both sides within `share` of the median. False without samples and for a median of 0.
 bool is_precise(std::span<const double> in_time_order, double allowed, double share);

@@ -3,16 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "kernels/core/stats/dependence.h"
+#include "kernels/core/stats/rate.h"
 #include "kernels/core/stats/stats.h"
 
 namespace railgauge {
 namespace {
 
-// Converged runs from which on their own share is compared with the bound.
-constexpr std::uint64_t kManyRuns = 50;
 // Share of all runs that may converge and miss where few converge, and the least chance of more.
 constexpr double kMissesOfAll = 0.01;
 constexpr double kLeastChance = 0.01;
@@ -33,6 +33,13 @@ double allowed_by(const SampledFamily& family) {
                   family.options.time_cap_ns / family.sample_ns);
 }
 
+RunShape bare_shape(const SampledFamily& family) {
+  return {.allowed = allowed_by(family),
+          .shortest = static_cast<double>(family.options.min_samples),
+          .sample_ns = family.sample_ns,
+          .is_rate = family.is_rate};
+}
+
 // One run; the kept samples begin a series of their own, so that drifts and steps begin with them.
 Sampled run_once(const SampledFamily& family, const SimulatedOperation& operation,
                  const RunShape& shape, std::uint64_t seed) {
@@ -47,6 +54,7 @@ Sampled run_once(const SampledFamily& family, const SimulatedOperation& operatio
     return {};
   };
   auto sampled = Sampler(clock, family.options).run(batch, [&]() -> Status {
+    if (shape.pauses_met != nullptr) *shape.pauses_met = 0;
     next = operation.start(seed, shape);
     return {};
   });
@@ -54,10 +62,18 @@ Sampled run_once(const SampledFamily& family, const SimulatedOperation& operatio
   return std::move(*sampled);
 }
 
+// The amount that a second of the level moves, in the unit of the family's stretches: rates keep
+// their own unit, and a unit of the level's time takes sample_ns at the clock's speed.
+double rate_level(const SampledFamily& family, const Sampled& sampled) {
+  if (family.options.rate == SamplerOptions::Rate::kOfRates) return 1;
+  const double sum = std::accumulate(sampled.samples.begin(), sampled.samples.end(), 0.0);
+  return 1e9 / (sampled.measure_ns / sum);
+}
+
 // Independent samples with the operation's noise show where a run typically ends.
 RunShape shape_of(const SampledFamily& family, const SimulatedOperation& operation) {
-  RunShape shape{.allowed = allowed_by(family),
-                 .shortest = static_cast<double>(family.options.min_samples)};
+  RunShape shape = bare_shape(family);
+  if (!operation.is_placed_by_typical) return shape;
   const SimulatedOperation normal = simulated_operations(operation.noise).front();
   for (std::uint64_t seed = 1; seed <= kTypicalRuns; ++seed)
     shape.typical += static_cast<double>(run_once(family, normal, shape, seed).samples.size()) /
@@ -94,20 +110,56 @@ std::optional<Interval> interval_before(const std::vector<double>& samples, doub
   return interval;
 }
 
+// Whether at least so many misses in `runs` have less than the least chance, where each misses with
+// `chance`: summed downwards from one less.
+bool is_unlikely(std::uint64_t misses, std::uint64_t runs, double chance) {
+  const auto n = static_cast<double>(runs);
+  double fewer = 0;
+  for (double k = 0; k < static_cast<double>(misses); ++k)
+    fewer += std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) +
+                      k * std::log(chance) + (n - k) * std::log(1 - chance));
+  return 1 - fewer < kLeastChance;
+}
+
 }  // namespace
+
+BothCoverages measure_both(const SampledFamily& family, const SimulatedOperation& operation,
+                           std::uint64_t runs, std::uint64_t first_seed) {
+  RunShape shape = shape_of(family, operation);
+  std::uint64_t pauses_met = 0;
+  shape.pauses_met = &pauses_met;
+  const bool has_rate = family.options.rate != SamplerOptions::Rate::kNone;
+  const double median = operation.has_pauses ? 0 : operation.median(shape);
+  const double rate = 1 / operation.mean_time(shape);
+  BothCoverages out;
+  for (std::uint64_t seed = first_seed; seed < first_seed + runs; ++seed) {
+    const Sampled sampled = run_once(family, operation, shape, seed);
+    if (!operation.has_pauses) {
+      const auto interval = estimate_median(sampled.samples, sampled.allowed_count).interval;
+      add(median, interval, sampled.converged, sampled.samples.size(), out.median);
+    }
+    if (!has_rate) continue;
+    auto interval =
+        rate_figures(stretches_of(sampled, family.options.rate), sampled.allowed_ns()).interval;
+    // From amounts a second to the level's.
+    const double level = rate_level(family, sampled);
+    if (interval) *interval = {interval->low / level, interval->high / level};
+    if (operation.has_pauses && pauses_met == 0 && sampled.converged) {
+      ++out.rate.unaware;
+      ++out.rate.runs;
+      out.rate.mean_samples += static_cast<double>(sampled.samples.size());
+      continue;
+    }
+    add(rate, interval, sampled.converged, sampled.samples.size(), out.rate);
+  }
+  finish(out.median);
+  finish(out.rate);
+  return out;
+}
 
 Coverage measure_coverage(const SampledFamily& family, const SimulatedOperation& operation,
                           std::uint64_t runs, std::uint64_t first_seed) {
-  const RunShape shape = shape_of(family, operation);
-  const double truth = operation.median(shape);
-  Coverage out;
-  for (std::uint64_t seed = first_seed; seed < first_seed + runs; ++seed) {
-    const Sampled sampled = run_once(family, operation, shape, seed);
-    const auto interval = estimate_median(sampled.samples, sampled.allowed_count).interval;
-    add(truth, interval, sampled.converged, sampled.samples.size(), out);
-  }
-  finish(out);
-  return out;
+  return measure_both(family, operation, runs, first_seed).median;
 }
 
 Coverage measure_coverage_before(const SampledFamily& family, const SimulatedOperation& operation,
@@ -137,16 +189,13 @@ Coverage measure_coverage_before(const SampledFamily& family, const SimulatedOpe
   return out;
 }
 
-// The chance of at least the misses seen, summed downwards from one less.
 bool is_below_bound(const Coverage& coverage) {
-  if (coverage.converged >= kManyRuns) return coverage.share() < kCoverageBound;
-  const auto n = static_cast<double>(coverage.runs);
-  const auto misses = static_cast<double>(coverage.converged - coverage.held);
-  double fewer = 0;
-  for (double k = 0; k < misses; ++k)
-    fewer += std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) +
-                      k * std::log(kMissesOfAll) + (n - k) * std::log(1 - kMissesOfAll));
-  return 1 - fewer < kLeastChance;
+  if (coverage.converged >= kManyConverged) return coverage.share() < kCoverageBound;
+  return is_unlikely(coverage.converged - coverage.held, coverage.runs, kMissesOfAll);
+}
+
+bool is_surely_below_bound(const Coverage& coverage) {
+  return is_unlikely(coverage.converged - coverage.held, coverage.converged, 1 - kCoverageBound);
 }
 
 }  // namespace railgauge

@@ -1,5 +1,5 @@
-// How often the interval of a sampled point holds the true median, through the real sampler with
-// its stop rule and time cap, on modelled operations and a virtual clock.
+// How often the intervals of a sampled point hold the true median and the true rate, through the
+// real sampler with its stop rule and time cap, on modelled operations and a virtual clock.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,9 @@ namespace railgauge {
 
 // The share that a 95 % interval must reach wherever `converged` is said.
 inline constexpr double kCoverageBound = 0.93;
+
+// Converged runs of a cell from which on their own share is compared with it.
+inline constexpr std::uint64_t kManyConverged = 50;
 
 // How a family samples.
 struct SampledFamily {
@@ -28,7 +31,10 @@ struct SampledFamily {
 // The results of many runs.
 struct Coverage {
   std::uint64_t runs = 0;
+  // Without those of `unaware`.
   std::uint64_t converged = 0;
+  // Converged runs of an operation with pauses that met none of them: no rule can know.
+  std::uint64_t unaware = 0;
   // Converged runs whose interval holds the truth.
   std::uint64_t held = 0;
   // All runs with an interval, and those that hold the truth.
@@ -43,7 +49,19 @@ struct Coverage {
   }
 };
 
+// The results of the same runs by both figures.
+struct BothCoverages {
+  // Absent figures (0 runs) for an operation with pauses, whose median is not known.
+  Coverage median;
+  // Absent for a family without a rate. Converged is the point's own word, which asks for both.
+  Coverage rate;
+};
+
 // Runs the operation `runs` times, each with a seed of its own, from `first_seed` on.
+BothCoverages measure_both(const SampledFamily& family, const SimulatedOperation& operation,
+                           std::uint64_t runs, std::uint64_t first_seed = 1);
+
+// The median's coverage alone.
 Coverage measure_coverage(const SampledFamily& family, const SimulatedOperation& operation,
                           std::uint64_t runs, std::uint64_t first_seed = 1);
 
@@ -53,8 +71,12 @@ Coverage measure_coverage_before(const SampledFamily& family, const SimulatedOpe
                                  std::uint64_t runs, std::uint64_t first_seed = 1);
 
 // Whether the share of converged runs that hold the truth is below kCoverageBound. Where fewer than
-// 50 converge, they are the runs that happened to look steady, as one that met one of two states
-// alone, which no single run can show: there at most 1 % of all runs may converge and miss.
+// kManyConverged do, they are the runs that happened to look steady, as one that met one of two
+// states alone, which no single run can show: there at most 1 % of all runs may converge and miss.
 bool is_below_bound(const Coverage& coverage);
+
+// The same of a few runs: whether their misses have a chance below 1 % where each interval holds
+// the truth with kCoverageBound.
+bool is_surely_below_bound(const Coverage& coverage);
 
 }  // namespace railgauge

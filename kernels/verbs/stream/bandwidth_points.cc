@@ -31,7 +31,9 @@ Point make_one(const Context& context, const PointNames& names, const Measured& 
   if (measured.sampled.stop_reason == kByDuration && point.has_median_low())
     point.set_converged(point.median_high() - point.median_low() <=
                         2 * form.precision * point.median());
-  set_rate(rate_figures(stretches_of(measured, factor * form.delivered)), form.precision, point);
+  set_rate(
+      rate_figures(stretches_of(measured, factor * form.delivered), measured.sampled.allowed_ns()),
+      form.precision, point);
   point.mutable_facts()->insert(measured.facts.begin(), measured.facts.end());
   return point;
 }

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Writes the page of the intervals' coverage, deploy/docs/results/coverage.md, whole from coverage_bench. The figures
+# are synthetic and alike on every machine. Exit 1 where a bound is missed; the page names the cell.
+#   deploy/coverage.sh [BUILD [RUNS]]     a build folder with the target coverage_bench (build/ci); runs a cell (200)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${1:-build/ci} runs=${2:-200} page=deploy/docs/results/coverage.md
+fresh=$(mktemp)
+trap 'rm -f "$fresh"' EXIT
+code=0
+{
+  printf '# Coverage of the intervals\n\n'
+  printf 'Commit %s, %s, `deploy/coverage.sh`.\n\n' "$(git rev-parse --short HEAD)" "$(date -u +%F)"
+  nice -n 10 "$build/bin/coverage_bench" --runs "$runs" || code=$?
+} >"$fresh"
+[ "$code" -le 1 ] || exit "$code"
+cp "$fresh" "$page"
+exit "$code"
