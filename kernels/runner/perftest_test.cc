@@ -132,7 +132,7 @@ TEST(PerftestOptions, TheMappingOfADmaBufIsForced) {
             "data-direct");
 }
 
-TEST(PerftestOptions, OnlyStreamsAreEverRelaxed) {
+TEST(PerftestOptions, LatenciesOfWritesAndAtomicsAreNeverRelaxed) {
   const auto ordering = [](const char* program, const Words& words) {
     const auto parameters = call(program, words).parameters;
     const auto found = parameters.find("relaxed_ordering");
@@ -140,7 +140,11 @@ TEST(PerftestOptions, OnlyStreamsAreEverRelaxed) {
   };
   EXPECT_EQ(ordering("ib_read_bw", {"h"}), "on");
   EXPECT_EQ(ordering("ib_read_bw", {"--disable_pcie_relaxed", "h"}), "off");
-  EXPECT_EQ(ordering("ib_send_lat", {"--disable_pcie_relaxed", "h"}), "");
+  EXPECT_EQ(ordering("ib_read_lat", {"h"}), "on");
+  EXPECT_EQ(ordering("ib_send_lat", {"h"}), "on");
+  EXPECT_EQ(ordering("ib_send_lat", {"--disable_pcie_relaxed", "h"}), "off");
+  EXPECT_EQ(ordering("ib_write_lat", {"h"}), "");
+  EXPECT_EQ(ordering("ib_write_lat", {"--write_with_imm", "--disable_pcie_relaxed", "h"}), "");
   EXPECT_EQ(ordering("ib_atomic_bw", {"--disable_pcie_relaxed", "h"}), "");
 }
 

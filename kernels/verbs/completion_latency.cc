@@ -28,6 +28,8 @@ class CompletionLatency final : public LinkKernel {
     choose_memory(context, options);
     options.sleeps = context.params.text("poll") == "events";
     if (!operation_of(options.verb).is_atomic()) choose_places(context.params, options);
+    if (operation_of(options.verb).may_relax_latency())
+      options.ordering = ordering_of(context.params);
     return open(context, options, false);
   }
 

@@ -59,6 +59,16 @@ void add_stream(InfoBuilder& builder, const char* plural) {
       .identity();
 }
 
+// Not for atomics, whose memory nobody registers so.
+void add_ordering(InfoBuilder& builder) {
+  builder
+      .choice("relaxed_ordering", "",
+              "register the memory for PCIe relaxed ordering. auto: where libibverbs can, as "
+              "NCCL, UCX and perftest do, but not beside a staged twin",
+              {"auto", "on", "off"})
+      .identity();
+}
+
 // Direction and length of the measurement.
 void add_manner(InfoBuilder& builder) {
   builder
@@ -115,14 +125,7 @@ void add_bandwidth(InfoBuilder& builder, const Operation& does) {
         .identity();
   if (does.verb == Verb::kSend)
     builder.boolean("srq", "the target's queue pairs share one receive queue", false).identity();
-  if (!does.is_atomic())
-    builder
-        .choice("relaxed_ordering", "",
-                "register the memory for PCIe relaxed ordering. auto: where libibverbs can, as "
-                "NCCL, UCX and perftest do, but not beside a staged twin",
-                {"auto", "on", "off"})
-        .identity()
-        .apply(add_host_cost);
+  if (!does.is_atomic()) builder.apply(add_ordering).apply(add_host_cost);
   builder.sampling(plural_of(does), 30, 10'000).least_time("2s").proof_time();
   add_added_cost(builder,
                  "test control: signal_every at a time, each group completed before the next and "
@@ -150,6 +153,7 @@ void add_latency(InfoBuilder& builder, const Operation& does) {
                 {"hot", "cold"})
         .identity();
   if (does.verb != Verb::kWrite) add_poll(builder);  // a write is waited for in memory
+  if (does.may_relax_latency()) add_ordering(builder);
   builder.sampling(does.fetches ? plural_of(does) : "round trips", kLatencySamples, 100'000)
       .proof_time();
   add_added_cost(builder,
@@ -228,14 +232,14 @@ constexpr KernelForm kWriteImmLat{
     Figure::kPingPong};
 
 // The target takes the messages into receives.
-constexpr KernelForm kSendLat{"verbs.send_lat", 3,
+constexpr KernelForm kSendLat{"verbs.send_lat", 4,
                               "SEND latency between two ports, half a round trip, by ping-pong",
                               Verb::kSend, Figure::kPingPong};
 
 // One read at a time. Its data has arrived when it completes, so the figure is a full round trip,
 // not half of one.
 constexpr KernelForm kReadLat{
-    "verbs.read_lat", 3,
+    "verbs.read_lat", 4,
     "RDMA READ latency between two ports, a full round trip, from post to completion", Verb::kRead,
     Figure::kCompletion};
 

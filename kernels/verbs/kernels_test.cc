@@ -365,8 +365,27 @@ TEST_F(WriteKernels, RelaxedOrderingIsTheDefaultAndAFactSaysWhatWasUsed) {
     expect_passed(results);
     for (const auto& result : results) EXPECT_EQ(result.facts.at("relaxed_ordering"), used);
   }
-  EXPECT_EQ(run("verbs.write_lat", short_lat())[0].facts.at("relaxed_ordering"), "off")
-      << "its CPU polls the message";
+  for (const char* polled : {"verbs.write_lat", "verbs.write_imm_lat"})
+    EXPECT_EQ(run(polled, short_lat())[0].facts.at("relaxed_ordering"), "off") << polled;
+}
+
+TEST_F(WriteKernels, LatenciesOfReadsAndSendsAreRelaxedAsPerftestsAre) {
+  for (const char* kernel : {"verbs.read_lat", "verbs.send_lat"})
+    for (const auto& [asked, used] :
+         {std::pair{"auto", "on"}, std::pair{"on", "on"}, std::pair{"off", "off"}}) {
+      auto options = short_lat();
+      options.parameters["relaxed_ordering"] = asked;
+      const auto results = run(kernel, options);
+      expect_passed(results);
+      for (const auto& result : results)
+        EXPECT_EQ(result.facts.at("relaxed_ordering"), used) << kernel;
+    }
+  for (const char* strict : {"verbs.write_lat", "verbs.write_imm_lat", "verbs.atomic_lat"}) {
+    const auto all = find_kernel(strict)->info().parameters();
+    EXPECT_TRUE(std::ranges::none_of(all, [](const ParameterInfo& one) {
+      return one.name() == "relaxed_ordering";
+    })) << strict;
+  }
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 // message in the own memory, which adapters place last; a message that uses up a receive, by that
 // receive's completion. Each side waits, then answers. One time stamp precedes each post. A sample
 // is half the time from one stamp to the next; in between the completion of the own message is
-// polled, as in perftest. Relaxed ordering is not a parameter here: with it the last byte need not
-// come last. The CPU never polls GPU memory: a write into it has no latency here.
+// polled, as in perftest. Relaxed ordering is a parameter of sends alone: with it the last byte of
+// a write need not come last. The CPU never polls GPU memory: a write into it has no latency here.
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -37,6 +37,7 @@ class PingPong final : public LinkKernel {
     choose_memory(context, options);
     choose_places(context.params, options);
     options.send_depth = static_cast<std::uint32_t>(context.params.integer("signal_every"));
+    if (operation_of(verb_).may_relax_latency()) options.ordering = ordering_of(context.params);
     if (operation_of(verb_).takes_receive) {
       options.receive_depth = kReceiveDepth;
       options.sleeps = context.params.text("poll") == "events";

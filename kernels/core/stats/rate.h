@@ -51,7 +51,7 @@ struct RateFigures {
 //
 // The interval is for the rate over `allowed_ns`, of which the stretches are the first part: what
 // the time cap would have allowed. 0 asks for their own time alone. It is the widest of two, each
-// of which sees what the other may not (decision 134): the scatter of slots, with the trend as for
+// of which sees what the other may not (decision 136): the scatter of slots, with the trend as for
 // a median, and the pauses as rare events, of which a longer look finds more. It knows only of what
 // the stretches met: a pause that comes less than once in a run is seen by other runs.
 RateFigures rate_figures(std::span<const Stretch> in_time_order, double allowed_ns = 0);

@@ -33,10 +33,12 @@ Parameters stream(std::string iterations) {
 }
 
 // perftest registers for relaxed ordering by default, except in the program that polls memory.
+constexpr const char* kRelaxed = "relaxed_ordering";
+
 Parameters sized_stream(const std::string& iterations) {
   Parameters out = stream(iterations);
   out["sizes"] = "64KiB";
-  out["relaxed_ordering"] = "on";
+  out[kRelaxed] = "on";
   return out;
 }
 
@@ -53,15 +55,16 @@ std::vector<PerftestProgram> make_programs() {
     return with(fetched, {{"inline_bytes", inline_bytes}, {"signal_every", "1"}});
   };
   const Parameters no_inline{{"inline_bytes", "0"}};
+  const Parameters relaxed{{kRelaxed, "on"}};
   return {
       {"ib_write_bw", "verbs.write_bw", "verbs.write_imm_bw",
        with(sized_stream("5000"), no_inline)},
       {"ib_write_lat", "verbs.write_lat", "verbs.write_imm_lat", pushed("220")},
       {"ib_read_bw", "verbs.read_bw", "", sized_stream("1000")},
-      {"ib_read_lat", "verbs.read_lat", "", fetched},
+      {"ib_read_lat", "verbs.read_lat", "", with(fetched, relaxed)},
       {"ib_send_bw", "verbs.send_bw", "",
        with(sized_stream("1000"), with(no_inline, {{"receive_depth", "512"}}))},
-      {"ib_send_lat", "verbs.send_lat", "", pushed("236")},
+      {"ib_send_lat", "verbs.send_lat", "", with(pushed("236"), relaxed)},
       {"ib_atomic_bw", "verbs.atomic_bw", "", stream("1000")},
       {"ib_atomic_lat", "verbs.atomic_lat", "", {{"iterations", "1000"}}},
   };
@@ -110,14 +113,22 @@ std::int64_t interval_of(const Parameters& given, const Parameters& chosen) {
   return depth > 0 ? std::min(depth, kSignalEvery) : kSignalEvery;
 }
 
-// Removes settings of the tool that conflict with parameters that only our kernels have.
-void leave_out(const Parameters& given, Parameters& chosen) {
+// Whether a side's memory is staged.
+bool is_staged(const Parameters& given) {
+  return is(given, "memory", "staged") || is(given, "target_memory", "staged");
+}
+
+// Removes the tool's relaxed ordering where a staging takes part.
+void leave_out_ordering(const Parameters& given, Parameters& chosen) {
   // Staging refuses relaxed ordering: the count that reports a chunk must not overtake the chunk.
   // Its twin in GPU memory runs without it too, so that the two differ in nothing else.
-  const bool staged = is(given, "memory", "staged") || is(given, "target_memory", "staged");
-  if (staged || is(given, "staged_twin", "true")) chosen.erase("relaxed_ordering");
+  if (is_staged(given) || is(given, "staged_twin", "true")) chosen.erase(kRelaxed);
+}
+
+// Removes settings of the tool's streams that conflict with parameters that only our kernels have.
+void leave_out(const Parameters& given, Parameters& chosen) {
   // Each staged chunk completes by itself, into receives of its own.
-  if (staged)
+  if (is_staged(given))
     for (const char* name : {"signal_every", "receive_depth"}) chosen.erase(name);
   if (is_a_stretch_of_time(given)) chosen.erase("iterations");
 }
@@ -131,6 +142,7 @@ void follow(const Parameters& given, Parameters& chosen) {
     for (const char* side : {"memory", "target_memory"})
       if (is(given, side, "cuda") || is(given, side, "staged")) chosen["inline_bytes"] = "0";
   }
+  leave_out_ordering(given, chosen);
   if (!chosen.contains("depth")) return;
   chosen["signal_every"] = std::to_string(interval_of(given, chosen));
   leave_out(given, chosen);

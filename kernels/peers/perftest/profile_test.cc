@@ -28,7 +28,11 @@ TEST(PerftestProfile, HasTheToolsSettingsWhereNothingIsGiven) {
                                                       {"signal_every", "1"},
                                                       {"inline_bytes", "0"},
                                                       {"relaxed_ordering", "on"}}));
-  EXPECT_EQ(merged("verbs.read_lat", {}), (Parameters{{"sizes", "2"}, {"iterations", "1000"}}));
+  EXPECT_EQ(merged("verbs.read_lat", {}),
+            (Parameters{{"sizes", "2"}, {"iterations", "1000"}, {"relaxed_ordering", "on"}}));
+  EXPECT_THAT(merged("verbs.send_lat", {}), Contains(Pair("relaxed_ordering", "on")));
+  for (const char* strict : {"verbs.write_lat", "verbs.write_imm_lat", "verbs.atomic_lat"})
+    EXPECT_THAT(merged(strict, {}), Not(Contains(Key("relaxed_ordering")))) << strict;
   EXPECT_THAT(merged("verbs.write_imm_lat", {}), Contains(Pair("inline_bytes", "220")));
 }
 
@@ -81,6 +85,7 @@ TEST(PerftestProfile, LeavesOutWhatWouldForbidWhatOnlyOursHave) {
     const Parameters out = merged("verbs.write_bw", given);
     EXPECT_THAT(out, Not(Contains(Key("relaxed_ordering"))));
     EXPECT_THAT(out, Contains(Pair("iterations", "5000")));
+    EXPECT_THAT(merged("verbs.send_lat", given), Not(Contains(Key("relaxed_ordering"))));
   }
   EXPECT_THAT(merged("verbs.write_bw", {{"memory", "cuda"}, {"staged_twin", "false"}}),
               Contains(Pair("relaxed_ordering", "on")));

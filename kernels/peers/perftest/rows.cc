@@ -41,8 +41,8 @@ constexpr char kDataDirect[] = "data-direct";
 constexpr char kBoth[] = "both";
 constexpr char kEvents[] = "events";
 constexpr char kRdmaCm[] = "rdma_cm";
-// Only streams can use relaxed ordering. Other kernels never do, so they satisfy the option without
-// a parameter.
+// Latencies of writes and atomics never use relaxed ordering, so they satisfy the option without a
+// parameter.
 Status take_not_relaxed(Reading& reading, const Row& row, const std::string& option,
                         const std::string&) {
   say(reading, row, option, "off");
@@ -227,7 +227,7 @@ constexpr std::array kRows{
     Row{"atomic_type", 'A', true, take_atomic, "operation", "it is for atomics"},
     Row{"write_with_imm", 0, false, take_immediate},
     Row{"disable_pcie_relaxed", 0, false, take_not_relaxed, "relaxed_ordering",
-        "only streams are ever relaxed"},
+        "a write is waited for in memory, and atomics are never relaxed"},
     Row{"use_hugepages", 0, false, take_word<kTrue>, "huge_pages"},
     Row{"use_cuda", 0, true, take_gpu, "memory"},
     Row{"use_cuda_dmabuf", 0, false, take_dma_buf, "registration"},

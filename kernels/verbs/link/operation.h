@@ -30,6 +30,12 @@ struct Operation {
   }
   // Reports whether the request names memory of the target.
   [[nodiscard]] bool is_aimed() const { return verb != Verb::kSend; }
+  // Reports whether a latency may register its memory for relaxed ordering, as perftest's does: a
+  // completion announces the data. A write is waited for in memory, with immediate data or without
+  // in perftest, which is strict for both.
+  [[nodiscard]] bool may_relax_latency() const {
+    return verb == Verb::kSend || verb == Verb::kRead;
+  }
 };
 
 // Returns the row of `verb`. Pure.

@@ -91,9 +91,9 @@ Result<StreamForm> stream_form(const Params& params) {
   return form;
 }
 
-// A staging is never relaxed, so its direct twin is not either: the two differ in nothing else.
 Link::Ordering ordering_of(const Params& params) {
   const std::string& word = params.text("relaxed_ordering");
+  // A staging is never relaxed, so its direct twin is not either: the two differ in nothing else.
   if (word == "auto" && !params.boolean("staged_twin")) return Link::Ordering::kRelaxedIfPossible;
   return word == "on" ? Link::Ordering::kRelaxed : Link::Ordering::kStrict;
 }

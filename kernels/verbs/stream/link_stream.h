@@ -27,6 +27,9 @@ Result<StreamForm> stream_form(const Params& params);
 // Chooses the memory of the parameter `buffer` for messages one after another: one place, or a cold
 // ring. For kernels that have the parameter; `options` has the area of the largest message.
 void choose_places(const Params& params, Link::Options& options);
+// Returns the PCIe ordering of the parameter `relaxed_ordering`, which the kernel declares; strict
+// beside a staged twin.
+Link::Ordering ordering_of(const Params& params);
 // Adds lanes, depths, areas and waiting mode of a stream; `options` has the largest message.
 void add_stream_options(const Params& params, const Stream::Plan& plan, Link::Options& options);
 
