@@ -67,11 +67,12 @@ void for_each_on_all_cores(std::size_t count, const Work& work) {
     });
 }
 
-// Where a run takes tens of thousands of samples: a quarter of the runs.
-bool is_long(const SampledFamily& family) {
+// Where a run takes tens of thousands of samples: half of the runs, a quarter for latencies.
+std::uint64_t runs_of(const SampledFamily& family, std::uint64_t runs) {
   constexpr double kShortSampleNs = 250e3;
-  return family.options.min_samples >= 1000 ||
-         (family.options.least_measure_ns > 0 && family.sample_ns < kShortSampleNs);
+  const bool is_rate = family.options.rate != SamplerOptions::Rate::kNone;
+  const std::uint64_t share = !is_rate ? 4 : family.sample_ns < kShortSampleNs ? 2 : 1;
+  return std::max<std::uint64_t>(1, runs / share);
 }
 
 // A cell depends on its seeds alone, so the number of cores changes nothing.
@@ -88,8 +89,7 @@ Rows measure(const std::vector<SampledFamily>& families, double noise, const Fla
   const std::size_t columns = families.size();
   for_each_on_all_cores(rows.size() * columns, [&](std::size_t at) {
     Cell& cell = rows[at / columns][at % columns];
-    const std::uint64_t count =
-        is_long(cell.family) ? std::max<std::uint64_t>(1, flags.runs / 4) : flags.runs;
+    const std::uint64_t count = runs_of(cell.family, flags.runs);
     cell.now = measure_both(cell.family, cell.operation, count);
     if (!cell.operation.has_pauses && (at < columns || !flags.family.empty()))
       cell.before =
@@ -204,11 +204,12 @@ void judge(const Rows& rows, Figure figure, double noise, Judged& out) {
 void print_results(const Flags& flags, const Judged& median, const Judged& rate) {
   fmt::print(
       "SYNTHETIC: modelled operations on a virtual clock, through the sampler itself, stopping\n"
-      "included, each family with its kernel's default settings. {} runs a cell; {} where a run\n"
-      "takes tens of thousands of samples (latencies, samples below 250 us).\n\n"
+      "included, each family with its kernel's default settings. {} runs a cell, {} where\n"
+      "samples take less than 250 us, {} of latencies.\n\n"
       "| figure | bound where `converged` is said | lowest coverage where {} runs or more converge "
       "| most runs that converge and miss where fewer do |\n|---|---:|---|---|\n",
-      flags.runs, std::max<std::uint64_t>(1, flags.runs / 4), kManyConverged);
+      flags.runs, std::max<std::uint64_t>(1, flags.runs / 2),
+      std::max<std::uint64_t>(1, flags.runs / 4), kManyConverged);
   const auto row = [](const char* name, const Judged& judged) {
     fmt::print("| {} | {} | {:.3f} ({}) | {} |\n", name, kCoverageBound, judged.lowest,
                judged.lowest_cell, judged.most_missed_cell);

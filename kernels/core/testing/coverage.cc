@@ -28,9 +28,12 @@ class VirtualClock final : public Clock {
   double now_ns_ = 1e15;
 };
 
+// A rate keeps its least time beyond max_samples.
 double allowed_by(const SampledFamily& family) {
-  return std::min(static_cast<double>(family.options.max_samples),
-                  family.options.time_cap_ns / family.sample_ns);
+  const SamplerOptions& options = family.options;
+  return std::min(std::max(static_cast<double>(options.max_samples),
+                           options.least_measure_ns / family.sample_ns),
+                  options.time_cap_ns / family.sample_ns);
 }
 
 RunShape bare_shape(const SampledFamily& family) {
@@ -191,6 +194,7 @@ Coverage measure_coverage_before(const SampledFamily& family, const SimulatedOpe
 
 bool is_below_bound(const Coverage& coverage) {
   if (coverage.converged >= kManyConverged) return coverage.share() < kCoverageBound;
+  if (coverage.runs < kManyConverged) return is_surely_below_bound(coverage);
   return is_unlikely(coverage.converged - coverage.held, coverage.runs, kMissesOfAll);
 }
 

@@ -73,6 +73,7 @@ Coverage measure_coverage_before(const SampledFamily& family, const SimulatedOpe
 // Whether the share of converged runs that hold the truth is below kCoverageBound. Where fewer than
 // kManyConverged do, they are the runs that happened to look steady, as one that met one of two
 // states alone, which no single run can show: there at most 1 % of all runs may converge and miss.
+// Fewer runs than that are judged by is_surely_below_bound().
 bool is_below_bound(const Coverage& coverage);
 
 // The same of a few runs: whether their misses have a chance below 1 % where each interval holds
