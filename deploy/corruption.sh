@@ -104,6 +104,9 @@ commit=$("$bin/railgauge-runner" --version 2>/dev/null | sed -n 's/.*commit \([^
   printf '# Wires that change one message of so many\n\n'
   printf 'Each row is a task on a fake wire whose operations all end with success. A run without a\n'
   printf 'fault passes. A run with one must fail; its error names the message and the fault, which the test\ncompares.\n\n'
+  printf 'With `buffers single`, as by default, the messages of an MPI window share one place: the timed\n'
+  printf 'part shows the last of a window, and each call of the proof has one message. A fault of\n'
+  printf 'another timed message is not seen.\n\n'
   printf '| kernel | fault | one message in | outcome | proved messages |\n| --- | --- | ---: | --- | ---: |\n'
   awk -F'\t' '{ printf "| %s | %s | %s | %s | %s |\n", $2, $3, $4 == 0 ? "" : $4, $5, $5 == "passed" ? $6 : "" }' "$work/lines"
   printf '\n%s rows, %s without a fault.\n' "$(wc -l <"$work/lines")" "$(awk -F'\t' '$3 == "none"' "$work/lines" | wc -l)"

@@ -158,28 +158,10 @@ TEST_P(EveryGpuKernel, WaivesWithoutStreamMemoryOperationsOrNeedsNone) {
   }
 }
 
-std::vector<Way> ways() {
-  std::vector<Way> all;
-  for (const KernelRow& row : catalog()) {
-    const KernelInfo info = row.info();
-    if (info.endpoint_kind() == "nic" || info.name().starts_with("mpi.")) continue;
-    bool chooses = false;
-    for (const ParameterInfo& parameter : info.parameters())
-      for (const std::string& choice : parameter.choices()) {
-        if (parameter.name() != "backend" || choice == "auto") continue;
-        // When the CPU reaches GPU memory directly there is nothing to map: the kernel waives.
-        if (info.name() != "bar.map_cost" || choice != "coherent")
-          all.push_back({.kernel = info.name(), .backend = choice});
-        chooses = true;
-      }
-    if (!chooses) all.push_back({.kernel = info.name()});
-  }
-  return all;
-}
-
 // A catalog without GPU kernels is a build on the way to them.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryGpuKernel);
-INSTANTIATE_TEST_SUITE_P(Catalog, EveryGpuKernel, ::testing::ValuesIn(ways()), test_name);
+INSTANTIATE_TEST_SUITE_P(Catalog, EveryGpuKernel, ::testing::ValuesIn(ways_of_gpu_kernels()),
+                         test_name);
 
 }  // namespace
 }  // namespace railgauge

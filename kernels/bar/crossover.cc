@@ -36,7 +36,8 @@ class CrossoverKernel final : public Kernel {
     options_ = RG_TRY(sampler_options(context.params));
     writes_ = context.params.text("direction") == "write";
     setup_ = RG_TRY(Setup::open(context, sizes_.back(), known_));
-    host_ = RG_TRY(PinnedBuffer::allocate(sizes_.back(), PinnedKind::kPinned));
+    host_ = RG_TRY(
+        gpu::on_gpu(setup_.gpu(), PinnedBuffer::allocate(sizes_.back(), PinnedKind::kPinned)));
     RG_TRY_OK(setup_.session().check_host_memory(context, host_.span()));
     stamps_.resize(options_.batch + 1);
     context.reporter.fact("host_memory", "pinned");

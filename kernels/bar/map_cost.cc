@@ -78,8 +78,8 @@ class MapCost final : public Kernel {
   }
 
   // `count` rounds, with the sum of each appended to `out`.
-  static Status rounds(const Context& context, std::uint64_t count, Window& window, Times& times,
-                       std::vector<double>& out) {
+  Status rounds(const Context& context, std::uint64_t count, Window& window, Times& times,
+                std::vector<double>& out) const {
     RG_TRY_OK(check_deadline(context, "pin and map"));
     for (std::uint64_t round = 0; round < count; ++round)
       out.push_back(RG_TRY(one_round(tick_clock(context), window, times)));
@@ -87,12 +87,13 @@ class MapCost final : public Kernel {
   }
 
   // Runs and times the four steps once. Returns their sum in ns.
-  static Result<double> one_round(const TickClock& clock, Window& window, Times& times) {
+  Result<double> one_round(const TickClock& clock, Window& window, Times& times) const {
     double sum_ns = 0;
     for (std::size_t step = 0; step < kSteps.size(); ++step) {
       const std::uint64_t begin = clock.ticks();
-      RG_TRY_OK((window.*kSteps[step].run)());
+      const Status done = (window.*kSteps[step].run)();
       const double took_ns = clock.to_ns(clock.ticks() - begin);
+      RG_TRY_OK(gpu::on_gpu(setup_.gpu(), done));
       times[step].push_back(took_ns);
       sum_ns += took_ns;
     }

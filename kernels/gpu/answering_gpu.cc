@@ -42,7 +42,7 @@ Result<AnsweringGpu> AnsweringGpu::create(const Gpu& gpu, double stall_ns) {
   made.polls_flag_ = RG_TRY(made.code_.function("railgauge_answer_flags"));
   made.waits_for_gate_ = RG_TRY(made.code_.function("railgauge_answer_gated"));
   constexpr std::size_t kBytes = static_cast<std::size_t>(Word::kCount) * kLineBytes;
-  made.words_ = RG_TRY(PinnedBuffer::allocate(kBytes, PinnedKind::kPinned));
+  made.words_ = RG_TRY(on_gpu(gpu, PinnedBuffer::allocate(kBytes, PinnedKind::kPinned)));
   std::memset(made.words_.data(), 0, made.words_.size());
   made.stream_ = RG_TRY(make_stream(gpu));
   made.ended_ = RG_TRY(make_event(gpu));

@@ -70,4 +70,12 @@ class Gpu {
 // as cuda_status().
 Status gpu_status(const Gpu& gpu, cu::Return returned, std::string_view act);
 
+// Returns `outcome`, a Status or a Result, whose error begins with the GPU's name: for acts that do
+// not know their GPU.
+template <class Outcome>
+Outcome on_gpu(const Gpu& gpu, Outcome outcome) {
+  if (!outcome) outcome.error().message.insert(0, gpu.name() + ": ");
+  return outcome;
+}
+
 }  // namespace railgauge::gpu

@@ -96,7 +96,7 @@ std::string driver_needed(std::span<const DeviceCode* const> codes) {
 Result<LoadedCode> LoadedCode::load(const Gpu& gpu, const DeviceCode& code) {
   const Cuda& cuda = loaded_cuda();
   LoadedCode loaded;
-  loaded.source_ = code.name;
+  loaded.source_ = fmt::format("{}: device code {}", gpu.name(), code.name);
   if (code.ptx.empty()) {
     // A fake driver takes any image: it runs its own twins of our functions. So a build without
     // nvcc has its kernels tested all the same.
@@ -133,8 +133,9 @@ Result<cu::Function> LoadedCode::function(const char* name) const {
   cu::Function function = nullptr;
   const cu::Return returned = loaded_cuda().module_get_function(&function, module_.get(), name);
   if (returned == cu::kSuccess) return function;
-  return fail(Code::kInternal,
-              fmt::format("device code {}: find {}: CUDA error {}", source_, name, returned));
+  Status found = cuda_status(loaded_cuda(), returned, fmt::format("{}: find {}", source_, name));
+  if (returned == cu::kNotFound) found.error().code = Code::kInternal;
+  return tl::unexpected(found.error());
 }
 
 }  // namespace railgauge::gpu

@@ -57,7 +57,7 @@ class LoadedCode {
  private:
   Module module_;
   std::string image_;
-  const char* source_ = "";
+  std::string source_;  // its GPU and the name of the code
 };
 
 }  // namespace railgauge::gpu

@@ -57,7 +57,8 @@ TEST_F(GpuCode, AFunctionIsFoundByItsName) {
   const auto absent = loaded->function("railgauge_nothing");
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error().message,
-            "device code kernels/gpu/test.cu: find railgauge_nothing: CUDA error 500");
+            "gpu0: device code kernels/gpu/test.cu: find railgauge_nothing: CUDA_ERROR_NOT_FOUND "
+            "(500): named symbol not found");
 }
 
 TEST_F(GpuCode, AnOlderGpuThanThePtxWaives) {

@@ -69,7 +69,8 @@ Result<StreamGate> StreamGate::create(const Gpu& gpu) {
                     "drivers of CUDA 11.7 and later have them, from CUDA 8.0 on with the module "
                     "option NVreg_EnableStreamMemOPs=1",
                     gpu.name(), cuda.version, cuda_release(cuda.driver_version)));
-  PinnedBuffer word = RG_TRY(PinnedBuffer::allocate(sizeof(std::uint32_t), PinnedKind::kPinned));
+  PinnedBuffer word =
+      RG_TRY(on_gpu(gpu, PinnedBuffer::allocate(sizeof(std::uint32_t), PinnedKind::kPinned)));
   word_of(word) = 0;
   return StreamGate(std::move(word));
 }

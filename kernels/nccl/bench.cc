@@ -66,16 +66,20 @@ Status CollectiveBench::guarded(std::string step, double allowed_ns, Comm comm,
       watch);
 }
 
-// Does nothing without a communicator; nothing is possible once the worker is lost.
+// Does nothing without a communicator; nothing is possible once the worker is lost. A GPU that is
+// gone refuses its context; the abort, which frees the other ranks, comes all the same.
 void CollectiveBench::give_up() {
   if (worker_ == nullptr || worker_->lost() || !state_->comm) return;
   stop_monotonic_ns_ = std::max(stop_monotonic_ns_, monotonic_now_ns() + kEndNs);
   const Status ended =
-      guarded("abort the communicator", kEndNs, Comm::kUnwatched, [](RankState& state) -> Status {
-        if (state.stage != nullptr) state.stage->give_up();
-        state.comm = {};
-        return {};
-      });
+      worker_->run(fmt::format("{}: abort the communicator", state_->session.gpu().name()),
+                   [state = state_]() -> Status {
+                     static_cast<void>(state->session.gpu().make_current());
+                     if (state->stage != nullptr) state->stage->give_up();
+                     state->comm = {};
+                     return {};
+                   },
+                   {.deadline_monotonic_ns = stop_monotonic_ns_, .stall_ns = kEndNs});
   if (!ended) fmt::print(stderr, "railgauge: {}\n", ended.error().message);
 }
 

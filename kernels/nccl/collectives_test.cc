@@ -290,6 +290,52 @@ TEST_F(Losses, AreBlamedOnTheRankThatToldAnError) {
   EXPECT_THAT(waited.message, HasSubstr("reported: "));
 }
 
+// In the middle of the 200 timed calls of two ranks, and for good: NCCL fails from then on, or the
+// driver, as in a graph, whose calls NCCL does not see.
+TEST_F(Losses, OfTheGpusThemselvesEndAllRanksInTime) {
+  constexpr std::uint64_t kNcclCalls = 150;
+  constexpr std::uint64_t kCudaCalls = 600;
+  struct Manner {
+    const char* kernel;
+    Parameters parameters;
+    bool of_nccl;
+  };
+  const std::vector<Manner> manners{
+      {"nccl.all_reduce", {}, true},
+      {"nccl.all_reduce", {}, false},
+      {"nccl.send_recv", {}, true},
+      {"nccl.send_recv", {}, false},
+      {"nccl.all_reduce", {{"mode", "graph"}, {"graph_calls", "4"}}, false},
+      {"nccl.all_reduce", {{"registered", "true"}}, true},
+  };
+  for (const Manner& manner : manners) {
+    SCOPED_TRACE(std::string(manner.kernel) + (manner.of_nccl ? " of NCCL" : " of the driver"));
+    Parameters parameters = manner.parameters;
+    parameters.emplace("iterations", "200");
+    parameters.emplace("stall_timeout", "1s");
+    SetUp();
+    (manner.of_nccl ? nccl_control().fail_from : cuda_control().fail_from) =
+        manner.of_nccl ? kNcclCalls : kCudaCalls;
+    const double begin_ns = monotonic_now_ns();
+    ::testing::internal::CaptureStderr();  // releases that fail are a line each
+    const auto results = run(manner.kernel, 2, parameters);
+    ::testing::internal::GetCapturedStderr();
+    EXPECT_LT((monotonic_now_ns() - begin_ns) / 1e9, 8);
+    for (const RankResult& result : results) {
+      ASSERT_FALSE(result.status);
+      expect_clear(result.status, 0);
+      EXPECT_TRUE(result.points.empty());
+      EXPECT_NE(result.status.error().code, Code::kDataLoss) << result.status.error().message;
+      EXPECT_THAT(result.status.error().message, ::testing::ContainsRegex("gpu[01]"));
+      EXPECT_THAT(result.status.error().message,
+                  ::testing::ContainsRegex("NCCL error 3|CUDA_ERROR_UNKNOWN|stuck"));
+    }
+    settle();
+    EXPECT_EQ(nccl_control().live_handles(), 0);
+    EXPECT_EQ(cuda_control().live_handles(), 0);
+  }
+}
+
 TEST_F(Losses, ByWrongUseAreNotWaived) {
   for (const auto wrong : {nc::kInvalidUsage, nc::kInvalidArgument}) {
     SetUp();

@@ -102,7 +102,7 @@ TEST_F(NcclProof, HasAllItsMessagesWhereItHasTheTime) {
       // Both ranks get 64 bytes in each call.
       EXPECT_EQ(point.facts().at("proved_bytes"), std::to_string(128 * proved));
     }
-    print_corruption(kernel, "none", 0, "passed",
+    print_corruption(std::string(kernel) + ", all messages", "none", 0, "passed",
                      results[0].points[0].facts().at("proved_messages"));
   }
 }

@@ -176,10 +176,17 @@ struct Case {
   const char* direction;  // "": the kernel has none
   bool of_acceptor;
   const char* streams = "";
+
+  // Which of the kernel's ways, and which rank's messages suffer: rank 1 accepts.
+  [[nodiscard]] std::string label() const {
+    std::string all = kernel;
+    if (*direction != '\0')
+      all += std::string(direction) == "both" ? ", both directions" : ", one way";
+    if (*streams != '\0') all += std::string(", ") + streams + " streams";
+    return all + (of_acceptor ? ", from rank 1" : ", from rank 0");
+  }
 };
-void PrintTo(const Case& one, std::ostream* out) {
-  *out << one.kernel << " " << one.direction << (one.of_acceptor ? " from rank 1" : "");
-}
+void PrintTo(const Case& one, std::ostream* out) { *out << one.label(); }
 
 class NetCorruption : public ::testing::TestWithParam<std::tuple<Case, Fault>> {
  protected:
@@ -212,7 +219,7 @@ TEST_P(NetCorruption, OfOneMessageInAHundredThousandFailsBothRanksAndIsNamed) {
   const auto results = run(one, fault, "1KiB");
   const std::string proved =
       results[0].points.empty() ? "0" : results[0].points[0].facts().at("proved_messages");
-  print_corruption(one.kernel, words_of(fault), fault == Fault::kNone ? 0 : kEvery,
+  print_corruption(one.label(), words_of(fault), fault == Fault::kNone ? 0 : kEvery,
                    outcome_word(results[0].status), proved);
   if (fault == Fault::kNone) {
     for (const RankResult& result : results)

@@ -54,9 +54,18 @@ Ended launch(const std::string& kernel, const Words& more, const Words& environm
 struct Case {
   const char* kernel;
   int faulty_rank;
-  bool windowed = false;  // a late message still comes, in another one's place
+  bool windowed = false;
+  // The parameter; "": the kernel has none. With `single` the messages of a timed window share a
+  // place, where only the last can be compared; a proof's window has one message then.
+  std::string_view buffers = {};
+
+  [[nodiscard]] std::string label() const {
+    return buffers.empty() ? kernel : fmt::format("{}, buffers {}", kernel, buffers);
+  }
+  // In a window of many places a late message still comes, in another one's place.
+  [[nodiscard]] bool has_window_of_places() const { return windowed && buffers != "single"; }
 };
-void PrintTo(const Case& one, std::ostream* out) { *out << one.kernel; }
+void PrintTo(const Case& one, std::ostream* out) { *out << one.label(); }
 
 // More than the timed calls' messages, which are no proof's.
 std::uint64_t every_how_many(const Case& one) {
@@ -96,17 +105,15 @@ TEST_P(MpiCorruption, OfOneMessageOfManyFailsTheTaskAndIsNamed) {
                    fmt::format("RAILGAUGE_FAULT_EVERY={}", every)};
   const char* time = faulty ? "25s" : full_check() ? "2s" : "100ms";
   Words parameters{"--proof-time", time};
-  // A window of many places: with one buffer a proof's window has one message.
-  if (one.windowed && !std::string_view(one.kernel).starts_with("mpi.put") &&
-      !std::string_view(one.kernel).starts_with("mpi.get"))
-    parameters.insert(parameters.end(), {"--buffers", "each"});
+  if (!one.buffers.empty())
+    parameters.insert(parameters.end(), {"--buffers", std::string(one.buffers)});
   const Ended ended = launch(one.kernel, parameters, environment);
   RunnerReport report;
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(ended.out, &report).ok())
       << ended.out << ended.err;
   std::string proved = "0";
   if (report.points_size() != 0) proved = report.points(0).facts().at("proved_messages");
-  print_corruption(kMpi + " " + one.kernel, fault, faulty ? every : 0, report.outcome(), proved);
+  print_corruption(kMpi + " " + one.label(), fault, faulty ? every : 0, report.outcome(), proved);
   if (!faulty) {
     ASSERT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
     EXPECT_GT(std::stoull(proved), 0U);
@@ -123,24 +130,29 @@ TEST_P(MpiCorruption, OfOneMessageOfManyFailsTheTaskAndIsNamed) {
   EXPECT_THAT(reason, HasSubstr(", expected "));
   // Its place is empty when it is looked at, unless a window's other messages have come too.
   const std::string words = std::string(fault) != "swapped" ? fault
-                            : one.windowed                  ? "out of order"
+                            : one.has_window_of_places()    ? "out of order"
                                                             : "dropped";
   EXPECT_THAT(reason, ::testing::EndsWith(words));
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Catalog, MpiCorruption,
-    ::testing::Combine(::testing::Values(Case{"mpi.lat", 1}, Case{"mpi.bw", 1, true},
-                                         Case{"mpi.bibw", 0, true}, Case{"mpi.rate", 1, true},
-                                         Case{"mpi.put_lat", 0}, Case{"mpi.get_lat", 0},
-                                         Case{"mpi.put_bw", 0, true}, Case{"mpi.get_bw", 0, true},
-                                         Case{"mpi.broadcast", 1}, Case{"mpi.reduce", 0},
-                                         Case{"mpi.all_reduce", 1}, Case{"mpi.all_gather", 1},
-                                         Case{"mpi.reduce_scatter", 1}, Case{"mpi.all_to_all", 1}),
+    ::testing::Combine(::testing::Values(Case{"mpi.lat", 1}, Case{"mpi.bw", 1, true, "single"},
+                                         Case{"mpi.bw", 1, true, "each"},
+                                         Case{"mpi.bibw", 0, true, "single"},
+                                         Case{"mpi.bibw", 0, true, "each"},
+                                         Case{"mpi.rate", 1, true, "single"},
+                                         Case{"mpi.rate", 1, true, "each"}, Case{"mpi.put_lat", 0},
+                                         Case{"mpi.get_lat", 0}, Case{"mpi.put_bw", 0, true},
+                                         Case{"mpi.get_bw", 0, true}, Case{"mpi.broadcast", 1},
+                                         Case{"mpi.reduce", 0}, Case{"mpi.all_reduce", 1},
+                                         Case{"mpi.all_gather", 1}, Case{"mpi.reduce_scatter", 1},
+                                         Case{"mpi.all_to_all", 1}),
                        ::testing::ValuesIn(kFaults)),
     [](const auto& chosen) {
-      return std::string(std::get<0>(chosen.param).kernel).substr(4) + "_" +
-             std::get<1>(chosen.param);
+      const Case& one = std::get<0>(chosen.param);
+      return fmt::format("{}_{}{}{}", std::string_view(one.kernel).substr(4), one.buffers,
+                         one.buffers.empty() ? "" : "_", std::get<1>(chosen.param));
     });
 
 TEST(MpiProof, HasAllItsMessagesWhereItHasTheTime) {

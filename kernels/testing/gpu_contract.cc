@@ -14,6 +14,25 @@ Neighbours neighbours_of(const std::vector<std::string>& names, std::size_t at) 
 
 }  // namespace
 
+std::vector<Way> ways_of_gpu_kernels() {
+  std::vector<Way> all;
+  for (const KernelRow& row : catalog()) {
+    const KernelInfo info = row.info();
+    if (info.endpoint_kind() == "nic" || info.name().starts_with("mpi.")) continue;
+    bool chooses = false;
+    for (const ParameterInfo& parameter : info.parameters())
+      for (const std::string& choice : parameter.choices()) {
+        if (parameter.name() != "backend" || choice == "auto") continue;
+        // When the CPU reaches GPU memory directly there is nothing to map: the kernel waives.
+        if (info.name() != "bar.map_cost" || choice != "coherent")
+          all.push_back({.kernel = info.name(), .backend = choice});
+        chooses = true;
+      }
+    if (!chooses) all.push_back({.kernel = info.name()});
+  }
+  return all;
+}
+
 std::set<Neighbours> neighbours_among(const std::vector<std::string>& names) {
   std::set<Neighbours> all;
   for (std::size_t i = 0; i < names.size(); ++i) all.insert(neighbours_of(names, i));

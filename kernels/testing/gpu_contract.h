@@ -53,6 +53,9 @@ inline std::string test_name(const ::testing::TestParamInfo<Way>& info) {
   return name;
 }
 
+// Returns every GPU kernel of the catalog, once for each way to GPU memory that it can choose.
+std::vector<Way> ways_of_gpu_kernels();
+
 // A call with the calls before and after it: its purpose, as far as names show it.
 using Neighbours = std::array<std::string, 3>;
 

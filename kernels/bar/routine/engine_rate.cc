@@ -25,7 +25,8 @@ constexpr unsigned kNonBlocking = 1;
 Result<double> engine_rate(const gpu::Gpu& gpu, const View& view, std::uint64_t bytes, bool writes,
                            const TickClock& clock) {
   const Cuda& cuda = loaded_cuda();
-  const PinnedBuffer host = RG_TRY(PinnedBuffer::allocate(bytes, PinnedKind::kPinned));
+  const PinnedBuffer host =
+      RG_TRY(gpu::on_gpu(gpu, PinnedBuffer::allocate(bytes, PinnedKind::kPinned)));
   cu::Stream made = nullptr;
   RG_TRY_OK(gpu_status(gpu, cuda.stream_create(&made, kNonBlocking), "create a stream"));
   const gpu::Stream stream(made);

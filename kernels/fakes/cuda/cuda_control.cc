@@ -39,6 +39,7 @@ std::int64_t CudaControl::live_handles() const {
 void CudaControl::reset() {
   const std::array settings{
       Setting{"fail_call", fail_call, 0},
+      Setting{"fail_from", fail_from, 0},
       Setting{"fail_error", fail_error, cu::kUnknown},
       Setting{"gpus", gpus, 2},
       Setting{"mig", mig, 0},
@@ -109,8 +110,14 @@ cu::Return enter(const char* name) {
   CudaControl& control = cuda_control();
   const std::lock_guard lock(trace().mutex);
   trace().names.push_back(name);
-  if (++control.calls != control.fail_call) return cu::kSuccess;
-  return static_cast<cu::Return>(control.fail_error);
+  const bool fails = ++control.calls == control.fail_call;
+  return fails ? static_cast<cu::Return>(control.fail_error.load()) : answer();
+}
+
+cu::Return answer() {
+  const CudaControl& control = cuda_control();
+  const bool is_gone = control.fail_from != 0 && control.calls >= control.fail_from;
+  return is_gone ? static_cast<cu::Return>(control.fail_error.load()) : cu::kSuccess;
 }
 
 }  // namespace railgauge::fake

@@ -103,7 +103,7 @@ cu::Return drop_context(cu::Device device) {
   if (references == 0) return kInvalidContext;
   --cuda_control().contexts;
   if (--references == 0) contexts().peers[static_cast<std::size_t>(device)].clear();
-  return cu::kSuccess;
+  return answer();
 }
 
 }  // namespace
@@ -247,7 +247,7 @@ cu::Return cuModuleUnload(cu::Module module) {
   if (module == nullptr) return cu::kInvalidHandle;
   delete module;
   --cuda_control().modules;
-  return cu::kSuccess;
+  return fake::answer();
 }
 
 cu::Return cuModuleGetFunction(cu::Function* function, cu::Module, const char* name) {

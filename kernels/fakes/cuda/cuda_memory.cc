@@ -209,7 +209,7 @@ cu::Return cuMemFree_v2(cu::DevicePtr address) {
   if (!memory) return cu::kInvalidValue;
   if (memory->mapped != nullptr) munmap(memory->mapped, memory->mapped_bytes);
   if (memory->fd >= 0) close(memory->fd);
-  return cu::kSuccess;
+  return fake::answer();
 }
 
 cu::Return cuMemGetAddressRange_v2(cu::DevicePtr* begin, std::size_t* bytes, cu::DevicePtr within) {
@@ -235,7 +235,7 @@ cu::Return cuMemFreeHost(void* memory) {
   if (!fake::take(fake::number(memory), MemoryKind::kPinned, MemoryKind::kPinned))
     return cu::kInvalidValue;
   std::free(memory);
-  return cu::kSuccess;
+  return fake::answer();
 }
 
 cu::Return cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned int) {
@@ -249,7 +249,7 @@ cu::Return cuMemHostUnregister(void* memory) {
   const bool known =
       fake::take(fake::number(memory), MemoryKind::kRegistered, MemoryKind::kRegistered)
           .has_value();
-  return known ? cu::kSuccess : cu::kInvalidValue;
+  return known ? fake::answer() : cu::kInvalidValue;
 }
 
 cu::Return cuMemHostGetDevicePointer_v2(cu::DevicePtr* out, void* memory, unsigned int) {
@@ -364,7 +364,7 @@ cu::Return cuDestroyExternalMemory(cu::ExternalMemory memory) {
   munmap(memory->memory, memory->bytes);
   delete memory;
   --cuda_control().externals;
-  return cu::kSuccess;
+  return fake::answer();
 }
 
 }  // extern "C"

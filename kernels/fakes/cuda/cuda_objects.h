@@ -98,6 +98,8 @@ std::size_t used_bytes(int device);
 
 // Counts the call; returns the error when this call must fail, else kSuccess.
 cu::Return enter(const char* name);
+// Returns what a query or a release says: an error once the GPU is gone.
+cu::Return answer();
 // Does the same for a call that needs a current context.
 cu::Return enter_context(const char* name);
 // Returns the current context's GPU, or -1.

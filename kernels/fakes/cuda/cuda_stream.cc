@@ -193,6 +193,7 @@ void wait_for_all_queues() {
 
 }  // namespace railgauge::fake
 
+using railgauge::fake::answer;
 using railgauge::fake::cuda_control;
 using railgauge::fake::enter;
 using railgauge::fake::enter_context;
@@ -218,7 +219,7 @@ cu::Return cuStreamDestroy_v2(cu::Stream stream) {
   stream->queue->close();
   delete stream;
   --cuda_control().streams;
-  return cu::kSuccess;
+  return answer();
 }
 
 cu::Return cuStreamSynchronize(cu::Stream stream) {
@@ -229,6 +230,7 @@ cu::Return cuStreamSynchronize(cu::Stream stream) {
 }
 
 cu::Return cuStreamQuery(cu::Stream stream) {
+  if (const cu::Return gone = answer(); gone != cu::kSuccess) return gone;
   if (!queue_of(stream)->idle()) return cu::kNotReady;
   return enter_context(__func__);
 }
@@ -251,7 +253,7 @@ cu::Return cuEventDestroy_v2(cu::Event event) {
   if (event == nullptr) return cu::kInvalidHandle;
   delete event;
   --cuda_control().events;
-  return cu::kSuccess;
+  return answer();
 }
 
 cu::Return cuEventRecord(cu::Event event, cu::Stream stream) {
@@ -266,6 +268,7 @@ cu::Return cuEventRecord(cu::Event event, cu::Stream stream) {
 }
 
 cu::Return cuEventQuery(cu::Event event) {
+  if (const cu::Return gone = answer(); gone != cu::kSuccess) return gone;
   if (event->stamp->done < event->stamp->recorded) return cu::kNotReady;
   return enter_context(__func__);
 }
@@ -349,13 +352,13 @@ cu::Return cuGraphLaunch(cu::GraphExec executable, cu::Stream stream) {
 cu::Return cuGraphExecDestroy(cu::GraphExec executable) {
   delete executable;
   --cuda_control().graphs;
-  return cu::kSuccess;
+  return answer();
 }
 
 cu::Return cuGraphDestroy(cu::Graph graph) {
   delete graph;
   --cuda_control().graphs;
-  return cu::kSuccess;
+  return answer();
 }
 
 }  // extern "C"

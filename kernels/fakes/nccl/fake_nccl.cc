@@ -71,10 +71,17 @@ void say_choice(const char* operation, std::size_t bytes) {
       (bytes <= kSmall ? "TREE proto LL" : "RING proto SIMPLE") + " channel{Lo..Hi}={0..1}");
 }
 
+// A query or a release says this: an error once the GPU is gone.
+nc::Return answer_of_nccl() {
+  const NcclControl& control = nccl_control();
+  const bool is_gone = control.fail_from != 0 && control.calls >= control.fail_from;
+  return is_gone ? static_cast<nc::Return>(control.fail_error.load()) : nc::kSuccess;
+}
+
 nc::Return enter_nccl() {
   NcclControl& control = nccl_control();
-  if (++control.calls != control.fail_call) return nc::kSuccess;
-  return static_cast<nc::Return>(control.fail_error);
+  const bool fails = ++control.calls == control.fail_call;
+  return fails ? static_cast<nc::Return>(control.fail_error.load()) : answer_of_nccl();
 }
 
 // The calls of a rank, as the controls count them.
@@ -132,6 +139,7 @@ NcclControl& nccl_control() {
 
 void NcclControl::reset() {
   const std::array settings{Setting{"fail_call", fail_call, 0},
+                            Setting{"fail_from", fail_from, 0},
                             Setting{"fail_error", fail_error, nc::kInternalError},
                             Setting{"async_error", async_error, 0},
                             Setting{"hang_join_of", hang_join_of, 0},
@@ -232,7 +240,7 @@ nc::Return ncclCommDestroy(nc::Comm comm) {
   comm->world->leave(*comm->member, comm->member->aborted);
   delete comm;
   --nccl_control().communicators;
-  return nc::kSuccess;
+  return fake::answer_of_nccl();
 }
 
 nc::Return ncclCommAbort(nc::Comm comm) {
@@ -243,6 +251,7 @@ nc::Return ncclCommAbort(nc::Comm comm) {
 }
 
 nc::Return ncclCommGetAsyncError(nc::Comm comm, nc::Return* state) {
+  if (*state = fake::answer_of_nccl(); *state != nc::kSuccess) return *state;
   *state = !comm->world->complete() ? nc::kInProgress
                                     : static_cast<nc::Return>(nccl_control().async_error);
   return nc::kSuccess;
@@ -347,7 +356,7 @@ nc::Return ncclCommRegister(nc::Comm, void* memory, std::size_t, void** handle) 
 
 nc::Return ncclCommDeregister(nc::Comm, void*) {
   --nccl_control().registrations;
-  return nc::kSuccess;
+  return fake::answer_of_nccl();
 }
 
 nc::Return ncclMemAlloc(void** memory, std::size_t bytes) {

@@ -18,7 +18,10 @@ struct NcclControl {
   // Calls since reset() that could fail: all except releases, error texts, and queries of a
   // communicator's state.
   std::atomic<std::uint64_t> calls{0};
-  std::atomic<std::uint64_t> fail_call{0};   // this call fails, once; 0: none
+  std::atomic<std::uint64_t> fail_call{0};  // this call fails, once; 0: none
+  // From this call on all fail, releases and queries of a state too, as with a GPU that is gone; 0:
+  // none. A release frees its object nevertheless.
+  std::atomic<std::uint64_t> fail_from{0};
   std::atomic<std::uint64_t> fail_error{3};  // with this ncclResult_t
 
   // Live objects.

@@ -19,6 +19,8 @@ VerbsControl& verbs_control() {
 
 void VerbsControl::reset() {
   const std::array settings{Setting{"fail_call", fail_call, 0},
+                            Setting{"fail_from", fail_from, 0},
+                            Setting{"fail_quietly", fail_quietly, 0},
                             Setting{"transfers_that_count", transfers_that_count, UINT64_MAX},
                             Setting{"flip_byte", flip_byte, 0},
                             Setting{"lose_after", lose_after, 0},
@@ -60,10 +62,18 @@ std::mutex& objects_mutex() {
   return mutex;
 }
 
+bool is_gone() {
+  const VerbsControl& control = verbs_control();
+  return control.fail_from != 0 && control.calls + 1 >= control.fail_from;
+}
+
+bool is_quiet() { return verbs_control().fail_quietly != 0 && is_gone(); }
+
 bool fails_now(const char* call) {
   VerbsControl& control = verbs_control();
-  if (++control.calls != control.fail_call) return false;
-  control.failed_call = call;
+  const bool was_gone = is_gone();
+  if (++control.calls != control.fail_call && !was_gone) return false;
+  if (*control.failed_call.load() == 0) control.failed_call = call;
   errno = EIO;
   return true;
 }

@@ -116,6 +116,11 @@ bool has_completion(FakeCompletionQueue& queue);
 std::uint32_t take_inbox();
 void release_inbox(std::uint32_t key);
 
+// Reports whether fail_from is reached: every call from now on fails.
+bool is_gone();
+// Reports whether a post is taken and then forgotten, and a poll finds nothing.
+bool is_quiet();
+
 // Count live handles: one call at creation, one at release.
 template <class Object>
 Object* made(Object* object) {
@@ -126,7 +131,7 @@ inline void released() { --verbs_control().live_handles; }
 // Counts the release even when it returns an error, so that a test can check that nothing is left.
 inline int released_with_answer() {
   released();
-  return verbs_control().fail_destroy != 0 ? EIO : 0;
+  return verbs_control().fail_destroy != 0 || is_gone() ? EIO : 0;
 }
 
 // Returns the device by its number in the list.

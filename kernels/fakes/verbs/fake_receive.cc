@@ -41,6 +41,7 @@ std::mutex& receives_mutex() {
 
 int post_all(std::uint32_t key, std::uint32_t depth, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
   const std::lock_guard lock(receives_mutex());
+  if (is_quiet()) return 0;
   if (transfer_fails_now()) return *bad_wr = wr, EIO;
   for (; wr != nullptr; wr = wr->next)
     if (const int error = post_one(key, depth, *wr); error != 0) return *bad_wr = wr, error;
@@ -92,6 +93,8 @@ bool has_completion(FakeCompletionQueue& queue) {
 
 int poll_cq(ibv_cq* cq, int count, ibv_wc* wc) {
   auto& queue = *reinterpret_cast<FakeCompletionQueue*>(cq);
+  if (is_quiet()) return sched_yield(), 0;
+  if (is_gone()) return fails_now() ? -1 : 0;
   continue_all(queue);
   const std::lock_guard lock(queue.mutex);
   if (queue.overrun) return -1;

@@ -32,7 +32,13 @@ struct VerbsControl {
   // found a completion.
   std::atomic<std::uint64_t> calls{0};
   std::atomic<std::uint64_t> fail_call{0};   // this call fails with EIO, once; 0: none
-  std::atomic<const char*> failed_call{""};  // its name; "" before
+  std::atomic<const char*> failed_call{""};  // its name, or of the first that failed; "" before
+  // From this call on all fail with EIO, empty polls and releases too, as with a device that is
+  // gone; 0: none. A release frees its object nevertheless.
+  std::atomic<std::uint64_t> fail_from{0};
+  // 1: after fail_from posts are taken and polls find nothing, as where the device dies and its
+  // driver's library does not know yet.
+  std::atomic<std::uint64_t> fail_quietly{0};
   // Posts and polls since reset(), and the number of them, from the first on, that count as calls:
   // in a task with a given duration their number depends on the scheduler.
   std::atomic<std::uint64_t> transfers{0};

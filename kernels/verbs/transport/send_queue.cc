@@ -15,13 +15,16 @@ namespace {
 
 constexpr int kSleepMs = 20;  // then the limits are looked at
 
-// Queries the device after a failure: ERR means that the connection ended.
+// Queries the device after a failure: ERR means that the connection ended, no answer that the
+// device here is gone.
 std::string state_of(ibv_qp* queue_pair) {
   ibv_qp_attr attributes{};
   ibv_qp_init_attr init{};
-  if (queue_pair == nullptr ||
-      loaded_verbs().query_qp(queue_pair, &attributes, IBV_QP_STATE, &init) != 0)
-    return "an unknown state";
+  if (queue_pair == nullptr) return "an unknown state";
+  if (const int error = loaded_verbs().query_qp(queue_pair, &attributes, IBV_QP_STATE, &init);
+      error != 0)
+    return fmt::format("an unknown state: the device does not answer ibv_query_qp: {}",
+                       errno_words(error));
   return fmt::format("state {}", queue_pair_state_words(attributes.qp_state));
 }
 
