@@ -238,18 +238,12 @@ Status write_part_levels(Connection& connection, std::string_view run_id,
   return {};
 }
 
-Result<std::vector<PartLevelsRow>> read_part_levels(Connection& connection,
-                                                    const PartLevelsRow& key, std::uint32_t limit) {
+namespace {
+
+// The rest of a query for run, time of its creation, count of nodes and levels, oldest first. A
+// damaged row of the run that is asked for is an error, one of another run is left out.
+Result<std::vector<PartLevelsRow>> levels_in(Rows rows, const PartLevelsRow& key) {
   std::vector<PartLevelsRow> found;
-  Rows rows = RG_TRY(connection.query(
-      "SELECT run.run_id, run.created_at, one.node_count, one.body FROM run AS own JOIN "
-      "part_levels "
-      "AS mine ON mine.run=own.id AND mine.kernel=?2 AND mine.metric=?3 AND mine.meaning=?4 AND "
-      "mine.message_bytes=?5 JOIN part_levels AS one ON one.kernel=?2 AND one.metric=?3 AND "
-      "one.meaning=?4 AND one.message_bytes=?5 AND one.run<=own.id AND one.node_count BETWEEN "
-      "(mine.node_count + 1) / 2 AND 2 * mine.node_count JOIN run ON run.id=one.run AND "
-      "run.suite=own.suite WHERE own.run_id=?1 ORDER BY one.run DESC LIMIT ?6",
-      key.run_id, key.kernel, key.metric, key.meaning, key.message_bytes, limit));
   while (RG_TRY(rows.next())) {
     PartLevelsRow row = key;
     row.run_id = rows.text(0);
@@ -269,28 +263,32 @@ Result<std::vector<PartLevelsRow>> read_part_levels(Connection& connection,
   return found;
 }
 
+}  // namespace
+
+Result<std::vector<PartLevelsRow>> read_part_levels(Connection& connection,
+                                                    const PartLevelsRow& key, std::uint32_t limit) {
+  Rows rows = RG_TRY(connection.query(
+      "SELECT run.run_id, run.created_at, one.node_count, one.body FROM run AS own JOIN "
+      "part_levels "
+      "AS mine ON mine.run=own.id AND mine.kernel=?2 AND mine.metric=?3 AND mine.meaning=?4 AND "
+      "mine.message_bytes=?5 JOIN part_levels AS one ON one.kernel=?2 AND one.metric=?3 AND "
+      "one.meaning=?4 AND one.message_bytes=?5 AND one.run<=own.id AND one.node_count BETWEEN "
+      "(mine.node_count + 1) / 2 AND 2 * mine.node_count JOIN run ON run.id=one.run AND "
+      "run.suite=own.suite WHERE own.run_id=?1 ORDER BY one.run DESC LIMIT ?6",
+      key.run_id, key.kernel, key.metric, key.meaning, key.message_bytes, limit));
+  return levels_in(std::move(rows), key);
+}
+
 Result<std::vector<PartLevelsRow>> read_earlier_part_levels(Connection& connection,
                                                             const PartLevelsRow& key,
                                                             std::uint32_t limit) {
-  std::vector<PartLevelsRow> found;
   Rows rows = RG_TRY(connection.query(
       "SELECT run.run_id, run.created_at, one.node_count, one.body FROM run AS own JOIN "
       "part_levels AS one ON one.kernel=?2 AND one.metric=?3 AND one.meaning=?4 AND "
       "one.message_bytes=?5 AND one.run<own.id JOIN run ON run.id=one.run AND run.trigger<>'prove' "
       "WHERE own.run_id=?1 ORDER BY one.run DESC LIMIT ?6",
       key.run_id, key.kernel, key.metric, key.meaning, key.message_bytes, limit));
-  while (RG_TRY(rows.next())) {
-    PartLevelsRow row = key;
-    row.run_id = rows.text(0);
-    row.created_at = rows.real(1);
-    row.nodes = rows.small(2);
-    auto body = decompress(rows.blob(3));
-    if (!body) continue;
-    row.body = std::move(*body);
-    found.push_back(std::move(row));
-  }
-  std::ranges::reverse(found);
-  return found;
+  return levels_in(std::move(rows), key);
 }
 
 }  // namespace railgauge::store

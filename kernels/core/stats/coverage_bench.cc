@@ -5,6 +5,7 @@
 #include <atomic>
 #include <charconv>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -169,9 +170,9 @@ void print_cost(const Rows& rows, double noise) {
 struct Judged {
   // The cells below the bound, in words.
   std::vector<std::string> below;
-  // The lowest coverage where many converge, and that cell.
-  double lowest = 1;
-  std::string lowest_cell = "-";
+  // The lowest coverage where many converge, and that cell; absent: in no cell do so many.
+  std::optional<double> lowest{};
+  std::string lowest_cell{};
   // Most misses where few converge, as a share of all runs, and that cell.
   double most_missed = 0;
   std::string most_missed_cell = "-";
@@ -187,7 +188,7 @@ void judge(const Rows& rows, Figure figure, double noise, Judged& out) {
       if (is_below_bound(now))
         out.below.push_back(fmt::format("{}: {} of {} converged runs hold the truth", name,
                                         now.held, now.converged));
-      if (now.converged >= kManyConverged && now.share() < out.lowest) {
+      if (now.converged >= kManyConverged && (!out.lowest || now.share() < *out.lowest)) {
         out.lowest = now.share();
         out.lowest_cell = name;
       }
@@ -211,8 +212,10 @@ void print_results(const Flags& flags, const Judged& median, const Judged& rate)
       flags.runs, std::max<std::uint64_t>(1, flags.runs / 2),
       std::max<std::uint64_t>(1, flags.runs / 4), kManyConverged);
   const auto row = [](const char* name, const Judged& judged) {
-    fmt::print("| {} | {} | {:.3f} ({}) | {} |\n", name, kCoverageBound, judged.lowest,
-               judged.lowest_cell, judged.most_missed_cell);
+    const std::string lowest = judged.lowest
+                                   ? fmt::format("{:.3f} ({})", *judged.lowest, judged.lowest_cell)
+                                   : "not shown: no cell has so many runs";
+    fmt::print("| {} | {} | {} | {} |\n", name, kCoverageBound, lowest, judged.most_missed_cell);
   };
   row("median", median);
   row("rate", rate);
