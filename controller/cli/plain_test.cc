@@ -75,6 +75,9 @@ TEST(Arguments, UnknownVerbsAndFlagsGetTheNearestOne) {
   EXPECT_EQ(named({"nodse"}), "error: unknown verb \"nodse\"; did you mean \"nodes\"?");
   EXPECT_EQ(named({"runs", "cancle", "r1"}),
             "error: runs: unknown verb \"cancle\"; did you mean \"cancel\"?");
+  EXPECT_THAT(named({"upgrades", "frobnicate"}), HasSubstr("\"; its verbs are "));
+  EXPECT_EQ(named({"metrics", "bandwidth"}),
+            "error: metrics: \"bandwidth\" is one operand too many; it takes flags alone");
   EXPECT_EQ(named({"frobnicate"}), "error: unknown verb \"frobnicate\"; railgauge help lists all");
   EXPECT_THAT(named({"nodes", "--fromat", "json"}), HasSubstr("did you mean \"--format\"?"));
 }

@@ -209,10 +209,15 @@ Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
   if (!rest.empty() && (alone == nullptr || alone->operands.empty())) {
     std::vector<std::string> names;
     for (const Verb& verb : grammar.verbs)
-      if (verb.noun == noun) names.emplace_back(verb.name);
+      if (verb.noun == noun && !verb.name.empty()) names.emplace_back(verb.name);
+    if (names.empty())
+      return fail(Code::kInvalidArgument,
+                  fmt::format("{}: {} is one operand too many; it takes flags alone", noun,
+                              in_quotes(rest[0])));
+    std::string hint = did_you_mean(rest[0], names);
+    if (hint.empty()) hint = fmt::format("; its verbs are {}", fmt::join(names, ", "));
     return fail(Code::kInvalidArgument,
-                fmt::format("{}: unknown verb {}{}", noun, in_quotes(rest[0]),
-                            did_you_mean(rest[0], names)));
+                fmt::format("{}: unknown verb {}{}", noun, in_quotes(rest[0]), hint));
   }
   return alone;
 }
