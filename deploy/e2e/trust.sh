@@ -703,7 +703,7 @@ exposure_of() {
   systemd-analyze security --offline=true --no-pager "$top/deploy/systemd/$1.service" 2>/dev/null | sed -n 's/.*Overall exposure level for .*: \([0-9.]*\).*/\1/p'
 }
 units() {
-  systemd-analyze security --help 2>/dev/null | grep -q -- --offline || waive "no systemd-analyze with --offline here"
+  systemd-analyze security --help 2>/dev/null | grep -e --offline >/dev/null || waive "no systemd-analyze with --offline here"
   local agent controller
   agent=$(exposure_of railgauge-agent) controller=$(exposure_of railgauge-controller)
   saw "agent $agent"; saw "controller $controller"
