@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -38,11 +39,11 @@ inline bool has_control(std::string_view text) {
 }
 
 // Whether it may name a NIC or GPU: their names are parts of endpoints (NODE/DEVICE:PORT,
-// DEVICE:PORT+GPU) and of lists.
+// DEVICE:PORT+GPU), of lists, and of commands that people copy into a shell.
 inline bool is_device_name(std::string_view name) {
   constexpr std::size_t kMost = 64;
   return !name.empty() && name.size() <= kMost && std::ranges::all_of(name, [](unsigned char c) {
-    return c > ' ' && c < 0x7F && std::string_view("/:,+\"'\\").find(c) == std::string_view::npos;
+    return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
   });
 }
 

@@ -52,6 +52,8 @@ class WatchStream final : public grpc::ServerWriteReactor<api::RunEvent>,
     event(event_of_end);
     end();
   }
+  // The place among its viewer's streams, kept until the stream ends. Before begin().
+  void keep(rpc::ConnectionCalls::Place place) { place_ = std::move(place); }
   // Ends the stream with an error.
   void fail(const grpc::Status& status) {
     const std::lock_guard lock(mutex_);
@@ -103,6 +105,7 @@ class WatchStream final : public grpc::ServerWriteReactor<api::RunEvent>,
   const std::string run_id_;
   const std::shared_ptr<rpc::Call> call_;  // empty: it was refused
   std::shared_ptr<WatchStream> self_;      // until OnDone
+  rpc::ConnectionCalls::Place place_{};
 
   std::mutex mutex_;
   std::deque<api::RunEvent> queue_;  // the front is being written
@@ -167,6 +170,11 @@ class ControlService final : public api::Control::CallbackService {
     auto stream = WatchStream::make(control_, request->run_id(), call.value_or(nullptr));
     if (!call) {
       stream->fail(rpc::to_grpc(call.error()));
+    } else if (!may_watch(**call, *stream)) {
+      const Error error{Code::kResourceExhausted,
+                        "WatchRun: this viewer's certificate follows 8 runs, its limit; end one"};
+      (*call)->refuse(error);
+      stream->fail(rpc::to_grpc(error));
     } else if (!(*call)->threads(pool_).submit([stream] { stream->begin(); }, (*call)->owner())) {
       (*call)->refuse(rpc::busy());
       stream->fail(rpc::to_grpc(rpc::busy()));
@@ -177,11 +185,20 @@ class ControlService final : public api::Control::CallbackService {
  private:
   static constexpr std::string_view kService = rpc::kControl;
 
+  // A run has places for few watchers. One viewer must not take them all.
+  bool may_watch(const rpc::Call& call, WatchStream& stream) {
+    if (call.peer().role != auth::Role::kViewer) return true;
+    auto place = watches_.take(call.owner());
+    if (place) stream.keep(std::move(*place));
+    return place.has_value();
+  }
+
   Control& control_;
   ScheduleService& schedules_;
   rpc::Gate& gate_;
   fleet::WorkerPool& pool_;
   fleet::WorkerPool& plans_;
+  rpc::ConnectionCalls watches_;  // by viewer: WatchRun
 };
 
 }  // namespace

@@ -297,6 +297,24 @@ TEST_F(GateTest, AgentsStreamsCount) {
 
 // Each kind of call is cancelled in each of its phases: before it began, while it works, while it
 // sends. Then all eight places are free again.
+TEST_F(GateTest, AViewerFollowsRunsEightTimesAndAnOperatorAsEver) {
+  start_secure();
+  const std::string run_id = start_hanging_run();
+  std::list<std::shared_ptr<grpc::Channel>> channels;
+  std::list<Follower> followers;
+  for (int i = 0; i < 8; ++i) {
+    if (i % 4 == 0) channels.push_back(as("bob"));
+    EXPECT_TRUE(followers.emplace_back(channels.back(), run_id).is_open);
+  }
+  Follower ninth(as("bob"), run_id);
+  EXPECT_FALSE(ninth.is_open);
+  const grpc::Status refused = ninth.stream->Finish();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("follows 8 runs, its limit"));
+  Follower operators(as("ann"), run_id);
+  EXPECT_TRUE(operators.is_open);
+}
+
 TEST_F(GateTest, CancelledCallsLeaveNoPlaceTaken) {
   start_insecure();
   const std::string run_id = start_hanging_run();
