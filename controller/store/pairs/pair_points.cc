@@ -23,24 +23,25 @@ constexpr std::string_view kPage =
     "SELECT max(id), count(*) FROM (SELECT id FROM point WHERE id>?1 AND id<=?2 AND (?3=0 OR flags "
     "& ?3) ORDER BY id LIMIT ?4)";
 // Along the table of points, and of wide tables only what a figure needs. One statement, whose
-// cursors stay open: the next row is mostly beside the present one in each table. A point has a row
-// for each end, rank 0 the last; the first is rank 2 where the task has more ends than a pair. The
-// other rank's end is looked up, the reporting one's is at hand.
+// cursors stay open: the next row is mostly beside the present one in each table. The other rank's
+// end is looked up, the reporting one's is at hand.
 constexpr std::string_view kPoints =
-    "SELECT point.id, t.rank, t.node_name, coalesce(nullif(iif(t.rank=rank.rank, "
-    "rank.endpoint_text, (SELECT opened.endpoint_text FROM rank AS opened WHERE "
-    "opened.attempt=attempt.id AND opened.rank=t.rank)), ''), t.endpoint_text), task.task_id, "
+    "SELECT t0.node_name, coalesce(nullif(iif(rank.rank=0, rank.endpoint_text, "
+    "other.endpoint_text), ''), t0.endpoint_text), t1.node_name, coalesce(nullif(iif(rank.rank=0, "
+    "other.endpoint_text, rank.endpoint_text), ''), t1.endpoint_text), task.task_id, "
     "rank.fact_set, rank.parameter_set, headline, iif(rate IS NULL, median_low, rate_low), "
     "iif(rate IS NULL, median_high, rate_high), flags, series.kernel, metric, meaning, unit, "
     "larger_is_better, message_bytes FROM point NOT INDEXED CROSS JOIN series ON "
     "series.id=point.series CROSS JOIN rank ON rank.id=point.rank CROSS JOIN attempt ON "
-    "attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task CROSS JOIN task_rank AS t ON "
-    "t.task=task.id AND t.rank<3 WHERE point.id>?1 AND point.id<=?2 AND (?3=0 OR flags & ?3) AND "
-    "series.pair='' AND (?5='' OR series.kernel=?5) AND (?6='' OR metric=?6) AND (?7 IS NULL OR "
-    "message_bytes=?7) AND (?4=0 OR task.run=?4) AND attempt.attempt=task.counted_attempt AND "
-    "(attempt.outcome='passed' OR (attempt.outcome='failed' AND NOT EXISTS (SELECT 1 FROM rank AS "
-    "each WHERE each.attempt=attempt.id AND coalesce(each.outcome, '')<>'passed'))) ORDER BY "
-    "point.id, t.rank DESC";
+    "attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task CROSS JOIN task_rank AS t0 ON "
+    "t0.task=task.id AND t0.rank=0 CROSS JOIN task_rank AS t1 ON t1.task=task.id AND t1.rank=1 "
+    "LEFT JOIN task_rank AS more ON more.task=task.id AND more.rank=2 LEFT JOIN rank AS other ON "
+    "other.attempt=attempt.id AND other.rank=1 - rank.rank WHERE point.id>?1 AND point.id<=?2 AND "
+    "(?3=0 OR flags & ?3) AND series.pair='' AND (?5='' OR series.kernel=?5) AND (?6='' OR "
+    "metric=?6) AND (?7 IS NULL OR message_bytes=?7) AND (?4=0 OR task.run=?4) AND "
+    "attempt.attempt=task.counted_attempt AND more.task IS NULL AND (attempt.outcome='passed' OR "
+    "(attempt.outcome='failed' AND NOT EXISTS (SELECT 1 FROM rank AS each WHERE "
+    "each.attempt=attempt.id AND coalesce(each.outcome, '')<>'passed'))) ORDER BY point.id";
 constexpr std::string_view kFactWords =
     "SELECT json_extract(body, '$.memory'), json_extract(body, '$.follow_up') FROM fact_set WHERE "
     "id=?1";
@@ -60,17 +61,20 @@ Result<const Words*> words_of(Connection& connection, PairPointMemo::Sets& known
   return &known.emplace(id, std::move(words)).first->second;
 }
 
-void read_end(const Rows& rows, std::string& end) {
-  end = rows.view(2);
-  if (const std::string_view endpoint = rows.view(3); !endpoint.empty())
+// An end from a column of the node's name and the one after it.
+void read_end(const Rows& rows, int column, std::string& end) {
+  end = rows.view(column);
+  if (const std::string_view endpoint = rows.view(column + 1); !endpoint.empty())
     end.append("/").append(endpoint);
 }
 
-// The point of the present row, whose ends are in the memo.
+// The point of the present row; its ends are kept in the memo.
 Result<PairPointRow> row_of(Connection& connection, const Rows& rows, PairPointMemo& memo) {
   const Words* facts = RG_TRY(words_of(connection, memo.facts, kFactWords, rows.integer(5)));
   const Words* parameters =
       RG_TRY(words_of(connection, memo.parameters, kParameterWords, rows.integer(6)));
+  read_end(rows, 0, memo.first);
+  read_end(rows, 2, memo.second);
   return PairPointRow{.task_id = rows.view(4),
                       .kernel = rows.view(11),
                       .metric = rows.view(12),
@@ -113,16 +117,7 @@ Result<std::int64_t> visit_pair_points(Connection& connection, const PairPointsF
   if (points == kPagePoints) through = last;
   Rows rows = RG_TRY(connection.query(kPoints, range.after, through, filter.any_flag, run,
                                       filter.kernel, filter.metric, filter.message_bytes));
-  std::int64_t of_many = 0;    // the last point whose task has more than two ends
-  std::int64_t of_second = 0;  // the point that memo.second is an end of
   while (RG_TRY(rows.next())) {
-    const std::int64_t id = rows.integer(0);
-    const std::int64_t end = rows.integer(1);
-    if (end == 2) of_many = id;
-    if (of_many == id) continue;
-    if (end == 1) of_second = id;
-    read_end(rows, end == 1 ? memo.second : memo.first);
-    if (end == 1 || of_second != id) continue;
     const PairPointRow row = RG_TRY(row_of(connection, rows, memo));
     RG_TRY_OK(visit(row));
   }

@@ -68,7 +68,7 @@ struct PairPointMemo {
   using Sets = std::unordered_map<std::int64_t, Words>;
   Sets facts{};
   Sets parameters{};
-  // The ends of the present task.
+  // The ends of the present point.
   std::string first{};
   std::string second{};
 };
