@@ -105,6 +105,7 @@ controller/store/rows: =core controller/api controller/store/sqlite
 controller/store/ingest: =core controller/api controller/store/rows controller/store/sqlite
 controller/store/queries: =core controller/api controller/store/ingest controller/store/rows controller/store/sqlite
 controller/store/outbox: =core controller/store/sqlite
+controller/store/pairs: =core controller/store/rows controller/store/sqlite
 controller/store/nodes: =core controller/store/ingest controller/store/rows controller/store/sqlite
 controller/store/upkeep: =core controller/store/rows controller/store/sqlite
 controller/store: =core controller/clock controller/store/*

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/findings/changes/brief_pairs.h"
 #include "controller/findings/changes/part_levels.h"
 #include "controller/findings/changes/run_changes.h"
 #include "controller/findings/part_cases.h"
@@ -54,6 +55,7 @@ class PartJudge {
 
   Status run(const LeafSource& leaves) {
     places_.emplace(RG_TRY(RunPlaces::of(store_, leaves)));
+    brief_ = RG_TRY(BriefPairs::of(store_, *places_, run_.run_id));
     const auto [from, until] = span_of(run_);
     paused_ = RG_TRY(PauseTimes::of(store_, from)).nodes_during(from, until);
     RG_TRY_OK(store_levels());
@@ -82,7 +84,7 @@ class PartJudge {
     std::vector<store::PartLevelsRow> rows;
     for (const PartSeries& series : RG_TRY(part_series_of(store_, run_.run_id))) {
       JudgedNights one{.series = series.series,
-                       .figures = RG_TRY(night_of(store_, *places_, run_.nodes, series))};
+                       .figures = RG_TRY(night_of(store_, *places_, run_.nodes, series, brief_))};
       leave_out_paused(one.figures);
       const std::uint32_t nodes = measured_nodes(one.figures);
       if (nodes < kFewestNodesOfLevels) continue;
@@ -122,6 +124,16 @@ class PartJudge {
     return {};
   }
 
+  // Whether most of the figures were measured too briefly to be judged.
+  [[nodiscard]] bool is_brief(const PairFigures& figures) const {
+    const std::size_t brief = brief_.count(figures.series);
+    if (brief == 0) return false;
+    std::ptrdiff_t measured = 0;
+    for (const localise::Layer& layer : figures.data.layers)
+      measured += std::ranges::count_if(layer.values, [](float value) { return value > 0; });
+    return 2 * brief > static_cast<std::size_t>(measured);
+  }
+
   // Without earlier runs to compare with, suspects of the plan count as well. Few nodes share noise
   // that two figures cannot separate from a fault.
   Status judge_suspects(const LeafSource& leaves) {
@@ -145,6 +157,7 @@ class PartJudge {
                      suspects.error().message);
       return {};
     }
+    if (is_brief(suspects->figures)) return {};
     const auto judged = std::ranges::find(judged_, suspects->figures.series, &JudgedNights::series);
     const bool is_first = judged == judged_.end() || judged->nights.size() < 2;
     const bool any = is_first && suspects->figures.data.nodes.size() > localise::kFewNodes;
@@ -264,6 +277,7 @@ class PartJudge {
   const store::RunRow& run_;
   const double now_;
   std::optional<RunPlaces> places_{};
+  BriefPairs brief_{};
   // Nodes that were paused during the run.
   std::set<std::string> paused_{};
   std::vector<JudgedNights> judged_{};

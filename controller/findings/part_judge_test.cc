@@ -13,6 +13,7 @@
 #include "controller/findings/changes/part_levels.h"
 #include "controller/findings/finding_service.h"
 #include "controller/findings/testing/sliced_nights.h"
+#include "controller/history/pair_matrices.h"
 #include "controller/sim/nights.h"
 #include "controller/store/nodes/node_words.h"
 
@@ -161,6 +162,72 @@ TEST_F(PartJudgement, NightsOfAnotherSuiteAreNoPast) {
   ASSERT_THAT(*series, SizeIs(1));
   EXPECT_THAT(*read_nights(*store_, run_id_, series->front().series), SizeIs(1));
   EXPECT_THAT(*read_nights(*store_, "night005", series->front().series), SizeIs(6));
+}
+
+// All pairs of eight nodes as points of `seconds` each; node n8 loses half.
+class PartJudgementOfPoints : public store::StoreTest {
+ protected:
+  void all_pairs(const std::string& run_id, double seconds) {
+    constexpr int kNodes = 8;
+    std::vector<store::TaskRow> tasks;
+    store::RunRow run = store::run_row(run_id);
+    run.nodes.clear();
+    for (int node = 1; node <= kNodes; ++node) {
+      ASSERT_TRUE(store_->put_node(store::node_row(node)));
+      run.nodes.push_back(fmt::format("n{}", node));
+    }
+    for (int i = 0; i < kNodes * kNodes; ++i) {
+      const int from = i / kNodes + 1;
+      const int to = i % kNodes + 1;
+      if (from == to) continue;
+      store::TaskRow task = store::pair_tasks(1).front();
+      task.task_id = fmt::format("t{:02}{:02}", from, to);
+      task.kernel = "verbs.write_bw";
+      task.ranks[0].node_id = fmt::format("id-{}", from);
+      task.ranks[0].node = fmt::format("n{}", from);
+      task.ranks[1].node_id = fmt::format("id-{}", to);
+      task.ranks[1].node = fmt::format("n{}", to);
+      tasks.push_back(task);
+    }
+    ASSERT_TRUE(store_->create_run(run, tasks));
+    for (const store::TaskRow& task : tasks) {
+      store::At at{.run_id = run_id, .task_id = task.task_id};
+      Record start = store::started_record(at);
+      start.mutable_started()->set_kernel(task.kernel);
+      Record figure = store::point_record(at, 1);
+      Point& point = *figure.mutable_point();
+      point.set_metric("bandwidth_bytes_per_second");
+      point.set_larger_is_better(true);
+      const bool is_slow = task.ranks[0].node == "n8" || task.ranks[1].node == "n8";
+      point.set_rate((is_slow ? 5e9 : 1e10) + 1e6 * static_cast<double>(tasks.size() % 7));
+      point.set_measure_ns(seconds * 1e9);
+      ASSERT_TRUE(store::append(*store_, task.ranks[0].node_id,
+                                {start, figure, store::final_record(at, 2, "passed")}));
+      at.rank = 1;
+      start = store::started_record(at);
+      start.mutable_started()->set_kernel(task.kernel);
+      ASSERT_TRUE(store::append(*store_, task.ranks[1].node_id,
+                                {start, store::final_record(at, 1, "passed")}));
+    }
+    ASSERT_TRUE(store_->update_run({.run_id = run_id, .state = store::RunState::kEnded}));
+    ASSERT_TRUE(store_pair_matrices(*store_, run_id, {}));
+    const auto judged = judge_run(*store_, run_id, 2e9);
+    ASSERT_TRUE(judged) << judged.error().message;
+  }
+  std::size_t levels_of(const std::string& run_id) {
+    const auto series = part_series_of(*store_, run_id);
+    EXPECT_TRUE(series);
+    EXPECT_THAT(*series, SizeIs(1)) << "the matrix is there all the same";
+    return read_nights(*store_, run_id, series->front().series)->size();
+  }
+};
+
+TEST_F(PartJudgementOfPoints, RatesThatWereMeasuredTooBrieflyGiveNoLevelsAndNoFinding) {
+  all_pairs("brief", 0.5);
+  EXPECT_EQ(levels_of("brief"), 0u);
+  EXPECT_THAT(*store_->read(store::read_findings, {}, 100), IsEmpty());
+  all_pairs("whole", 3);
+  EXPECT_EQ(levels_of("whole"), 1u) << "the same figures, measured for long enough";
 }
 
 TEST(PartLevelsAsBytes, ComeBackWithinTheirResolution) {

@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/api/contract.h"
+#include "controller/upgrades/gate_terms.h"
 #include "controller/upgrades/judge_report.h"
 #include "controller/upgrades/upgrade_judge.h"
 #include "controller/upgrades/upgrade_reading.h"
@@ -243,6 +244,12 @@ Result<bool> has_lost_an_endpoint(store::Store& store, const store::UpgradeRow& 
   });
 }
 
+// A further run has the coverage of those before it, and the time of its own gate.
+GateTerms without_limit(GateTerms terms) {
+  terms.ends_at = 0;
+  return terms;
+}
+
 // Starts a run of the after side and adds it to the upgrade. Controls that are busy or away are
 // left out of the run; the report names them.
 Result<api::GateStep> start_after(Control& control, store::Store& store,
@@ -258,13 +265,18 @@ Result<api::GateStep> start_after(Control& control, store::Store& store,
   }
   const std::string suite = request.suite().empty() ? upgrade.suite : request.suite();
   const bool anew = request.continue_upgrade_id().empty();
-  const bool is_stored = store.read(store::read_upgrade, upgrade.upgrade_id).has_value();
+  const auto stored = store.read(store::read_upgrade, upgrade.upgrade_id);
+  const bool is_stored = stored.has_value();
+  const std::string terms =
+      stored_text(terms_with(anew || !is_stored ? GateTerms() : without_limit(terms_of(*stored)),
+                             request, fleet::unix_seconds()));
   const auto started = control.start_run(run_request(suite, nodes), who);
   auto step = new_document<api::GateStep>();
   step.set_upgrade_id(upgrade.upgrade_id);
   if (started) {
     if (!is_stored) RG_TRY_OK(store.write(store::write_upgrade, upgrade));
-    RG_TRY_OK(store.write(store::write_upgrade_after, upgrade.upgrade_id, started->run_id(), anew));
+    RG_TRY_OK(store.write(store::write_upgrade_after_on, upgrade.upgrade_id, started->run_id(),
+                          anew, terms));
     ask_preflight(control, changed);
     step.set_state(std::string(text_of(GateState::kMeasuring)));
     step.set_run_id(started->run_id());
@@ -275,7 +287,7 @@ Result<api::GateStep> start_after(Control& control, store::Store& store,
   const Code code = started.error().code;
   const bool unplannable = code == Code::kInvalidArgument || code == Code::kFailedPrecondition;
   if (unplannable && RG_TRY(has_lost_an_endpoint(store, upgrade, is_stored))) {
-    RG_TRY_OK(store.write(store::write_upgrade_after, upgrade.upgrade_id, "", anew));
+    RG_TRY_OK(store.write(store::write_upgrade_after_on, upgrade.upgrade_id, "", anew, terms));
     step.set_state(std::string(text_of(GateState::kMeasured)));
     step.set_reason(started.error().message);
     return step;
@@ -378,6 +390,15 @@ api::GateStep step_of_begun(const store::UpgradeRow& upgrade) {
     step.set_run_id(run.run_id);
   }
   return step;
+}
+
+// The terms of whoever asks last hold; what the request does not state stays.
+Status keep_terms(store::Store& store, const std::string& upgrade_id,
+                  const api::GateRequest& request) {
+  if (!request.has_min_coverage() && !request.has_time_limit_seconds()) return {};
+  const store::UpgradeRow stored = RG_TRY(store.read(store::read_upgrade, upgrade_id));
+  return store.write(store::write_upgrade_terms, upgrade_id,
+                     stored_text(terms_with(terms_of(stored), request, fleet::unix_seconds())));
 }
 
 // The stack of a node before its present one. kFailedPrecondition: the node had no other stack
@@ -502,6 +523,7 @@ Result<api::Upgrade> GateService::prepare(const api::PrepareRequest& request,
 // With an upgrade's id it adds a run to that upgrade. Else an upgrade of the nodes that is begun is
 // continued, or the prepared one is used, or one from history.
 Result<api::GateStep> GateService::gate(const api::GateRequest& request, const std::string& who) {
+  RG_TRY_OK(check_terms(request));
   const Infos infos = RG_TRY(node_infos(control_, store_));
   if (!request.continue_upgrade_id().empty()) {
     const store::UpgradeRow row =
@@ -511,7 +533,9 @@ Result<api::GateStep> GateService::gate(const api::GateRequest& request, const s
   const std::vector<std::string> nodes = RG_TRY(selected(control_, request.node_set()));
   if (const auto begun = RG_TRY(begun_for(control_, store_, nodes, request))) {
     const std::string missing = RG_TRY(not_ready(store_, *begun, request, infos));
-    return missing.empty() ? step_of_begun(*begun) : waiting(missing);
+    if (!missing.empty()) return waiting(missing);
+    RG_TRY_OK(keep_terms(store_, begun->upgrade_id, request));
+    return step_of_begun(*begun);
   }
   std::optional<store::UpgradeRow> row = RG_TRY(prepared_for(store_, nodes));
   if (!row) {

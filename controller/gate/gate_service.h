@@ -46,7 +46,8 @@ class GateService {
   // Takes the next step of the gate: waits, starts a run of the after side, names the one that is
   // under way for the same nodes and stack, or reports that the side is measured. A cause that may
   // pass by itself is a step `waiting` with its reason, not an error; it names the upgrade where
-  // the nodes are ready and only a turn is waited for. kNotFound: no such upgrade.
+  // the nodes are ready and only a turn is waited for. The terms of the request are stored with the
+  // run. kNotFound: no such upgrade. kInvalidArgument: terms that are none.
   Result<api::GateStep> gate(const api::GateRequest& request, const std::string& who);
 
  private:

@@ -8,6 +8,7 @@
 
 #include "controller/report/proposal.h"
 #include "controller/store/queries/events.h"
+#include "controller/upgrades/gate_terms.h"
 #include "controller/upgrades/upgrade_judge.h"
 #include "controller/upgrades/upgrade_reading.h"
 
@@ -19,6 +20,8 @@ constexpr std::uint32_t kUpgrades = 200;
 constexpr std::uint32_t kEpochs = 20;
 constexpr std::uint32_t kEvents = 1000;
 constexpr std::string_view kAttachedState = "attached";
+// Who cancels a run at the end of its gate's time: "cancelled by the time limit of its gate".
+constexpr std::string_view kTimeLimitWho = "the time limit of its gate";
 
 // Reports whether an upgrade of the node to this stack is measured, or one was judged since the
 // change.
@@ -147,11 +150,29 @@ Result<std::size_t> UpgradeWatch::judge_ended_runs(const std::vector<store::Upgr
   std::size_t measuring = 0;
   for (const store::UpgradeRow& upgrade : upgrades) {
     if (upgrade.state != store::UpgradeState::kMeasuring) continue;
+    if (const Status ended = end_what_is_late(upgrade, now); !ended)
+      log_trouble(upgrade, ended.error());
     const auto is_measuring = judge_when_ended(store_, upgrade, now);
     if (!is_measuring) log_trouble(upgrade, is_measuring.error());
     measuring += is_measuring.value_or(false) ? 1 : 0;
   }
   return measuring;
+}
+
+// The verdict comes at a later look, when the run has ended. Whoever called the gate may be gone.
+Status UpgradeWatch::end_what_is_late(const store::UpgradeRow& upgrade, double now) {
+  const GateTerms terms = terms_of(RG_TRY(store_.read(store::read_upgrade, upgrade.upgrade_id)));
+  if (terms.ends_at == 0 || now < terms.ends_at) return {};
+  for (const store::UpgradeRunRow& run : upgrade.runs) {
+    if (!run.after || has_ended(RG_TRY(store_.run_summary(run.run_id)).run)) continue;
+    const auto cancelled = control_.cancel_run(run.run_id, std::string(kTimeLimitWho));
+    record_("cancel_run", fmt::format("{}: run {}", upgrade.upgrade_id, run.run_id),
+            cancelled ? Status() : tl::unexpected(cancelled.error()));
+    if (!cancelled) return tl::unexpected(cancelled.error());
+    spdlog::info("run {}: cancelled, as the time limit of upgrade {}'s gate is over", run.run_id,
+                 upgrade.upgrade_id);
+  }
+  return {};
 }
 
 void UpgradeWatch::log_trouble(const store::UpgradeRow& upgrade, const Error& error) {

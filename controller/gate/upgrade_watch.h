@@ -54,7 +54,8 @@ class UpgradeWatch {
   // Set it before the first tick.
   void on_act(OwnAct record) { record_ = std::move(record); }
 
-  // Judges the upgrades whose runs have ended, whoever asked for them, then looks for new cohorts.
+  // Ends what is beyond the time limit of its gate, judges the upgrades whose runs have ended,
+  // whoever asked for them, then looks for new cohorts.
   // A call during another call does nothing. Failures are logged. `now`: unix seconds.
   void tick(double now);
 
@@ -69,6 +70,8 @@ class UpgradeWatch {
   // Judges ended runs and returns how many upgrades are still measured. An upgrade that cannot be
   // judged is logged and delays no other.
   Result<std::size_t> judge_ended_runs(const std::vector<store::UpgradeRow>& upgrades, double now);
+  // Cancels the runs of the after side once the time limit of the gate is over.
+  Status end_what_is_late(const store::UpgradeRow& upgrade, double now);
   // Adds a run to one upgrade that is inconclusive, or slower and not confirmed yet, also where
   // that had to wait. Returns whether it did.
   Result<bool> extend_one(const std::vector<store::UpgradeRow>& upgrades, double now);

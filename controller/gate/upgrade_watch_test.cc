@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <thread>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
 
+#include "controller/api/judge.grpc.pb.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "controller/testing/upgrade_gate.h"
 
@@ -32,12 +34,34 @@ class UpgradePolicy : public UpgradeGate {
                .count() +
            kStableSeconds + 60;
   }
+  // Begins a gate as the CLI does, which is then killed.
+  void begin_and_die(api::GateRequest request = {}) {
+    const auto judge = api::Judge::NewStub(
+        grpc::CreateChannel(bench_.target(), grpc::InsecureChannelCredentials()));
+    request.set_node_set("n1,n2");
+    api::GateStep step;
+    for (int tries = 0; step.state() != "measuring" && tries < 300; ++tries) {
+      grpc::ClientContext context;
+      const grpc::Status status = judge->GateUpgrade(&context, request, &step);
+      ASSERT_TRUE(status.ok()) << status.error_message();
+      if (step.state() != "measuring") std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    ASSERT_EQ(step.state(), "measuring") << step.reason();
+  }
   // Until the newest run has ended.
   void wait_for_newest() {
     ASSERT_EQ(cli("runs -o json --limit 1"), 0) << said_;
     const std::string key = "\"run_id\": \"";
     const std::size_t at = said_.find(key) + key.size();
     ASSERT_EQ(cli("runs wait " + said_.substr(at, said_.find('"', at) - at)), 0) << said_;
+  }
+  // Until the newest run, which did not pass, has ended; it is shown.
+  void wait_for_end() {
+    for (int tries = 0; tries < 300; ++tries) {
+      ASSERT_EQ(cli("runs -o json --limit 1"), 0) << said_;
+      if (said_.find("\"state\": \"ended\"") != std::string::npos) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
   }
   // Behind the controller's back.
   void edit(const char* sql) const {
@@ -113,19 +137,21 @@ class UpgradeOffPolicy : public UpgradePolicy {
   UpgradeOffPolicy() { policy_ = "off"; }
 };
 
-// The CLI ended when its time was over, as one that was killed.
 TEST_F(UpgradeOffPolicy, AGateWhoseCallerIsGoneIsJudgedAndNoOtherIsProposed) {
   prepare();
   boot("n1", "6.5.0", 2'000);
   boot("n2", "6.5.0", 2'000);
-  ASSERT_EQ(cli("upgrades gate --nodes n1,n2 --time-limit 0"), 4) << said_;
-  EXPECT_THAT(said_, HasSubstr("continues"));
+  api::GateRequest terms;
+  terms.set_min_coverage(0.95);
+  begin_and_die(terms);
   wait_for_newest();
   ASSERT_EQ(cli("upgrades -o json"), 0) << said_;
   EXPECT_THAT(said_, HasSubstr("\"state\": \"measuring\"")) << said_;
   bench_.server_->watch_upgrades(in_a_while());
   ASSERT_EQ(cli("upgrades -o csv"), 0) << said_;
   EXPECT_THAT(said_, HasSubstr("regressed,performance"));
+  ASSERT_EQ(cli("upgrades show"), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("95 % of the changed pairs")) << "the terms outlive the caller";
   ASSERT_EQ(cli("findings"), 0) << said_;
   EXPECT_THAT(said_, HasSubstr("-performance"));
   boot("n3", "6.6.0");
@@ -138,7 +164,7 @@ TEST_F(UpgradeOffPolicy, AGateThatIsAskedForAgainContinuesWithItsRun) {
   prepare();
   boot("n1", "6.5.0", 2'000);
   boot("n2", "6.5.0", 2'000);
-  ASSERT_EQ(cli("upgrades gate --nodes n1,n2 --time-limit 0"), 4) << said_;
+  begin_and_die();
   EXPECT_EQ(cli("upgrades gate --nodes n1,n2 --expect linux_kernel=6.6"), 4) << said_;
   EXPECT_THAT(said_, HasSubstr("expected 6.6"));
   EXPECT_EQ(cli("upgrades gate --nodes n1,n2 --on-inconclusive fail"), 1) << said_;
@@ -147,6 +173,25 @@ TEST_F(UpgradeOffPolicy, AGateThatIsAskedForAgainContinuesWithItsRun) {
   EXPECT_EQ(cli("upgrades gate --nodes n1,n2 --on-inconclusive fail"), 1) << said_;
   ASSERT_EQ(cli("runs -o csv"), 0) << said_;
   EXPECT_EQ(std::ranges::count(said_, '\n'), 4) << "judged, so it is measured anew: " << said_;
+}
+
+// The nodes answer no task, so that the run would last until the deadlines of its tasks.
+TEST_F(UpgradeOffPolicy, TheTimeLimitOfAGateWhoseCallerIsGoneEndsItsRunAndItIsJudged) {
+  prepare();
+  boot("n1", "6.5.0", 1'500, testing_agent::Script::kHang);
+  boot("n2", "6.5.0", 1'500, testing_agent::Script::kHang);
+  api::GateRequest terms;
+  terms.set_time_limit_seconds(600);
+  begin_and_die(terms);
+  bench_.server_->watch_upgrades(in_a_while() - kStableSeconds - 60);
+  ASSERT_EQ(cli("upgrades -o json"), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("\"state\": \"measuring\"")) << "the limit is not over";
+  bench_.server_->watch_upgrades(in_a_while());
+  wait_for_end();
+  EXPECT_THAT(said_, HasSubstr("cancelled by the time limit of its gate"));
+  bench_.server_->watch_upgrades(in_a_while());
+  ASSERT_EQ(cli("upgrades show --exit-code"), 4) << said_;
+  EXPECT_THAT(said_, AllOf(HasSubstr("invalid"), HasSubstr("time limit"))) << "nothing measured";
 }
 
 class UpgradeRunPolicy : public UpgradePolicy {

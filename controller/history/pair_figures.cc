@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -10,9 +11,9 @@
 #include "controller/localise/localise_cells.h"
 #include "controller/nodes/known_nodes.h"
 #include "controller/plan/follow_up.h"
-#include "kernels/core/base/headline.h"
+#include "controller/store/pairs/pair_points.h"
+#include "controller/store/rows/point_flags.h"
 #include "kernels/core/base/lookup.h"
-#include "kernels/core/base/outcome.h"
 
 namespace railgauge {
 namespace {
@@ -73,21 +74,22 @@ Status add_to(PairTable& table, const store::Store& store, const store::PairMatr
 
 // Reports whether the figures are synthetic: a matrix has no such flag, and any point of the series
 // represents all.
-Result<bool> is_synthetic(store::Store& store, const std::string& run_id,
+Result<bool> is_synthetic(store::Store& store, const store::ExportScope& scope,
                           const PairSeries& series) {
-  const auto rows = RG_TRY(store.results({.run_id = run_id,
-                                          .kernel = series.kernel,
-                                          .metric = series.metric,
-                                          .message_bytes = series.message_bytes,
-                                          .limit = 1}));
-  return !rows.empty() && rows.front().point.synthetic();
+  return store.read(store::is_pair_synthetic,
+                    {.run_id = scope.run_id,
+                     .kernel = series.kernel,
+                     .metric = series.metric,
+                     .message_bytes = series.message_bytes},
+                    scope.range);
 }
 
 // Joins the matrices of one series, which differ in their rail alone. No matrix is in memory as a
 // whole. kNotFound: none that matches is stored.
-Result<PairFigures> figures_of_matrices(store::Store& store, const std::string& run_id,
+Result<PairFigures> figures_of_matrices(store::Store& store, const store::ExportScope& scope,
                                         const api::PairsRequest& request, const PortMap& ports,
                                         const PairChoice& choice) {
+  const std::string& run_id = scope.run_id;
   std::map<PairSeries, std::vector<store::PairMatrixRow>> stored;
   for (store::PairMatrixRow& head : RG_TRY(store.pair_matrices(run_id)))
     if (const PairSeries series = matrix_series(head); matches(series, request))
@@ -115,7 +117,7 @@ Result<PairFigures> figures_of_matrices(store::Store& store, const std::string& 
   figures.data = RG_TRY(table.data(run_id));
   if (figures.data.layers.empty())
     return fail(Code::kNotFound, fmt::format("run {}: no matrix of a rail is stored", run_id));
-  figures.data.synthetic = RG_TRY(is_synthetic(store, run_id, figures.series));
+  figures.data.synthetic = RG_TRY(is_synthetic(store, scope, figures.series));
   return figures;
 }
 
@@ -142,7 +144,7 @@ store::PairMatrixKey matrix_key(const store::PairMatrixRow& matrix) {
 namespace {
 
 // Collects figures by series, 12 bytes and the known errors of each: a run of a large site has
-// millions, and which series is chosen is known at the end.
+// millions, and which series is chosen is known at the end. An end is parsed once.
 class SeriesTables {
  public:
   // All must outlive it.
@@ -152,20 +154,22 @@ class SeriesTables {
 
   // Figures between two rails are counted and left out: a layer has one rail.
   void add(const PairPoint& point) {
-    const auto [found, fresh] = all_.try_emplace(point.series, ports_, choice_);
-    Collected& to = found->second;
-    if (fresh)
-      for (const std::string& node : nodes_) to.table.node(node);
+    if (last_ == nullptr || last_->first != point.series) {
+      const auto [found, fresh] = all_.try_emplace(point.series, ports_, choice_);
+      if (fresh)
+        for (const std::string& node : nodes_) found->second.table.node(node);
+      last_ = &*found;
+    }
+    Collected& to = last_->second;
     ++to.count;
-    const auto [from, from_port] = split_endpoint(point.from);
-    const auto [receiver, port] = split_endpoint(point.to);
-    const std::int32_t rail = ports_.rail(from, from_port);
-    if (rail != ports_.rail(receiver, port)) {
+    const Place from = place(to, point.from);
+    const Place receiver = place(to, point.to);
+    if (from.rail != receiver.rail) {
       ++to.across_rails;
       return;
     }
-    to.table.add(to.table.layer(std::max(rail, 0), point.memory), to.table.number(from),
-                 to.table.number(receiver), point.value, point.spread);
+    to.table.add(to.table.layer(std::max(from.rail, 0), point.memory), from.number, receiver.number,
+                 point.value, point.spread);
     to.synthetic = to.synthetic || point.synthetic;
   }
 
@@ -192,17 +196,36 @@ class SeriesTables {
   }
 
  private:
+  // An end's number in the table, and its rail.
+  struct Place {
+    std::int32_t number = 0;
+    std::int32_t rail = -1;
+  };
   struct Collected {
     Collected(const PortMap& ports, const PairChoice& choice) : table(ports, choice) {}
     PairTable table;
     double count = 0;
     double across_rails = 0;
     bool synthetic = false;
+    // By end.
+    std::unordered_map<std::string, Place> places{};
   };
+
+  Place place(Collected& of, const std::string& end) const {
+    const auto [found, fresh] = of.places.try_emplace(end);
+    if (fresh) {
+      const auto [node, port] = split_endpoint(end);
+      found->second = {.number = of.table.number(node), .rail = ports_.rail(node, port)};
+    }
+    return found->second;
+  }
+
   const PortMap& ports_;
   const PairChoice& choice_;
   const std::vector<std::string>& nodes_;
   std::map<PairSeries, Collected> all_;
+  // The series of the last figure.
+  std::pair<const PairSeries, Collected>* last_ = nullptr;
 };
 
 // Reads the figures of a run that has no matrices, a page in memory at a time.
@@ -211,7 +234,7 @@ Result<PairFigures> figures_of_run(store::Store& store, const store::ExportScope
                                    const PairChoice& choice) {
   const std::vector<std::string> nodes = nodes_of(store, scope.run_id);
   SeriesTables tables(ports, choice, nodes);
-  RG_TRY_OK(visit_pair_points(store, scope, request, [&](PairPoint&& point) -> Status {
+  RG_TRY_OK(visit_pair_points(store, scope, request, [&](const PairPoint& point) -> Status {
     tables.add(point);
     return {};
   }));
@@ -261,7 +284,7 @@ Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsReque
     const auto chosen = RG_TRY(choose_nodes(store, request.node_set()));
     choice.nodes.emplace(chosen.begin(), chosen.end());
   }
-  auto figures = figures_of_matrices(store, scope.run_id, request, ports, choice);
+  auto figures = figures_of_matrices(store, scope, request, ports, choice);
   if (figures && figures->data.nodes.size() <= localise::kFewNodes)
     RG_TRY_OK(add_repeat_noise(store, scope, ports, *figures));
   if (!figures && figures.error().code == Code::kNotFound)
@@ -276,34 +299,93 @@ Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsReque
 
 namespace {
 
-// Points that one query reads. A row has the whole point, with its distribution.
-constexpr std::uint32_t kPage = 2'000;
 // The last ranks of a run, among which its follow-ups are.
 constexpr std::int64_t kLastRanks = 8'192;
 // Standard errors to each side of a 95 % interval.
 constexpr double kErrorsOfInterval = 1.96;
 
-bool is_gpu_row(const std::string& endpoint) { return endpoint.ends_with(kGpuRow); }
+bool is_gpu_row(std::string_view endpoint) { return endpoint.ends_with(kGpuRow); }
+
+// Node and port of an end. The port ends at a '+', behind which the GPU is named.
+std::pair<std::string_view, std::string_view> parts_of(std::string_view endpoint) {
+  const std::size_t slash = endpoint.find('/');
+  if (slash == std::string_view::npos)
+    return {endpoint.substr(0, endpoint.size() - (is_gpu_row(endpoint) ? kGpuRow.size() : 0)), ""};
+  const std::size_t plus = endpoint.find('+', slash);
+  const std::size_t length =
+      plus == std::string_view::npos ? std::string_view::npos : plus - slash - 1;
+  return {endpoint.substr(0, slash), endpoint.substr(slash + 1, length)};
+}
+
+bool is_of_series(const PairSeries& series, const store::PairPointRow& row) {
+  return series.message_bytes == row.message_bytes && series.metric == row.metric &&
+         series.kernel == row.kernel && series.meaning == row.meaning && series.unit == row.unit &&
+         series.larger_is_better == row.larger_is_better;
+}
+
+// Fills `point` and reports whether the row is the figure of a pair, follow-ups included. Texts
+// that the row before had too are not copied again.
+bool figure_of(const store::PairPointRow& row, PairPoint& point) {
+  if (row.kernel.starts_with("nccl.") || row.direction == "both" || !(row.value > 0)) return false;
+  if (parts_of(row.first).first == parts_of(row.second).first) return false;
+  if (!is_of_series(point.series, row))
+    point.series = {.kernel = std::string(row.kernel),
+                    .metric = std::string(row.metric),
+                    .meaning = std::string(row.meaning),
+                    .unit = std::string(row.unit),
+                    .message_bytes = row.message_bytes,
+                    .larger_is_better = row.larger_is_better};
+  // An RDMA read transfers from the target to the initiator.
+  const bool reads = row.kernel.find(".read_") != std::string_view::npos;
+  point.from = reads ? row.second : row.first;
+  point.to = reads ? row.first : row.second;
+  const std::string_view memory = row.memory_fact.empty() ? row.memory : row.memory_fact;
+  point.memory = memory.empty() || memory.starts_with("host") ? "host" : "gpu";
+  point.value = row.value;
+  point.spread =
+      row.low && row.high ? (*row.high - *row.low) / (2 * kErrorsOfInterval * row.value) : 0;
+  point.synthetic = (row.flags & store::kFlagSynthetic) != 0;
+  return true;
+}
+
+store::PairPointsFilter filter_of(const std::string& run_id, const api::PairsRequest& request) {
+  store::PairPointsFilter filter{
+      .run_id = run_id, .kernel = request.kernel(), .metric = request.metric()};
+  if (request.has_message_bytes()) filter.message_bytes = request.message_bytes();
+  return filter;
+}
+
+// Reads page by page along the keys, each page in a transaction of its own.
+Status visit_rows(const store::Store& store, const store::PairPointsFilter& filter,
+                  const store::PointRange& range, const store::PairPointVisitor& visit) {
+  store::PairPointMemo memo;
+  for (std::int64_t after = range.after; after < range.through;)
+    after = RG_TRY(store.read(store::visit_pair_points, filter,
+                              store::PointRange{after, range.through}, memo, visit));
+  return {};
+}
+
+// Passes the figures among the filter's points to `take`.
+Status visit_figures(const store::Store& store, const store::PairPointsFilter& filter,
+                     const store::PointRange& range, const TakePairPoint& take) {
+  PairPoint point;
+  return visit_rows(store, filter, range, [&](const store::PairPointRow& row) -> Status {
+    return pair_point_of(row, point) ? take(point) : Status();
+  });
+}
 
 }  // namespace
 
-// Reads page by page along the keys.
-Status visit_pair_points(store::Store& store, const store::ExportScope& scope,
+Status visit_pair_points(const store::Store& store, const store::ExportScope& scope,
                          const api::PairsRequest& request, const TakePairPoint& take) {
-  store::ResultsFilter filter{.run_id = scope.run_id,
-                              .kernel = request.kernel(),
-                              .metric = request.metric(),
-                              .range = scope.range,
-                              .limit = kPage};
-  if (request.has_message_bytes()) filter.message_bytes = request.message_bytes();
-  while (filter.range->after < scope.range.through) {
-    const std::vector<store::ResultRow> rows = RG_TRY(store.results(filter));
-    for (const store::ResultRow& row : rows)
-      if (PairPoint point; pair_point_of(row, point)) RG_TRY_OK(take(std::move(point)));
-    if (rows.size() < kPage) break;
-    filter.range->after = rows.back().point_id;
-  }
-  return {};
+  return visit_figures(store, filter_of(scope.run_id, request), scope.range, take);
+}
+
+Status visit_brief_pair_points(const store::Store& store, const std::string& run_id,
+                               const TakePairPoint& take) {
+  const store::ExportScope scope = RG_TRY(store.export_scope(run_id));
+  return visit_figures(store, {.run_id = scope.run_id, .any_flag = store::kFlagBrief}, scope.range,
+                       take);
 }
 
 // The bound stops it before memory does.
@@ -312,26 +394,21 @@ Result<std::vector<PairPoint>> read_pair_points(store::Store& store,
                                                 const api::PairsRequest& request,
                                                 std::size_t most) {
   std::vector<PairPoint> points;
-  RG_TRY_OK(visit_pair_points(store, scope, request, [&](PairPoint&& point) -> Status {
+  RG_TRY_OK(visit_pair_points(store, scope, request, [&](const PairPoint& point) -> Status {
     if (points.size() >= most)
       return fail(Code::kInvalidArgument,
                   fmt::format("run {}: it has more than {} figures of pairs; choose some with "
                               "--kernel, --metric and --size, or take railgauge export",
                               scope.run_id, most));
-    points.push_back(std::move(point));
+    points.push_back(point);
     return {};
   }));
   return points;
 }
 
-// The port ends at a '+', behind which the GPU is named.
 std::pair<std::string, std::string> split_endpoint(const std::string& endpoint) {
-  const std::size_t slash = endpoint.find('/');
-  if (slash == std::string::npos)
-    return {endpoint.substr(0, endpoint.size() - (is_gpu_row(endpoint) ? kGpuRow.size() : 0)), ""};
-  const std::size_t plus = endpoint.find('+', slash);
-  const std::size_t length = plus == std::string::npos ? plus : plus - slash - 1;
-  return {endpoint.substr(0, slash), endpoint.substr(slash + 1, length)};
+  const auto [node, port] = parts_of(endpoint);
+  return {std::string(node), std::string(port)};
 }
 
 std::string memory_of_row(const std::string& endpoint) {
@@ -373,40 +450,7 @@ std::int32_t PortMap::rail(const std::string& node, const std::string& port) con
 
 std::string PortMap::leaf(const std::string& node) const { return value_of(leaves_, node); }
 
-namespace {
-
-// Reports whether the row is the figure of a pair, follow-ups included. An RDMA read transfers from
-// the target to the initiator, so that its ends are swapped.
-bool figure_of(const store::ResultRow& row, PairPoint& point) {
-  const bool measured = row.outcome == kPassed || row.only_a_limit_failed;
-  const bool pair = row.endpoints.size() == 2 && measured && row.point.pair().empty();
-  if (!pair || row.kernel.starts_with("nccl.")) return false;
-  if (split_endpoint(row.endpoints[0]).first == split_endpoint(row.endpoints[1]).first)
-    return false;
-  if (value_of(row.parameters, "direction") == "both" || headline_of(row.point) <= 0) return false;
-  point.series = {.kernel = row.kernel,
-                  .metric = row.point.metric(),
-                  .meaning = row.point.meaning(),
-                  .unit = row.point.unit(),
-                  .message_bytes = row.point.message_bytes(),
-                  .larger_is_better = row.point.larger_is_better()};
-  // A read transfers from the target to the initiator.
-  const bool reads = row.kernel.find(".read_") != std::string::npos;
-  point.from = row.endpoints[reads ? 1 : 0];
-  point.to = row.endpoints[reads ? 0 : 1];
-  std::string memory = value_of(row.facts, "memory");
-  if (memory.empty()) memory = value_of(row.parameters, "memory");
-  point.memory = memory.empty() || memory.starts_with("host") ? "host" : "gpu";
-  point.value = headline_of(row.point);
-  if (const auto interval = interval_of_headline(row.point))
-    point.spread = (interval->high - interval->low) / (2 * kErrorsOfInterval * point.value);
-  point.synthetic = row.point.synthetic();
-  return true;
-}
-
-}  // namespace
-
-bool pair_point_of(const store::ResultRow& row, PairPoint& point) {
+bool pair_point_of(const store::PairPointRow& row, PairPoint& point) {
   return !plan::is_follow_up(row.task_id) && figure_of(row, point);
 }
 
@@ -415,32 +459,26 @@ Result<std::vector<FollowUpPoint>> read_follow_ups(store::Store& store, const Pa
                                                    const LeafSource& leaves) {
   const store::ExportScope scope = RG_TRY(store.export_scope(figures.run_id));
   const PortMap ports = RG_TRY(read_ports(store, leaves));
-  store::ResultsFilter filter{.run_id = scope.run_id,
-                              .kernel = figures.series.kernel,
-                              .metric = figures.series.metric,
-                              .message_bytes = figures.series.message_bytes,
-                              // They come last in a run.
-                              .range = scope.range.of_last_ranks(kLastRanks),
-                              .limit = kPage};
+  const store::PairPointsFilter filter{.run_id = scope.run_id,
+                                       .kernel = figures.series.kernel,
+                                       .metric = figures.series.metric,
+                                       .message_bytes = figures.series.message_bytes};
   std::vector<FollowUpPoint> found;
-  while (filter.range->after < filter.range->through) {
-    const std::vector<store::ResultRow> rows = RG_TRY(store.results(filter));
-    for (const store::ResultRow& row : rows) {
-      PairPoint point;
-      if (!plan::is_follow_up(row.task_id) || !figure_of(row, point) ||
-          point.series != figures.series)
-        continue;
-      const auto [from, from_port] = split_endpoint(point.from);
-      found.push_back({.from = from,
-                       .to = split_endpoint(point.to).first,
-                       .rail = std::max(ports.rail(from, from_port), 0),
-                       .memory = point.memory,
-                       .purpose = value_of(row.facts, plan::kFollowUpFact),
-                       .value = point.value});
-    }
-    if (rows.size() < kPage) break;
-    filter.range->after = rows.back().point_id;
-  }
+  PairPoint point;
+  const auto add = [&](const store::PairPointRow& row) -> Status {
+    if (!plan::is_follow_up(row.task_id) || !figure_of(row, point) ||
+        point.series != figures.series)
+      return {};
+    const auto [from, from_port] = split_endpoint(point.from);
+    found.push_back({.from = from,
+                     .to = split_endpoint(point.to).first,
+                     .rail = std::max(ports.rail(from, from_port), 0),
+                     .memory = point.memory,
+                     .purpose = std::string(row.follow_up),
+                     .value = point.value});
+    return {};
+  };
+  RG_TRY_OK(visit_rows(store, filter, scope.range.of_last_ranks(kLastRanks), add));
   return found;
 }
 

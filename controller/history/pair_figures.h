@@ -17,6 +17,7 @@
 #include "controller/api/archive.pb.h"
 #include "controller/fleet/leaf_map.h"
 #include "controller/localise/localise.h"
+#include "controller/store/pairs/pair_points.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
@@ -68,7 +69,7 @@ struct PairPoint {
 // follow-ups of a suspect (which would count twice), sums of both directions, several rails
 // together, and tasks without a complete measurement are no figures of pairs. A figure beyond a
 // limit of the suite is one: it shows a slow part best.
-bool pair_point_of(const store::ResultRow& row, PairPoint& point);
+bool pair_point_of(const store::PairPointRow& row, PairPoint& point);
 // Suffix of a stored matrix's row for an end without a port and with memory "gpu".
 inline constexpr std::string_view kGpuRow = "+gpu";
 // Splits "n1/mlx5_0:1+gpu0" into node and port; the port is "" for "n1" and "n1+gpu".
@@ -117,12 +118,16 @@ Result<PairFigures> figures_of_points(std::string run_id, const std::vector<Pair
 // Bound of one answer's points in memory, about 300 bytes each.
 inline constexpr std::size_t kMaxPairPoints = 4'000'000;
 
-// Receives a figure; an error ends the reading.
-using TakePairPoint = std::function<Status(PairPoint&& point)>;
-// Passes the points that `request` matches within `scope` to `take`, a page in memory at a time;
-// ignores the run of the request. Returns the first error of `take`.
-Status visit_pair_points(store::Store& store, const store::ExportScope& scope,
+// Receives a figure, which is the next one after the call; an error ends the reading.
+using TakePairPoint = std::function<Status(const PairPoint& point)>;
+// Passes the points that `request` matches within `scope` to `take`, one in memory at a time;
+// ignores the run of the request. Returns the first error of `take`, which runs inside a reader's
+// transaction and does not block.
+Status visit_pair_points(const store::Store& store, const store::ExportScope& scope,
                          const api::PairsRequest& request, const TakePairPoint& take);
+// The same for the run's rates that were measured too briefly to be judged (point_flags.h).
+Status visit_brief_pair_points(const store::Store& store, const std::string& run_id,
+                               const TakePairPoint& take);
 // Reads the points that `request` matches within `scope`; ignores the run of the request.
 // kInvalidArgument: more than `most` points.
 Result<std::vector<PairPoint>> read_pair_points(store::Store& store,

@@ -17,13 +17,16 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-store::ResultRow bandwidth_row(const std::string& from, const std::string& to, double value) {
-  store::ResultRow row{.kernel = "verbs.write_bw", .endpoints = {from, to}, .outcome = "passed"};
-  row.point.set_metric("bandwidth_bytes_per_second");
-  row.point.set_message_bytes(65536);
-  row.point.set_larger_is_better(true);
-  row.point.set_median(value);
-  return row;
+// Views of texts that live as long as the program.
+store::PairPointRow bandwidth_row(std::string_view from, std::string_view to, double value) {
+  return {.task_id = "t0001",
+          .kernel = "verbs.write_bw",
+          .metric = "bandwidth_bytes_per_second",
+          .message_bytes = 65536,
+          .larger_is_better = true,
+          .first = from,
+          .second = to,
+          .value = value};
 }
 
 store::NodeRow two_rail_node(const std::string& name, const std::string& leaf) {
@@ -39,43 +42,42 @@ TEST(PairPoint, IsNoneWhereTheFigureIsNotOneOfASinglePairInOneDirection) {
   EXPECT_EQ(point.from, "a/x:1");
   EXPECT_EQ(point.memory, "host");
   EXPECT_FALSE(pair_point_of(bandwidth_row("a/x:1", "a/x:1", 5), point)) << "loopback";
+  EXPECT_FALSE(pair_point_of(bandwidth_row("a/x:1", "b/x:1", 0), point));
   auto row = bandwidth_row("a/x:1", "b/x:1", 5);
-  row.outcome = "failed";
-  EXPECT_FALSE(pair_point_of(row, point));
-  row = bandwidth_row("a/x:1", "b/x:1", 5);
-  row.parameters["direction"] = "both";
+  row.direction = "both";
   EXPECT_FALSE(pair_point_of(row, point)) << "a sum";
   row = bandwidth_row("a/x:1", "b/x:1", 5);
   row.kernel = "nccl.all_reduce";
   EXPECT_FALSE(pair_point_of(row, point));
+  row = bandwidth_row("a/x:1", "b/x:1", 5);
+  row.task_id = "d0001";
+  EXPECT_FALSE(pair_point_of(row, point)) << "a follow-up would count twice";
 }
 
 TEST(PairPoint, HasTheErrorOfTheFigureItself) {
-  auto row = bandwidth_row("a/x:1", "b/x:1", 5);
-  row.point.set_median_low(4.99);
-  row.point.set_median_high(5.01);
+  auto row = bandwidth_row("a/x:1", "b/x:1", 4);
+  row.low = 3.8;
+  row.high = 4.2;
   PairPoint point;
   ASSERT_TRUE(pair_point_of(row, point));
-  EXPECT_NEAR(point.spread, 0.02 / 5 / (2 * 1.96), 1e-12) << "a point without a rate";
-  row.point.set_rate(4);
-  point = {};
-  ASSERT_TRUE(pair_point_of(row, point));
   EXPECT_EQ(point.value, 4);
-  EXPECT_EQ(point.spread, 0) << "the median's interval says nothing of the rate";
-  row.point.set_rate_low(3.8);
-  row.point.set_rate_high(4.2);
-  ASSERT_TRUE(pair_point_of(row, point));
   EXPECT_NEAR(point.spread, 0.4 / 4 / (2 * 1.96), 1e-12);
+  ASSERT_TRUE(pair_point_of(bandwidth_row("a/x:1", "b/x:1", 4), point));
+  EXPECT_EQ(point.spread, 0) << "that of the row before does not stay";
 }
 
 TEST(PairPoint, GoesTheWayOfTheDataAndTellsTheMemory) {
   auto row = bandwidth_row("a/x:1", "b/x:1+gpu2", 5);
   row.kernel = "verbs.read_bw";
-  row.facts["memory"] = "cuda";
+  row.memory_fact = "cuda";
   PairPoint point;
   ASSERT_TRUE(pair_point_of(row, point));
   EXPECT_EQ(point.from, "b/x:1+gpu2");
   EXPECT_EQ(point.memory, "gpu");
+  row.memory_fact = "";
+  row.memory = "host, hugepages";
+  ASSERT_TRUE(pair_point_of(row, point));
+  EXPECT_EQ(point.memory, "host") << "the parameter, where the runner says nothing";
 }
 
 TEST(PairFigures, AreByNodeRailAndLeafAndMedianOfRepetitions) {

@@ -1,6 +1,7 @@
 #include "controller/history/pair_matrices.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -35,7 +36,8 @@ std::string row_name(const std::string& endpoint, const std::string& memory) {
   return plus == std::string::npos ? endpoint + std::string(kGpuRow) : endpoint;
 }
 
-// The figures of one series, with names as numbers: a night of a large site has millions.
+// The figures of one series, with names as numbers: a night of a large site has millions. An end is
+// parsed once.
 class SeriesFigures {
  public:
   struct Figure {
@@ -50,20 +52,21 @@ class SeriesFigures {
     std::string name{};
     std::string node{};
     std::string memory{};
+    std::int32_t rail = -1;
   };
 
   void add(const PairPoint& point, const PortMap& ports) {
-    const auto [from, from_port] = split_endpoint(point.from);
-    const auto [to, to_port] = split_endpoint(point.to);
-    const std::int32_t rail = ports.rail(from, from_port);
-    figures_.push_back(
-        {.from = number(row_name(point.from, point.memory), from, point.memory),
-         .to = number(row_name(point.to, point.memory), to, point.memory),
-         .value = point.value,
-         .spread = static_cast<float>(point.spread),
-         .rail = rail == ports.rail(to, to_port) ? std::max(rail, 0) : kAcrossRails});
+    const std::uint32_t from = number(point.from, point.memory, ports);
+    const std::uint32_t to = number(point.to, point.memory, ports);
+    const std::int32_t rail = ends_[from].rail;
+    figures_.push_back({.from = from,
+                        .to = to,
+                        .value = point.value,
+                        .spread = static_cast<float>(point.spread),
+                        .rail = rail == ends_[to].rail ? std::max(rail, 0) : kAcrossRails});
   }
   [[nodiscard]] std::span<const Figure> figures() const { return figures_; }
+  [[nodiscard]] std::span<const End> ends() const { return ends_; }
   [[nodiscard]] const End& end(std::uint32_t number) const { return ends_[number]; }
   // Orders the figures by rail, sender and receiver.
   void sort() {
@@ -73,16 +76,30 @@ class SeriesFigures {
   }
 
  private:
-  std::uint32_t number(std::string name, const std::string& node, const std::string& memory) {
-    const auto [found, fresh] =
-        numbers_.try_emplace(name, static_cast<std::uint32_t>(ends_.size()));
-    if (fresh) ends_.push_back({std::move(name), node, memory});
-    return found->second;
+  using Numbers = std::unordered_map<std::string, std::uint32_t>;
+
+  // Ends that differ in what the row's name leaves out have one number.
+  std::uint32_t number(const std::string& endpoint, const std::string& memory,
+                       const PortMap& ports) {
+    const auto [known, fresh] = numbers_[memory == "gpu" ? 1 : 0].try_emplace(endpoint);
+    if (!fresh) return known->second;
+    std::string name = row_name(endpoint, memory);
+    const auto [found, is_first] =
+        rows_.try_emplace(name, static_cast<std::uint32_t>(ends_.size()));
+    if (is_first) {
+      auto [node, port] = split_endpoint(endpoint);
+      const std::int32_t rail = ports.rail(node, port);
+      ends_.push_back(
+          {.name = std::move(name), .node = std::move(node), .memory = memory, .rail = rail});
+    }
+    return known->second = found->second;
   }
 
   std::vector<Figure> figures_;
   std::vector<End> ends_;
-  std::unordered_map<std::string, std::uint32_t> numbers_;
+  // By endpoint, for memory of the host and of a GPU, and by the name of a row.
+  std::array<Numbers, 2> numbers_{};
+  Numbers rows_{};
 };
 
 // The figures for localisation; none where the pairs are too many, which costs the outliers only.
@@ -90,11 +107,10 @@ localise::PairData data_or_none(const PairSeries& series, const SeriesFigures& f
                                 const PortMap& ports) {
   const PairChoice choice;
   PairTable table(ports, choice);
-  std::map<std::uint32_t, std::int32_t> numbers;
+  std::vector<std::optional<std::int32_t>> numbers(figures.ends().size());
   const auto number = [&](std::uint32_t end) {
-    const auto [found, fresh] = numbers.try_emplace(end);
-    if (fresh) found->second = table.number(figures.end(end).node);
-    return found->second;
+    if (!numbers[end]) numbers[end] = table.number(figures.end(end).node);
+    return *numbers[end];
   };
   for (const SeriesFigures::Figure& figure : figures.figures()) {
     if (figure.rail == kAcrossRails) continue;
@@ -128,21 +144,29 @@ class Expectation {
     double worse = 0;
     bool is_outlier = false;
   };
-  // Zeros where the pair has no expectation: a matrix may have ends without a figure in
-  // localisation.
-  [[nodiscard]] Judged judge(std::int32_t rail, const std::string& from, const std::string& to,
-                             double value) const {
-    const auto layer = layers_.find({rail, memory_of_row(from)});
-    const auto sender = nodes_.find(split_endpoint(from).first);
-    const auto receiver = nodes_.find(split_endpoint(to).first);
-    // A matrix may hold ends of which localisation took no figure.
-    if (layer == layers_.end() || sender == nodes_.end() || receiver == nodes_.end()) return {};
-    const double expected = cells_->expected(layer->second, sender->second, receiver->second);
+  // A row of a matrix: its layer and its node; absent where localisation took no figure of them. A
+  // matrix may hold such ends.
+  struct Row {
+    std::optional<std::size_t> layer{};
+    std::optional<std::int32_t> node{};
+  };
+  [[nodiscard]] Row row(std::int32_t rail, const std::string& endpoint) const {
+    const auto layer = layers_.find({rail, memory_of_row(endpoint)});
+    const auto node = nodes_.find(split_endpoint(endpoint).first);
+    Row found;
+    if (layer != layers_.end()) found.layer = layer->second;
+    if (node != nodes_.end()) found.node = node->second;
+    return found;
+  }
+  // Zeros where the pair has no expectation.
+  [[nodiscard]] Judged judge(const Row& from, const Row& to, double value) const {
+    if (!from.layer || !from.node || !to.node) return {};
+    const double expected = cells_->expected(*from.layer, *from.node, *to.node);
     if (!(expected > 0)) return {};
     const double share = value / expected;
     const double worse = larger_is_better_ ? 1 - share : share - 1;
     const double least = std::max(localise::Options{}.least_path_drop,
-                                  kOutlierDeviations * cells_->layers()[layer->second].noise);
+                                  kOutlierDeviations * cells_->layers()[*from.layer].noise);
     return {expected, worse, worse > least};
   }
 
@@ -158,12 +182,14 @@ class Expectation {
 void find_outliers(const Expectation& expectation, store::PairMatrixRow& matrix) {
   const std::size_t count = matrix.endpoints.size();
   std::vector<std::pair<double, store::PairMatrixRow::Outlier>> found;
+  std::vector<Expectation::Row> rows;
+  for (const std::string& endpoint : matrix.endpoints)
+    rows.push_back(expectation.row(matrix.rail, endpoint));
   for (std::uint32_t from = 0; from < count; ++from)
     for (std::uint32_t to = 0; to < count; ++to) {
       const float value = matrix.values[from * count + to];
       if (!std::isfinite(value)) continue;
-      const auto judged =
-          expectation.judge(matrix.rail, matrix.endpoints[from], matrix.endpoints[to], value);
+      const auto judged = expectation.judge(rows[from], rows[to], value);
       if (judged.is_outlier)
         found.push_back(
             {judged.worse, {.from = from, .to = to, .value = value, .expected = judged.expected}});
@@ -177,23 +203,33 @@ void find_outliers(const Expectation& expectation, store::PairMatrixRow& matrix)
 // pairs. False: there are more endpoints than a matrix may have.
 bool fill(const SeriesFigures& all, std::span<const SeriesFigures::Figure> figures,
           store::PairMatrixRow& matrix) {
-  std::map<std::string, std::size_t> index;
+  std::vector<bool> is_used(all.ends().size(), false);
   for (const SeriesFigures::Figure& figure : figures)
-    for (const std::uint32_t end : {figure.from, figure.to}) index.try_emplace(all.end(end).name);
+    is_used[figure.from] = is_used[figure.to] = true;
+  std::map<std::string, std::size_t> index;
+  for (std::size_t end = 0; end < is_used.size(); ++end)
+    if (is_used[end]) index.try_emplace(all.ends()[end].name);
   for (auto& [name, place] : index) {
     place = matrix.endpoints.size();
     matrix.endpoints.push_back(name);
   }
   const std::size_t count = matrix.endpoints.size();
   if (count > store::kMaxMatrixEndpoints) return false;
+  std::vector<std::size_t> places(all.ends().size());
+  for (std::size_t end = 0; end < places.size(); ++end)
+    if (const auto found = index.find(all.ends()[end].name); found != index.end())
+      places[end] = found->second;
   matrix.values.assign(count * count, kNoFigure);
+  std::vector<float> of_cell;
   for (std::size_t first = 0, next = 0; first < figures.size(); first = next) {
-    const auto& [from, to, value, spread, rail] = figures[first];
-    std::vector<float> of_cell;
-    for (; next < figures.size() && figures[next].from == from && figures[next].to == to; ++next)
+    const SeriesFigures::Figure& figure = figures[first];
+    of_cell.clear();
+    for (; next < figures.size() && figures[next].from == figure.from &&
+           figures[next].to == figure.to;
+         ++next)
       of_cell.push_back(static_cast<float>(figures[next].value));
-    matrix.values[index[all.end(from).name] * count + index[all.end(to).name]] =
-        upper_median(std::move(of_cell));
+    matrix.values[places[figure.from] * count + places[figure.to]] =
+        of_cell.size() == 1 ? of_cell.front() : upper_median(of_cell);
   }
   return true;
 }
@@ -257,13 +293,16 @@ Status store_pair_matrices(store::Store& store, const std::string& run_id,
   const PortMap ports = RG_TRY(read_ports(store, leaves));
   const store::ExportScope scope = RG_TRY(store.export_scope(run_id));
   FiguresBySeries all;
+  auto present = all.end();  // the series of the last figure
   std::size_t figures = 0;
-  RG_TRY_OK(visit_pair_points(store, scope, {}, [&](PairPoint&& point) -> Status {
+  RG_TRY_OK(visit_pair_points(store, scope, {}, [&](const PairPoint& point) -> Status {
     if (++figures > kMaxMatrixFigures)
       return fail(
           Code::kInvalidArgument,
           fmt::format("run {}: it has more than {} figures of pairs", run_id, kMaxMatrixFigures));
-    all[point.series].add(point, ports);
+    if (present == all.end() || present->first != point.series)
+      present = all.try_emplace(point.series).first;
+    present->second.add(point, ports);
     return {};
   }));
   std::vector<store::PairMatrixRow> matrices;

@@ -1,3 +1,4 @@
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -62,10 +63,11 @@ class JudgeService final : public api::Judge::CallbackService {
   static constexpr std::string_view kService = rpc::kJudge;
 
   Result<api::Upgrade> judge(const api::UpgradeRef& request) {
-    const double coverage = request.has_min_coverage() ? request.min_coverage() : 1;
-    if (!(coverage > 0 && coverage <= 1))
+    std::optional<double> coverage;
+    if (request.has_min_coverage()) coverage = request.min_coverage();
+    if (coverage && !(*coverage > 0 && *coverage <= 1))
       return fail(Code::kInvalidArgument,
-                  fmt::format("min_coverage: {} is no share between 0 and 1", coverage));
+                  fmt::format("min_coverage: {} is no share between 0 and 1", *coverage));
     return as_wrong_use(
         judge_and_keep(store_, request.upgrade_id(), fleet::unix_seconds(), coverage));
   }

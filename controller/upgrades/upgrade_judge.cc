@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/upgrades/gate_terms.h"
 #include "controller/upgrades/judge_report.h"
 #include "controller/upgrades/upgrade_reading.h"
 #include "controller/upgrades/upgrade_stack.h"
@@ -26,7 +27,6 @@ namespace railgauge {
 namespace {
 
 constexpr double kDaySeconds = 86'400;
-constexpr double kWholeCoverage = 1;
 const std::string_view kRegressed = word(analysis::Verdict::kRegressed);
 // The statistics that a metric's name may contain.
 constexpr std::array<const char*, 8> kStatistics{"median", "p90", "p99", "p99.9",
@@ -390,9 +390,11 @@ namespace {
 // The row is written last: a process that ends in between leaves the upgrade unjudged, and the next
 // call judges it again. The caller has the turn.
 Result<api::Upgrade> judge_in_turn(store::Store& store, const std::string& upgrade_id, double now,
-                                   double min_coverage) {
+                                   std::optional<double> min_coverage) {
   UpgradeData sides = RG_TRY(read_upgrade_data(store, upgrade_id));
-  sides.min_coverage = min_coverage;
+  GateTerms terms = terms_of(sides.upgrade);
+  terms.min_coverage = min_coverage.value_or(terms.min_coverage);
+  sides.min_coverage = terms.min_coverage;
   const analysis::UpgradeRuns runs = runs_of(sides);
   const analysis::UpgradeVerdict verdict = analysis::judge_upgrade(runs);
   store::UpgradeRow judged = sides.upgrade;
@@ -404,6 +406,7 @@ Result<api::Upgrade> judge_in_turn(store::Store& store, const std::string& upgra
   judged.reason = report.reason();
   judged.judged_at = now;
   report.set_judged_at(rfc3339(now));
+  add_terms(terms, report);
   const double age_days = (now - RG_TRY(measured_before(store, sides.upgrade))) / kDaySeconds;
   if (age_days > kCheckDays)
     report.add_notes(fmt::format("the before side was measured {:.0f} days ago", age_days));
@@ -430,7 +433,7 @@ Result<AfterSide> after_side_of(const store::Store& store, const store::UpgradeR
 }
 
 Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgrade_id, double now,
-                                    double min_coverage) {
+                                    std::optional<double> min_coverage) {
   const JudgingTurn turn(store, upgrade_id);
   return judge_in_turn(store, upgrade_id, now, min_coverage);
 }
@@ -441,7 +444,7 @@ Result<std::optional<api::Upgrade>> judge_if_measured(store::Store& store,
   const JudgingTurn turn(store, upgrade_id);
   const store::UpgradeRow upgrade = RG_TRY(store.read(store::read_upgrade, upgrade_id));
   if (RG_TRY(after_side_of(store, upgrade, now)) != AfterSide::kMeasured) return std::nullopt;
-  return RG_TRY(judge_in_turn(store, upgrade_id, now, kWholeCoverage));
+  return RG_TRY(judge_in_turn(store, upgrade_id, now, std::nullopt));
 }
 
 // A stored report that cannot be read is replaced by the present state.
@@ -459,6 +462,7 @@ Result<api::Upgrade> upgrade_report(const store::Store& store, const std::string
     if (auto report = report_from(row.report)) return std::move(*report);
   }
   api::Upgrade report = summary_of(row);
+  add_terms(terms_of(row), report);
   add_promise(runs_of(RG_TRY(read_upgrade_data(store, id))), report);
   return report;
 }

@@ -16,9 +16,9 @@ namespace railgauge {
 // Judges by all facts of the moment, stores verdict and findings, and returns the report. Facts
 // that say what the stored verdict says change nothing: the stored report is returned. kNotFound:
 // no such upgrade. `now`: unix seconds. `min_coverage`: the share of the changed pairs that a pass
-// needs, 0 to 1. Thread safe.
+// needs, above 0, at most 1; absent: that of the stored terms. Thread safe.
 Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgrade_id, double now,
-                                    double min_coverage = 1);
+                                    std::optional<double> min_coverage = {});
 
 // How far the after side of an upgrade is that has no verdict.
 enum class AfterSide : std::uint8_t {
@@ -31,7 +31,7 @@ enum class AfterSide : std::uint8_t {
 Result<AfterSide> after_side_of(const store::Store& store, const store::UpgradeRow& upgrade,
                                 double now);
 
-// Judges as judge_and_keep() does, where the after side is kMeasured; a pass needs all pairs.
+// Judges as judge_and_keep() does by the stored terms, where the after side is kMeasured.
 // Absent: it is not. Thread safe.
 Result<std::optional<api::Upgrade>> judge_if_measured(store::Store& store,
                                                       const std::string& upgrade_id, double now);

@@ -12,6 +12,7 @@
 #include "controller/findings/finding_service.h"
 #include "controller/gate/gate_service.h"
 #include "controller/testing/upgrade_bench.h"
+#include "controller/upgrades/gate_terms.h"
 
 namespace railgauge::testing_upgrade {
 namespace {
@@ -51,6 +52,53 @@ TEST_F(UpgradeJudge, AChangedNodeThatNeitherSideMeasuredForbidsAPass) {
   ASSERT_TRUE(judged) << judged.error().message;
   EXPECT_NE(judged->verdict(), "pass") << golden_text(*judged);
   EXPECT_LT(judged->metrics(0).coverage(), 1);
+}
+
+// The terms are the store's: whoever judges needs not know them.
+TEST_F(UpgradeJudge, TheStoredTermsOfAGateDecideAndAreToldWithItsVerdict) {
+  constexpr int kUnmeasured = kNodes + 1;
+  put(kUnmeasured, "6.1.0", "1");
+  store::UpgradeRow row = *store_->read(store::read_upgrade, "u1");
+  row.upgrade_id = "u2";
+  const std::string id = fmt::format("id-{}", kUnmeasured);
+  row.nodes.push_back({.node_id = id,
+                       .changed = true,
+                       .stack_before = store_->read(store::read_epochs, id, 1)->at(0).stack});
+  ASSERT_TRUE(store_->write(store::write_upgrade, row));
+  put(kUnmeasured, "6.5.0", "2");
+  measure("after", 0);
+  const GateTerms terms{.min_coverage = 0.5, .ends_at = 3e9};
+  ASSERT_TRUE(
+      store_->write(store::write_upgrade_after_on, "u2", "after", true, stored_text(terms)));
+  EXPECT_EQ(upgrade_report(*store_, "u2")->min_coverage(), 0.5) << "also before the verdict";
+  const double now = store_->run_summary("after")->run.created_at;
+  const auto judged = judge_if_measured(*store_, "u2", now);
+  ASSERT_TRUE(judged) << judged.error().message;
+  ASSERT_TRUE(*judged);
+  EXPECT_EQ((*judged)->verdict(), "pass") << golden_text(**judged);
+  EXPECT_EQ((*judged)->min_coverage(), 0.5);
+  EXPECT_EQ((*judged)->ends_at_unix_seconds(), 3e9);
+  EXPECT_EQ(judge_and_keep(*store_, "u2", now)->verdict(), "pass") << "judged once more";
+  EXPECT_NE(judge_and_keep(*store_, "u2", now, 1)->verdict(), "pass") << "by other terms";
+}
+
+TEST(GateTerms, AreThoseOfTheRequestWhereItStatesThem) {
+  api::GateRequest request;
+  const GateTerms stored{.min_coverage = 0.9, .ends_at = 5};
+  EXPECT_EQ(terms_with(stored, request, 100).min_coverage, 0.9);
+  EXPECT_EQ(terms_with(stored, request, 100).ends_at, 5);
+  request.set_min_coverage(0.8);
+  request.set_time_limit_seconds(60);
+  EXPECT_EQ(terms_with(stored, request, 100).min_coverage, 0.8);
+  EXPECT_EQ(terms_with(stored, request, 100).ends_at, 160);
+  EXPECT_EQ(stored_text({}), "") << "the usual terms need no text";
+  store::UpgradeRow row;
+  EXPECT_EQ(terms_of(row).min_coverage, 1);
+  row.report = stored_text(stored);
+  EXPECT_EQ(terms_of(row).min_coverage, 0.9);
+  EXPECT_EQ(terms_of(row).ends_at, 5);
+  request.set_min_coverage(1.5);
+  EXPECT_EQ(check_terms(request).error().code, Code::kInvalidArgument);
 }
 
 TEST_F(UpgradeJudge, ALossIsToldWithNodesPartsAndOneFinding) {

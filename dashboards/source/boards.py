@@ -177,6 +177,8 @@ UPGRADE = board("upgrade", "Railgauge / Upgrade", "Before and after: figures by 
          maybe(f'avg by (kernel) (railgauge_gpu_bandwidth_bytes_per_second{{{N},kernel=~"$kernel",size!="small"}} / railgauge_gpu_bandwidth_bytes_per_second offset $before)', "{{kernel}}"), "node", unit="percentunit", width=12),
     table("Findings", "Findings that nobody resolved. See: railgauge findings", maybe(f"sum by (kind, state, severity) (railgauge_findings{{{C}}})"), "fabric", value="findings", console="findings"),
     table("Regressions", "Series that findings name, by what was measured.", maybe(f"sum by (kernel, metric) (railgauge_regression_active{{{C}}})"), "fabric", value="series", console="findings"),
+    stat("Upgrades proposed", "Changes of the stack whose nodes no gate has measured since: they wait for somebody. See: railgauge upgrades",
+         query(told(f"sum({alerts.PROPOSED}{{{C}}})")), "fleet", bad_above=1),
 ], marks(N), console="upgrades")
 
 CONTROLLER = f'{C},job="railgauge-controller"'

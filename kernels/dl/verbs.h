@@ -37,6 +37,8 @@
   ROW(destroy_channel, ibv_destroy_comp_channel) \
   ROW(get_cq_event, ibv_get_cq_event)            \
   ROW(ack_cq_events, ibv_ack_cq_events)          \
+  ROW(get_async_event, ibv_get_async_event)      \
+  ROW(ack_async_event, ibv_ack_async_event)      \
   ROW(wc_status_str, ibv_wc_status_str)
 
 // Functions that older releases lack: the slot may be nullptr.

@@ -13,6 +13,7 @@
 #include "controller/cli/render/table.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/text/fold.h"
+#include "kernels/core/text/rfc3339.h"
 
 namespace railgauge::cli {
 namespace {
@@ -64,6 +65,11 @@ std::string head(const Upgrade& upgrade, bool colour) {
        {"why", upgrade.reason()},
        {"nodes", folded(upgrade.nodes())},
        {"controls", folded(upgrade.controls())},
+       {"asked for", upgrade.has_min_coverage() ? fmt::format("{:.4g} % of the changed pairs",
+                                                              100 * upgrade.min_coverage())
+                                                : ""},
+       {"time limit",
+        upgrade.has_ends_at_unix_seconds() ? rfc3339(upgrade.ends_at_unix_seconds()) : ""},
        {"since", upgrade.since()},
        {"before", fmt::format("{}{}", fmt::join(upgrade.before_runs(), " "),
                               upgrade.before_is_history() ? " (earlier runs)" : "")},

@@ -175,6 +175,7 @@ grpc::Status ControlService::PlanRun(Context*, const RunRequest* request, RunPla
 RunSummary FakeControl::summary(const std::string& state) const {
   RunSummary run = sample_run();
   run.set_state(state);
+  if (tasks_total) run.set_tasks_total(*tasks_total);
   if (state == "ended") {
     run.set_outcome(cancelled_ ? "cancelled" : outcome);
     if (run.outcome() != "passed") {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,10 +42,11 @@ class FakeControl {
   std::string outcome = "passed";       // of the run
   std::vector<std::string> failures{};  // texts of tasks that fail: "t3 verbs.write_bw n1: failed"
   std::uint32_t confirmed = 0;          // findings of the run
-  bool endless = false;                 // the run continues until it is cancelled
-  bool deaf_to_cancel = false;          // a cancel is taken, the run continues all the same
-  int broken_watches = 0;               // so many watches end early as if the controller had died
-  double nodes_delay_seconds = 0;       // before ListNodes answers
+  std::optional<std::uint32_t> tasks_total{};  // of the run; absent: the sample's
+  bool endless = false;                        // the run continues until it is cancelled
+  bool deaf_to_cancel = false;                 // a cancel is taken, the run continues all the same
+  int broken_watches = 0;          // so many watches end early as if the controller had died
+  double nodes_delay_seconds = 0;  // before ListNodes answers
 
   // The requests so far.
   [[nodiscard]] railgauge::api::RunRequest last_request() const;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/api/states.h"
 #include "controller/cli/input/inputs.h"
 #include "controller/cli/input/session.h"
 #include "controller/cli/render/compared_figures.h"
@@ -28,6 +29,16 @@ constexpr std::size_t kLinesOfSteps = 8;
 // "" where the finding has no such figure.
 std::string percent(bool has, double value) { return has ? fmt::format("{:+.2f} %", value) : ""; }
 
+// Whether one night alone shows a slow part: such a finding is no open one yet, and ends by itself
+// where nothing confirms it.
+bool is_candidate(const Finding& finding) {
+  return finding.kind() == "part" && finding.state() == text_of(FindingState::kNew);
+}
+
+std::string state_text(const Finding& finding) {
+  return finding.state() + (is_candidate(finding) ? ", a candidate" : "");
+}
+
 // The page of one finding; verbs that change it print it too.
 int print_finding(const Output& output, const Finding& finding) {
   const bool colour = output.colour;
@@ -35,7 +46,7 @@ int print_finding(const Output& output, const Finding& finding) {
       render_list({{"finding", {finding.finding_id(), Tone::kHeading}},
                    {"what", finding.summary()},
                    {"kind", finding.kind()},
-                   {"state", finding.state()},
+                   {"state", state_text(finding)},
                    {"until", finding.acknowledged_until()},
                    {"worse by", percent(finding.has_worse_percent(), finding.worse_percent())},
                    {"suspect", finding.suspect()},
@@ -120,7 +131,7 @@ Row folded_row(std::vector<const Finding*> alike, bool is_first) {
   const Finding& first = *alike.front();
   return {(is_first ? "" : "+ ") + first.finding_id(),
           alike.size() > 1 ? std::to_string(alike.size()) : "",
-          first.state(),
+          state_text(first),
           first.kind(),
           percent(worst->has_worse_percent(), worst->worse_percent()),
           first.opened_at(),
@@ -173,6 +184,9 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
   if (events < count)
     output.out << fmt::format("\n{}, {}{}\n", counted(count, "finding"), counted(events, "event"),
                               rows.size() > events ? "; +: same event as above" : "");
+  if (std::ranges::any_of(list.findings(), is_candidate))
+    output.out << "\na candidate: seen by one night; it ends by itself unless another night or a "
+                  "retest confirms it\n";
   // Drill-downs repeat some unchanged pairs: the share that differs estimates the false alarms.
   if (list.measured_twice() > 0)
     output.out << fmt::format("\nfalse-alarm check: {} of {} repeats ({:.1f} %)\n",

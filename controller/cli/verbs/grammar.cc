@@ -189,7 +189,7 @@ constexpr Flag kMinCoverage{"min-coverage", 0, "SHARE",
 constexpr Flag kWaitNodes{"wait-nodes", 0, "DURATION",
                           "wait so long for nodes and their new stack, as of a reboot [0s]"};
 constexpr Flag kTimeLimit{"time-limit", 0, "DURATION",
-                          "end after this long in all, a queue too; a run continues [24h]"};
+                          "end after this long in all, a queue too; a run is cancelled [24h]"};
 constexpr std::array kPrepareFlags{kNodes, kLabels, kNodesFile, kControls, kUpgradeSuite, kWait};
 constexpr std::array kGateFlags{
     kNodes,          kLabels,

@@ -33,14 +33,24 @@ std::string task_table(const RunDetail& detail, bool colour, std::size_t most) {
                 state_cell(task.outcome()),
                 task.attempts() > 1 ? std::to_string(task.attempts()) : "", task.reason()});
   });
-  if (rows.empty() && detail.run().tasks_total() > 0)
-    return wrapped_line(fmt::format(
-        "none of {} tasks is listed: a task is when its round begins, and a run of more than "
-        "200,000 has no list; railgauge runs show {} groups them, railgauge export has their "
-        "points",
-        detail.run().tasks_total(), detail.run().run_id()));
   return render_short_section("ROUND>|TASK|KERNEL|ENDPOINTS|STATE|OUTCOME|ATTEMPTS>|REASON", rows,
                               colour, {.lines = most});
+}
+
+// Why no task is listed of a run that has some, and the commands that show the rest; "" where there
+// is nothing to say.
+std::string unlisted_text(const RunDetail& detail) {
+  const RunSummary& run = detail.run();
+  if (!detail.tasks().empty() || run.tasks_total() == 0) return "";
+  if (run.tasks_total() <= kMostTasksOfAnswer)
+    return fmt::format("run {0}: none of its {1} tasks is listed before its round begins",
+                       run.run_id(), run.tasks_total());
+  return fmt::format(
+      "run {0}: its {1} tasks are in no list, which has at most {2}. All of them: railgauge runs "
+      "show "
+      "{0} in groups, railgauge export {0} with their points; single ones: railgauge sql, table "
+      "task",
+      run.run_id(), run.tasks_total(), kMostTasksOfAnswer);
 }
 
 // Milliseconds; "-" for a phase that the rank did not reach.
@@ -172,12 +182,8 @@ Result<int> show_run(Session& session, const Arguments& arguments) {
   }
   const RunDetail detail =
       RG_TRY(call(session, rpc::kGetRun, request_for<RunRef>(arguments.operand(0))));
-  if (const std::uint32_t total = detail.run().tasks_total();
-      detail.tasks().empty() && total > kMostTasksOfAnswer)
-    print_notice(session.output,
-                 fmt::format("run {0}: its {1} tasks are in no list, which has at most {2}; "
-                             "railgauge runs show {0} has them in groups",
-                             detail.run().run_id(), total, kMostTasksOfAnswer));
+  if (const std::string text = unlisted_text(detail); !text.empty())
+    print_notice(session.output, text);
   // Another tool's command lines replace the page.
   if (arguments.has("as")) {
     print_peer_commands(session.output, RG_TRY(peer_commands(detail, arguments.value("as"))));

@@ -43,9 +43,13 @@ int print_upgrade(const Output& output, const Upgrade& upgrade, int code) {
 // The time that a gate may take in all: waits, runs and verdicts.
 class GateLimit {
  public:
-  explicit GateLimit(double seconds)
+  // `is_stored`: the controller ends at it what this process does not.
+  explicit GateLimit(double seconds, bool is_stored = false)
       : end_(Clock::now() +
-             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))) {}
+             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))),
+        is_stored_(is_stored) {}
+
+  [[nodiscard]] bool is_stored() const { return is_stored_; }
 
   // 0 once it is over.
   [[nodiscard]] double seconds_left() const {
@@ -55,6 +59,7 @@ class GateLimit {
  private:
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end_;
+  const bool is_stored_;
 };
 
 // Until the run has ended. Errors: kCancelled, kDeadlineExceeded: it continues.
@@ -122,11 +127,12 @@ void look_later() { std::this_thread::sleep_for(std::chrono::duration<double>(kL
 
 // Asks until the nodes are ready and the controller has begun. Errors: kFailedPrecondition: they
 // were not.
-Result<GateStep> begin(Session& session, const GateRequest& request, double nodes_seconds,
+Result<GateStep> begin(Session& session, GateRequest request, double nodes_seconds,
                        const GateLimit& limit) {
   BeginWait wait(session, nodes_seconds, limit);
   std::string told;
   while (true) {
+    if (limit.is_stored()) request.set_time_limit_seconds(limit.seconds_left());
     auto step = call_within(session, rpc::kGateUpgrade, request, kStartSeconds);
     if (step && step->state() != text_of(GateState::kWaiting)) return step;
     const bool goes_on = wait.goes_on(step);
@@ -152,28 +158,38 @@ Result<Answer> call_patiently(Session& session, const Rpc<Request, Answer>& rpc,
   }
 }
 
-// Waits for the run of this step where there is one, then asks for the verdict over all runs so
-// far.
-Result<Upgrade> measure_and_judge(Session& session, const GateStep& step, const GateLimit& limit,
-                                  double min_coverage) {
-  if (step.state() == text_of(GateState::kMeasuring))
-    RG_TRY_OK(wait_for(session, step.run_id(), limit.seconds_left()));
-  if (step.state() == text_of(GateState::kMeasured))
-    print_fault(session.output, "nothing can be measured: " + step.reason());
-  auto ref = request_for<UpgradeRef>(step.upgrade_id());
-  ref.set_min_coverage(min_coverage);
-  return call_patiently(session, rpc::kJudgeUpgrade, ref);
+// Waits for the run of this step. The controller ends a run that is late.
+Status wait_for_step(Session& session, const GateStep& step, const GateLimit& limit) {
+  const auto run = wait_for(session, step.run_id(), limit.seconds_left());
+  if (run) return {};
+  if (!limit.is_stored() || run.error().code != Code::kDeadlineExceeded)
+    return tl::unexpected(run.error());
+  return fail(Code::kDeadlineExceeded,
+              fmt::format("the time is over; the controller cancels run {} and judges what it "
+                          "measured: railgauge upgrades show {} --exit-code --wait 5min",
+                          step.run_id(), step.upgrade_id()));
 }
 
-// "95 %" or "0.95".
-Result<double> coverage_of(const Arguments& arguments) {
-  if (!arguments.has("min-coverage")) return 1.0;
+// Waits for the run of this step where there is one, then asks for the verdict over all runs so
+// far, by the terms that are stored with them.
+Result<Upgrade> measure_and_judge(Session& session, const GateStep& step, const GateLimit& limit) {
+  if (step.state() == text_of(GateState::kMeasuring))
+    RG_TRY_OK(wait_for_step(session, step, limit));
+  if (step.state() == text_of(GateState::kMeasured))
+    print_fault(session.output, "nothing can be measured: " + step.reason());
+  return call_patiently(session, rpc::kJudgeUpgrade, request_for<UpgradeRef>(step.upgrade_id()));
+}
+
+// "95 %" or "0.95"; nothing without the flag.
+Status read_coverage(const Arguments& arguments, GateRequest& request) {
+  if (!arguments.has("min-coverage")) return {};
   std::string text = arguments.value("min-coverage");
   const bool is_percent = text.ends_with('%');
   if (is_percent) text.pop_back();
   const auto number = parse_number(text);
   const double share = number.value_or(0) / (is_percent ? 100 : 1);
-  if (share > 0 && share <= 1) return share;
+  request.set_min_coverage(share);
+  if (share > 0 && share <= 1) return {};
   return fail(Code::kInvalidArgument,
               fmt::format("--min-coverage: {} is no share, for example 95% or 0.95",
                           in_quotes(arguments.value("min-coverage"))));
@@ -191,7 +207,7 @@ bool may_settle(const Upgrade& upgrade, int extensions) {
 
 // Measures on while that may settle it. A failure then leaves the verdict as it was reached.
 Result<Upgrade> extended(Session& session, GateRequest request, Upgrade upgrade,
-                         const GateLimit& limit, double min_coverage) {
+                         const GateLimit& limit) {
   for (int more = 0; more < kMostExtensions && upgrade.verdict() == "inconclusive"; ++more) {
     if (!may_settle(upgrade, more)) {
       print_notice(session.output, fmt::format("inconclusive: {}", upgrade.reason()));
@@ -205,7 +221,7 @@ Result<Upgrade> extended(Session& session, GateRequest request, Upgrade upgrade,
                  fmt::format("inconclusive: {}; measuring once more", upgrade.reason()));
     request.set_continue_upgrade_id(upgrade.upgrade_id());
     const auto step = begin(session, request, kPatienceSeconds, limit);
-    auto judged = step ? measure_and_judge(session, *step, limit, min_coverage)
+    auto judged = step ? measure_and_judge(session, *step, limit)
                        : Result<Upgrade>(tl::unexpected(step.error()));
     if (!judged && judged.error().code == Code::kCancelled) return judged;
     if (!judged) {
@@ -257,14 +273,15 @@ namespace {
 
 // Measures, judges, and measures again while that may settle it. Checks all flags first: a gate may
 // run for hours.
-Result<int> gate(Session& session, const Arguments& arguments, const GateRequest& request) {
+Result<int> gate(Session& session, const Arguments& arguments, GateRequest request) {
   const bool extend = RG_TRY(extends(arguments));
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait-nodes", 0));
-  const GateLimit limit(RG_TRY(seconds_of(arguments, "time-limit", kLongestGateSeconds)));
-  const double min_coverage = RG_TRY(coverage_of(arguments));
+  const GateLimit limit(RG_TRY(seconds_of(arguments, "time-limit", kLongestGateSeconds)),
+                        arguments.has("time-limit"));
+  RG_TRY_OK(read_coverage(arguments, request));
   const GateStep step = RG_TRY(begin(session, request, wait_seconds, limit));
-  Upgrade upgrade = RG_TRY(measure_and_judge(session, step, limit, min_coverage));
-  if (extend) upgrade = RG_TRY(extended(session, request, std::move(upgrade), limit, min_coverage));
+  Upgrade upgrade = RG_TRY(measure_and_judge(session, step, limit));
+  if (extend) upgrade = RG_TRY(extended(session, request, std::move(upgrade), limit));
   return print_upgrade(session.output, upgrade, exit_code_of_verdict(upgrade));
 }
 

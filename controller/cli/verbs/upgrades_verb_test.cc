@@ -137,7 +137,7 @@ TEST_F(Gate, DoesNotWaitUnlessItIsTold) {
 TEST_F(Gate, MeasuresNoMoreWhenItsTimeIsOver) {
   judge_.verdicts = {inconclusive(5)};
   EXPECT_EQ(gate({"--time-limit", "0"}), kExitInvalid);
-  EXPECT_THAT(err_, HasSubstr("the time is over; run r-20261120-120000-1 continues"));
+  EXPECT_THAT(err_, HasSubstr("the time is over; the controller cancels run r-20261120-120000-1"));
   EXPECT_EQ(judge_.gates(), 1);
 }
 
@@ -152,10 +152,13 @@ TEST_F(Gate, AnExpectationThatIsNoneIsWrongUse) {
 }
 
 TEST_F(Gate, TheShareThatAPassNeedsIsHandedOn) {
-  EXPECT_EQ(gate({"--min-coverage", "95%"}), kExitFailed);
-  EXPECT_DOUBLE_EQ(judge_.last_judged().min_coverage(), 0.95);
+  EXPECT_EQ(gate({"--min-coverage", "95%", "--time-limit", "1h"}), kExitFailed);
+  EXPECT_DOUBLE_EQ(judge_.last_gate().min_coverage(), 0.95);
+  EXPECT_NEAR(judge_.last_gate().time_limit_seconds(), 3600, 60);
+  EXPECT_FALSE(judge_.last_judged().has_min_coverage()) << "the stored terms decide";
   EXPECT_EQ(gate(), kExitFailed);
-  EXPECT_DOUBLE_EQ(judge_.last_judged().min_coverage(), 1);
+  EXPECT_FALSE(judge_.last_gate().has_min_coverage());
+  EXPECT_FALSE(judge_.last_gate().has_time_limit_seconds());
   for (const char* wrong : {"0", "1.5", "200%", "much", "-1"})
     EXPECT_EQ(gate({"--min-coverage=" + std::string(wrong)}), kExitUsage) << wrong;
 }

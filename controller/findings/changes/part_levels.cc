@@ -64,7 +64,7 @@ Result<std::vector<PartSeries>> part_series_of(const store::Store& store,
 // Two passes: names first, since numbers of nodes are in the order of names.
 Result<parts::NightFigures> night_of(const store::Store& store, const RunPlaces& places,
                                      const std::vector<std::string>& nodes,
-                                     const PartSeries& series) {
+                                     const PartSeries& series, const BriefPairs& brief) {
   parts::NightFigures night{.larger_is_better = series.series.larger_is_better};
   std::set<std::string> names(nodes.begin(), nodes.end());
   // By matrix; figures hold rows of their matrix until all names are known.
@@ -104,6 +104,7 @@ Result<parts::NightFigures> night_of(const store::Store& store, const RunPlaces&
       night.figures[i].to = number_of_row[night.figures[i].to];
     }
   }
+  brief.leave_out(series.series, night);
   return night;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/findings/changes/brief_pairs.h"
 #include "controller/findings/changes/run_places.h"
 #include "controller/history/pair_figures.h"
 #include "controller/parts/kept/levels_bytes.h"
@@ -31,10 +32,11 @@ struct PartSeries {
 Result<std::vector<PartSeries>> part_series_of(const store::Store& store,
                                                const std::string& run_id);
 
-// The figures of one series. `nodes`: those of the run, so that a node without figures has a place.
+// The figures of one series without those of `brief`. `nodes`: those of the run, so that a node
+// without figures has a place.
 Result<parts::NightFigures> night_of(const store::Store& store, const RunPlaces& places,
                                      const std::vector<std::string>& nodes,
-                                     const PartSeries& series);
+                                     const PartSeries& series, const BriefPairs& brief);
 
 // Number of nodes with figures.
 std::uint32_t measured_nodes(const parts::NightFigures& night);

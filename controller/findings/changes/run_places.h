@@ -2,6 +2,7 @@
 // their figures were made. Called on worker threads.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -31,6 +32,10 @@ class RunPlaces {
   // The hardware of the node as a text that only compares equal; "": not known.
   [[nodiscard]] std::string hardware(const std::string& node) const;
   [[nodiscard]] std::string leaf(const std::string& node) const { return ports_.leaf(node); }
+  // The rail of the port as in the run's matrices; -1: not known.
+  [[nodiscard]] std::int32_t rail(const std::string& node, const std::string& port) const {
+    return ports_.rail(node, port);
+  }
   // The store's id of the node; "": not known.
   [[nodiscard]] std::string id(const std::string& node) const;
   // By rail: the largest present rate of its ports, in bits per second.

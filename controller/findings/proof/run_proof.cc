@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/findings/changes/brief_pairs.h"
 #include "controller/findings/changes/part_levels.h"
 #include "controller/findings/changes/series_runs.h"
 #include "controller/findings/part_cases.h"
@@ -73,8 +74,9 @@ class ProofJudge {
 
   Result<RunProof> run() {
     ends_ = RG_TRY(store_.read(store::read_task_ends, run_.run_id));
+    const BriefPairs brief = RG_TRY(BriefPairs::of(store_, places_, run_.run_id));
     for (const PartSeries& series : RG_TRY(part_series_of(store_, run_.run_id)))
-      RG_TRY_OK(add_pairs(series));
+      RG_TRY_OK(add_pairs(series, brief));
     RG_TRY_OK(add_local_figures());
     add_failures();
     add_absent();
@@ -90,8 +92,8 @@ class ProofJudge {
 
   // The parts of the proved nodes by one series of pairs.
   // Levels are judged by the run's own partners, the past by the levels that nights kept.
-  Status add_pairs(const PartSeries& series) {
-    const parts::NightFigures night = RG_TRY(night_of(store_, places_, run_.nodes, series));
+  Status add_pairs(const PartSeries& series, const BriefPairs& brief) {
+    const parts::NightFigures night = RG_TRY(night_of(store_, places_, run_.nodes, series, brief));
     std::vector<bool> partner;
     for (const parts::NightNode& node : night.nodes) partner.push_back(is_partner(node.name));
     const std::vector<LevelsOfRun> past = RG_TRY(earlier_levels(series));

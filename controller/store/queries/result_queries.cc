@@ -243,20 +243,33 @@ Result<std::vector<ResultRow>> read_results(Connection& connection, const Result
   return results;
 }
 
+namespace {
+
+// The first and the last key that ranks of a run may have, from rows that are one after the other
+// in their indexes: its tasks, the attempts of tasks between its own, the ranks of attempts between
+// these. Rows of runs side by side widen it.
+constexpr std::string_view kScopeOfRun =
+    "WITH tasks (first, last) AS (SELECT min(id), max(id) FROM task WHERE run=?1), attempts "
+    "(first, "
+    "last) AS (SELECT min(attempt.id), max(attempt.id) FROM tasks CROSS JOIN attempt ON "
+    "attempt.task BETWEEN tasks.first AND tasks.last), ranks (first, last) AS (SELECT "
+    "min(rank.id), "
+    "max(rank.id) FROM attempts CROSS JOIN rank ON rank.attempt BETWEEN attempts.first AND "
+    "attempts.last) SELECT run_id, ranks.first << 20, (ranks.last << 20) + 1048575 FROM run, ranks "
+    "WHERE run.id=?1";
+
+}  // namespace
+
 Result<ExportScope> read_export_scope(Connection& connection, const std::string& run_id) {
   const auto run = RG_TRY(chosen_run(connection, run_id));
   if (!run) return ExportScope{.run_id = "all"};
   ExportScope scope;
-  Rows rows = RG_TRY(
-      *run == 0
-          ? connection.query("SELECT 'all', (SELECT min(id) - 1 FROM point), (SELECT max(id) FROM "
+  Rows rows =
+      RG_TRY(*run == 0 ? connection.query(
+                             "SELECT 'all', (SELECT min(id) - 1 FROM point), (SELECT max(id) FROM "
                              "point) WHERE ?1=0",
                              *run)
-          : connection.query("SELECT run_id, ranks.first << 20, (ranks.last << 20) + 1048575 "
-                             "FROM run, (SELECT min(rank.id) AS first, max(rank.id) AS last FROM "
-                             "task CROSS JOIN attempt ON attempt.task=task.id CROSS JOIN rank ON "
-                             "rank.attempt=attempt.id WHERE task.run=?1) AS ranks WHERE run.id=?1",
-                             *run));
+                       : connection.query(kScopeOfRun, *run));
   if (!RG_TRY(rows.next())) return ExportScope{.run_id = "all"};
   scope.run_id = rows.text(0);
   // A point of sequence 0 would have the lowest key itself.

@@ -103,6 +103,19 @@ Status write_upgrade_after(Connection& connection, std::string_view upgrade_id,
       id);
 }
 
+Status write_upgrade_after_on(Connection& connection, std::string_view upgrade_id,
+                              std::string_view run_id, bool anew, const std::string& terms) {
+  RG_TRY_OK(write_upgrade_after(connection, upgrade_id, run_id, anew));
+  return write_upgrade_terms(connection, upgrade_id, terms);
+}
+
+Status write_upgrade_terms(Connection& connection, std::string_view upgrade_id,
+                           const std::string& terms) {
+  const std::int64_t id = RG_TRY(id_of_upgrade(connection, upgrade_id));
+  return connection.execute("UPDATE upgrade SET report=?2 WHERE id=?1 AND state='measuring'", id,
+                            terms);
+}
+
 Status write_upgrade_verdict(Connection& connection, const UpgradeRow& upgrade) {
   const std::int64_t id = RG_TRY(id_of_upgrade(connection, upgrade.upgrade_id));
   return connection.execute(

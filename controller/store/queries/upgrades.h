@@ -2,6 +2,7 @@
 // writer's transaction, the readers inside a snapshot.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,13 @@ Status write_upgrade(Connection& connection, const UpgradeRow& upgrade);
 // present stacks become their stacks of the after side. kNotFound: no such upgrade or run.
 Status write_upgrade_after(Connection& connection, std::string_view upgrade_id,
                            std::string_view run_id, bool anew);
+// The same, with the text of the terms by which the after side is judged as the upgrade's report
+// until its verdict.
+Status write_upgrade_after_on(Connection& connection, std::string_view upgrade_id,
+                              std::string_view run_id, bool anew, const std::string& terms);
+// Replaces the terms of an after side that has no verdict yet.
+Status write_upgrade_terms(Connection& connection, std::string_view upgrade_id,
+                           const std::string& terms);
 // Stores verdict, kind, reason, time and report of `upgrade` and marks it as judged. kNotFound: no
 // such upgrade.
 Status write_upgrade_verdict(Connection& connection, const UpgradeRow& upgrade);

@@ -130,7 +130,7 @@ struct RunRow {
   std::string run_id{};
   std::string suite{};       // its name
   std::string suite_text{};  // exact text of the suite
-  std::string trigger{};     // "cli", "schedule", "upgrade"
+  std::string trigger{};     // "cli", "schedule", "upgrade", "prove"
   std::string requested_by{};
   RunState state = RunState::kPlanned;
   std::string outcome{};

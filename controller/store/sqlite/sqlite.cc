@@ -123,11 +123,14 @@ std::optional<double> Rows::optional_real(int column) const {
   return is_null(column) ? std::nullopt : std::optional(real(column));
 }
 
-std::string Rows::text(int column) const {
+std::string_view Rows::view(int column) const {
   const unsigned char* text = sqlite3_column_text(statement_, column);
   const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));
-  return text == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(text), size);
+  return text == nullptr ? std::string_view()
+                         : std::string_view(reinterpret_cast<const char*>(text), size);
 }
+
+std::string Rows::text(int column) const { return std::string(view(column)); }
 
 std::string Rows::blob(int column) const {
   const void* bytes = sqlite3_column_blob(statement_, column);

@@ -76,6 +76,8 @@ class Rows {
   [[nodiscard]] double real(int column) const;
   [[nodiscard]] std::optional<double> optional_real(int column) const;
   [[nodiscard]] std::string text(int column) const;
+  // The text without a copy; valid until the next call of next().
+  [[nodiscard]] std::string_view view(int column) const;
   [[nodiscard]] std::string blob(int column) const;
   // Reads the columns in order, each as the type of its field; NULL becomes 0, "" or absent.
   template <class... Fields>

@@ -26,6 +26,15 @@ inline constexpr std::uint32_t kMtuBytes = 4096;
 inline constexpr std::uint32_t kGrhBytes = 40;
 inline constexpr std::uint8_t kMaxOutstandingReads = 16;
 
+// An open device. Its descriptor is readable while it has events.
+struct FakeContext {
+  verbs_context extended{};
+  std::deque<ibv_async_event> events;  // under the lock of fake_events.cc
+};
+// An open device reports events between these calls.
+void begin_events(FakeContext& context);
+void end_events(FakeContext& context);
+
 struct FakeCompletionQueue;
 struct FakeQueuePair;
 

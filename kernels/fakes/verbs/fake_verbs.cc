@@ -24,10 +24,6 @@ namespace {
 
 constexpr std::uint16_t kPkeys = 2;
 
-struct FakeContext {
-  verbs_context extended{};
-};
-
 void place_in_sysfs(ibv_device& device, std::string_view folder) {
   const std::string path = std::string(folder) + "/" + device.name;
   std::memset(device.ibdev_path, 0, sizeof device.ibdev_path);
@@ -208,11 +204,14 @@ ibv_context* ibv_open_device(ibv_device* device) {
   context.ops.poll_cq = fake::poll_cq;
   context.ops.req_notify_cq = fake::req_notify_cq;
   context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+  fake::begin_events(*made);
   return &context;
 }
 
 int ibv_close_device(ibv_context* context) {
-  delete reinterpret_cast<FakeContext*>(verbs_get_ctx(context));
+  auto* opened = reinterpret_cast<fake::FakeContext*>(verbs_get_ctx(context));
+  fake::end_events(*opened);
+  delete opened;
   return fake::released_with_answer();
 }
 

@@ -108,6 +108,10 @@ void set_sysfs_folder(std::string_view folder);
 // before the memory is registered.
 void set_data_direct_folder(std::string_view folder);
 
+// Has the open devices named `device` ("": all of this process) report an event of this type, an
+// ibv_event_type; one of a port is about port 1.
+void tell_async_event(int type, std::string_view device = "");
+
 // Returns the control of the loaded library, one a process.
 VerbsControl& verbs_control();
 

@@ -178,6 +178,7 @@ Status Link::connect(const Context& context, Group& group) {
     waiting_.set_who(fmt::format("{}: {} {} rank {} ({})", device_.endpoint(), operation().words,
                                  operation().way, other, peer_.endpoint()),
                      queue_pairs_.front().get());
+    waiting_.watch_device(device_.context(), device_.name(), device_.port());
     RG_TRY_OK(check_peer(context));
     RG_TRY_OK(gpus_.check(context, mine_, peer_));
     if (connector_) connector_->begin(group.rank(), context.deadline_monotonic_ns);

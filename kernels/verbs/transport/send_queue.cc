@@ -13,7 +13,18 @@
 namespace railgauge::verbs {
 namespace {
 
-constexpr int kSleepMs = 20;  // then the limits are looked at
+constexpr int kSleepMs = 20;    // then the limits are looked at
+constexpr double kLookMs = 20;  // between two looks at the device's events
+// A device that is taken away fails calls a moment before its event comes.
+constexpr int kWhyMs = 5;
+
+// Whether the failure may be one of the device here.
+bool may_be_lost(Waiting::Failure failure, int detail) {
+  using Failure = Waiting::Failure;
+  return failure == Failure::kPost || failure == Failure::kPoll || failure == Failure::kEvent ||
+         (failure == Failure::kCompletion &&
+          (detail == IBV_WC_WR_FLUSH_ERR || detail == IBV_WC_FATAL_ERR));
+}
 
 // Queries the device after a failure: ERR means that the connection ended, no answer that the
 // device here is gone.
@@ -36,6 +47,13 @@ void Waiting::set_limits(const TickClock& clock, double deadline_monotonic_ns, d
   const double left_ns = std::max(0.0, deadline_monotonic_ns - monotonic_now_ns());
   deadline_ticks_ = clock.ticks() + static_cast<std::uint64_t>(left_ns / clock.ns_per_tick());
   stall_ticks_ = static_cast<std::uint64_t>(stall_ns / clock.ns_per_tick());
+  look_ticks_ = static_cast<std::uint64_t>(kLookMs * 1e6 / clock.ns_per_tick());
+}
+
+bool Waiting::is_lost(std::uint64_t now) {
+  if (now < next_look_) return false;
+  next_look_ = now + look_ticks_;
+  return events_.is_lost();
 }
 
 // The abort comes first: its reason is more exact than this side's stall.
@@ -45,6 +63,7 @@ bool Waiting::may_continue(std::uint64_t& since) {
   if (since == 0) since = now;
   if (abort_flag_ != nullptr && __atomic_load_n(abort_flag_, __ATOMIC_ACQUIRE) != 0)
     return fail_with(Failure::kAborted, 0, nullptr);
+  if (is_lost(now)) return fail_with(Failure::kLost, 0, nullptr);
   if (now >= deadline_ticks_) return fail_with(Failure::kDeadline, 0, queue_pair_);
   if (now - since >= stall_ticks_) return fail_with(Failure::kStalled, 0, queue_pair_);
   return true;
@@ -56,7 +75,9 @@ bool Waiting::may_continue(std::uint64_t& since, Completions& completions) {
 }
 
 bool Waiting::before_deadline() {
-  return clock_->ticks() < deadline_ticks_ || fail_with(Failure::kDeadline, 0, queue_pair_);
+  const std::uint64_t now = clock_->ticks();
+  if (is_lost(now)) return fail_with(Failure::kLost, 0, nullptr);
+  return now < deadline_ticks_ || fail_with(Failure::kDeadline, 0, queue_pair_);
 }
 
 // Arms the queue first, so that the caller polls once more: no event reports an earlier completion.
@@ -79,8 +100,10 @@ bool Waiting::sleep_until_event(Completions& completions) {
   return true;
 }
 
-// Keeps the last failure; callers stop at the first false.
+// Keeps the last failure; callers stop at the first false. An event of the device is the cause of
+// what failed with it.
 bool Waiting::fail_with(Failure failure, int detail, ibv_qp* queue_pair) {
+  if (may_be_lost(failure, detail) && events_.is_lost(kWhyMs)) failure = Failure::kLost;
   failure_ = failure;
   detail_ = detail;
   queue_pair_ = queue_pair;
@@ -107,6 +130,9 @@ Error Waiting::failure() const {
                                               who_, clock_->to_ns(stall_ticks_) / 1e9, state)};
     case Failure::kAborted:
       return {Code::kAborted, fmt::format("{}: the other side gave up", who_)};
+    case Failure::kLost:
+      return {Code::kUnavailable,
+              fmt::format("{} while in use: {}", events_.words(), who_.substr(who_.find(' ') + 1))};
     case Failure::kDeadline:
       return {Code::kDeadlineExceeded,
               fmt::format("{}: the task's deadline came; {}", who_, state)};

@@ -9,10 +9,12 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/result.h"
+#include "kernels/verbs/transport/device_events.h"
 
 namespace railgauge::verbs {
 
@@ -30,7 +32,17 @@ struct Completions {
 class Waiting {
  public:
   // The failed action; failure() describes it.
-  enum class Failure { kNone, kPost, kPoll, kEvent, kCompletion, kStalled, kDeadline, kAborted };
+  enum class Failure {
+    kNone,
+    kPost,
+    kPoll,
+    kEvent,
+    kCompletion,
+    kStalled,
+    kDeadline,
+    kAborted,
+    kLost  // the device, its port or a queue pair, by an event of the device
+  };
 
   // `who` opens every message: "fake0:1: write to rank 1 (fake1:1)". The message names the state of
   // `queue_pair` when no other queue pair is known to have failed.
@@ -40,6 +52,11 @@ class Waiting {
   }
   // Ends waits at these limits from now until the next call.
   void set_limits(const TickClock& clock, double deadline_monotonic_ns, double stall_ns);
+  // Ends waits, and the next batch, when an event says that the device is lost. Looked at between
+  // polls that found nothing and between batches, every kLookMs at most. Optional.
+  void watch_device(ibv_context* context, std::string device, std::uint8_t port) {
+    events_.watch(context, std::move(device), port);
+  }
   // Ends waits at once when the peer writes this byte, which means that it gives up. Optional.
   void watch_abort(const std::uint8_t* flag) { abort_flag_ = flag; }
 
@@ -47,8 +64,8 @@ class Waiting {
   [[nodiscard]] bool may_continue(std::uint64_t& since);
   // Does the same; with a channel it sleeps until an event, for a moment at most.
   [[nodiscard]] bool may_continue(std::uint64_t& since, Completions& completions);
-  // Returns false, with a failure, once the task's deadline has passed. For use between two
-  // batches: with a fast peer no wait ever reads the clock.
+  // Returns false, with a failure, once the task's deadline has passed, or the device is lost. For
+  // use between two batches: with a fast peer no wait ever reads the clock.
   [[nodiscard]] bool before_deadline();
 
   // Records the failure and returns false. The message names the state of `queue_pair`.
@@ -59,6 +76,8 @@ class Waiting {
   [[nodiscard]] Error failure() const;
 
  private:
+  // Whether the device is lost; looks at its events where the last look is long enough ago.
+  bool is_lost(std::uint64_t now);
   // Sleeps at most kSleepMs on the channel. False when the channel failed.
   bool sleep_until_event(Completions& completions);
 
@@ -67,6 +86,9 @@ class Waiting {
   const std::uint8_t* abort_flag_ = nullptr;
   std::uint64_t deadline_ticks_ = 0;
   std::uint64_t stall_ticks_ = 0;
+  DeviceEvents events_;
+  std::uint64_t look_ticks_ = 0;  // between two looks at the events
+  std::uint64_t next_look_ = 0;
   Failure failure_ = Failure::kNone;
   // errno, or the status of the completion.
   int detail_ = 0;

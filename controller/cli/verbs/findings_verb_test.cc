@@ -1,0 +1,40 @@
+// The text of findings and its verbs for answers of a judge.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/cli/testing/commands_testing.h"
+#include "kernels/core/base/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// A slow part in that state.
+api::Finding slow_part(const std::string& id, const std::string& state) {
+  api::Finding finding;
+  finding.set_finding_id(id);
+  finding.set_kind("part");
+  finding.set_state(state);
+  finding.set_summary("n1 rail 3, sending: 10 % slower");
+  return finding;
+}
+
+class FindingsVerb : public Commands {};
+
+TEST_F(FindingsVerb, APartThatOneNightAloneShowsIsACandidateAndNoOpenFinding) {
+  judge_.findings.clear_findings();
+  *judge_.findings.add_findings() = slow_part("part-n1-rail-3", "new");
+  EXPECT_EQ(run({"findings"}), kExitPassed) << err_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("new, a candidate"), HasSubstr("it ends by itself unless")));
+  EXPECT_EQ(run({"findings"}, Format::kJson), kExitPassed) << err_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("\"state\": \"new\""), Not(HasSubstr("candidate"))));
+  *judge_.findings.mutable_findings(0) = slow_part("part-n1-rail-3", "confirmed");
+  EXPECT_EQ(run({"findings"}), kExitPassed) << err_;
+  EXPECT_THAT(out_, Not(HasSubstr("candidate"))) << "a proof or a person ends it";
+}
+
+}  // namespace
+}  // namespace railgauge::cli
