@@ -110,8 +110,8 @@ void check_document(FuzzedDataProvider& input) {
   FUZZ_CHECK(!certificate::open(text, ""), text);
 }
 
-// A signing request, PEM: one that is read has a name that may be in a certificate and a key that is
-// strong, and is read the same way twice.
+// A signing request, PEM: one that is read has a name that may be in a certificate and a key that
+// is strong, and is read the same way twice.
 void check_request(std::string_view text) {
   const auto request = trust::read_request(text);
   check_error(request);
@@ -154,8 +154,9 @@ void check_uris([[maybe_unused]] std::string_view text) {
 }  // namespace
 }  // namespace railgauge::fuzz
 
-// The first byte: 'C' a certificate of a run, 'R' a signing request, 'K' a token, 'T' a text as it is, 'U' URIs, anything else the
-// parts of a subject. NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+// The first byte: 'C' a certificate of a run, 'R' a signing request, 'K' a token, 'T' a text as it
+// is, 'U' URIs, anything else the parts of a subject.
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace railgauge;
   if (size == 0) return 0;
