@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -16,6 +17,8 @@
 #include <CLI/CLI.hpp>
 
 #include "agent/agent.h"
+#include "agent/enrol/enroll_command.h"
+#include "agent/enrol/renewer.h"
 #include "agent/inventory/print.h"
 #include "agent/inventory/read_inventory.h"
 #include "agent/os/children.h"
@@ -77,6 +80,18 @@ Status serve(Metrics& metrics, const std::string& address, const std::string& we
   return {};
 }
 
+// Files of --tls-cert and its like, wherever they are: enrolled nodes have them in the state
+// folder. Absent: certificates are renewed by hand.
+std::unique_ptr<Renewer> renewer_of(const Settings& settings) {
+  if (settings.renew_from.empty()) return nullptr;
+  auto server = parse_enrol_server(settings.renew_from);
+  if (!server) return nullptr;  // check_settings() refused it
+  const LinkOptions& link = settings.agent.link;
+  return std::make_unique<Renewer>(
+      std::move(*server),
+      trust::PemFiles{.certificate = link.tls_cert, .key = link.tls_key, .authority = link.tls_ca});
+}
+
 // Exports the settings that runners read from the environment, whatever their origin.
 void hand_on(const Settings& settings) {
   ::setenv("RAILGAUGE_MPI_INSTALLATIONS", settings.mpi_installations.c_str(), 1);
@@ -113,6 +128,7 @@ int run(const Settings& settings) {
   options.web_config = settings.web_config_file;
   auto agent = Agent::open(std::move(options), metrics);
   if (!agent) return end_start(settings, agent.error());
+  const std::unique_ptr<Renewer> renewer = renewer_of(settings);
   (*agent)->run(signals.get(), hangups.get());
   signalfd_siginfo info{};
   const bool interrupted = ::read(signals.get(), &info, sizeof(info)) == sizeof(info) &&
@@ -144,6 +160,8 @@ int main_of(int argc, char** argv) {
       "--version", fmt::format("railgauge-agent {} (commit {}, contract {}.{})", RAILGAUGE_VERSION,
                                build_commit(), api::kContract.major, api::kContract.minor));
   declare_settings(app, settings);
+  EnrollCommand enroll;
+  const CLI::App* asks_for_certificate = declare_enroll(app, enroll);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -153,6 +171,7 @@ int main_of(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return complain({Code::kInvalidArgument, error.what()}, kExitUsage);
   }
+  if (asks_for_certificate->parsed()) return run_enroll_command(enroll);
   Status status = apply_file(app, settings);
   if (status && settings.preflight.asked)
     return run_preflight_command(settings.preflight, settings.agent.name,

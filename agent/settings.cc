@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
+#include "agent/enrol/enrol_client.h"
 #include "kernels/core/text/settings_file.h"
 #include "kernels/core/text/text.h"
 
@@ -99,6 +100,9 @@ void declare_agent(CLI::App& app, Settings& settings) {
   app.add_option("--tls-cert", link.tls_cert, "certificate of this agent (PEM)");
   app.add_option("--tls-key", link.tls_key, "its private key (PEM)");
   app.add_option("--tls-ca", link.tls_ca, "CA that signed the controller's certificate (PEM)");
+  app.add_option("--renew-from", settings.renew_from,
+                 "HOST[:7444] of the controller's enrolment port, where the certificate is renewed "
+                 "when a third of its life is left; by default it is not");
   app.add_flag("--insecure", link.insecure, "plain TCP, without certificates");
   // The empty group keeps both out of the help: they serve tests and containers.
   app.add_option("--sysfs-root", agent.sysfs_root, "folder read in place of /sys")->group("");
@@ -192,6 +196,12 @@ Status check_settings(const Settings& settings) {
     return tl::unexpected(sources.error());
   if (!(settings.agent.watch.seconds >= 0 && settings.agent.watch.seconds <= 3600))
     return fail(Code::kInvalidArgument, "--watch-seconds: not between 0 and 3600");
+  if (!settings.renew_from.empty()) {
+    if (settings.agent.link.tls_cert.empty()) return invalid("--renew-from needs --tls-cert");
+    if (const auto server = parse_enrol_server(settings.renew_from); !server)
+      return invalid("--renew-from {}: HOST or HOST:PORT is needed",
+                     in_quotes(settings.renew_from));
+  }
   return check_link_options(settings.agent.link);
 }
 

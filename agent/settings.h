@@ -24,6 +24,7 @@ struct Settings {
   std::string config = kDefaultConfig;
   std::string metrics_listen = "127.0.0.1:7471";  // "none" serves no metrics
   std::string web_config_file;  // TLS and passwords of /metrics; "": plain HTTP for anybody
+  std::string renew_from{};     // HOST[:PORT] where the certificate is renewed; "": it is not
   std::string log_level = "info";
   std::string log_format = "text";
   bool print_inventory = false;

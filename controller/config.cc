@@ -35,6 +35,16 @@ constexpr std::array kSettings{
     SettingInfo{"insecure",
                 "TCP without certificates: anybody who reaches the port may do anything", "false",
                 true},
+    SettingInfo{"enroll-listen",
+                "[HOST:]PORT where nodes get certificates by a token and renew them, as 7444; by "
+                "default there is no such port; it needs TCP with certificates and --enroll-pki",
+                ""},
+    SettingInfo{
+        "enroll-pki",
+        "folder of railgauge pki whose authority signs them; the controller's user owns it, "
+        "key included",
+        ""},
+    SettingInfo{"enroll-days", "days for which such a certificate is valid, 1 to 825", "90"},
     SettingInfo{"metrics-listen", "HOST:PORT of /metrics and /healthz; none is none",
                 "127.0.0.1:7470"},
     SettingInfo{"web-config-file",
@@ -205,6 +215,50 @@ Status check_tcp_options(const TcpOptions& options) {
   return {};
 }
 
+// The settings of the enrolment port. A port alone is one on every address, as for the other ports
+// their defaults say it. kInvalidArgument: days out of bounds.
+Result<EnrollOptions> enroll_options(Values& chosen) {
+  constexpr double kMostDays = 825;
+  const auto days = parse_number(chosen["enroll-days"]);
+  if (!days || *days < 1 || *days > kMostDays)
+    return fail(Code::kInvalidArgument,
+                fmt::format("--enroll-days {}: a number of days from 1 to {} is needed",
+                            in_quotes(chosen["enroll-days"]), kMostDays));
+  EnrollOptions enroll{
+      .listen = chosen["enroll-listen"], .pki = chosen["enroll-pki"], .days = *days};
+  if (enroll.listen == "none") enroll.listen.clear();
+  if (!enroll.listen.empty() && enroll.listen.find(':') == std::string::npos)
+    enroll.listen.insert(0, "0.0.0.0:");
+  return enroll;
+}
+
+// Where reports go.
+deliver::Wishes wishes_of(Values& chosen) {
+  return {.webhook_url = chosen["webhook-url"],
+          .webhook_format = chosen["webhook-format"],
+          .chat_url = chosen["chat-url"],
+          .chat_format = chosen["chat-format"],
+          .secret_file = chosen["webhook-secret-file"],
+          .ca_file = chosen["webhook-ca-file"],
+          .sendmail = chosen["sendmail"],
+          .mail_to = chosen["mail-to"],
+          .mail_from = chosen["mail-from"],
+          .template_file = chosen["report-template-file"]};
+}
+
+// kInvalidArgument: the port without the authority, or the other way round, or without TLS.
+Status check_enroll(const Config& config) {
+  const EnrollOptions& enroll = config.enroll;
+  if (enroll.listen.empty() != enroll.pki.empty())
+    return fail(Code::kInvalidArgument, "--enroll-listen and --enroll-pki are needed together");
+  if (enroll.listen.empty() || !config.tcp.tls_cert.empty()) return {};
+  return fail(
+      Code::kInvalidArgument,
+      fmt::format("--enroll-listen {}: it needs --tls-cert, --tls-key and --tls-ca, by which "
+                  "enrolled nodes attach",
+                  enroll.listen));
+}
+
 }  // namespace
 
 std::span<const SettingInfo> settings() { return kSettings; }
@@ -255,6 +309,7 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
               .tls_ca = chosen["tls-ca"],
               .tls_crl = chosen["tls-crl"],
               .insecure = RG_TRY(switch_value("insecure", chosen["insecure"]))},
+      .enroll = RG_TRY(enroll_options(chosen)),
       .metrics_listen = chosen["metrics-listen"],
       .suites = chosen["suites"],
       .site_profile = chosen["site-profile"],
@@ -277,20 +332,12 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
       .console_may_lack = is_default("console-listen"),
       .console_web_config = chosen["console-web-config-file"],
       .web_config_file = chosen["web-config-file"],
-      .deliver = {.webhook_url = chosen["webhook-url"],
-                  .webhook_format = chosen["webhook-format"],
-                  .chat_url = chosen["chat-url"],
-                  .chat_format = chosen["chat-format"],
-                  .secret_file = chosen["webhook-secret-file"],
-                  .ca_file = chosen["webhook-ca-file"],
-                  .sendmail = chosen["sendmail"],
-                  .mail_to = chosen["mail-to"],
-                  .mail_from = chosen["mail-from"],
-                  .template_file = chosen["report-template-file"]},
+      .deliver = wishes_of(chosen),
       .certificate_key = chosen["certificate-key"]};
   if (config.console_listen == "none") config.console_listen.clear();
   if (config.metrics_listen == "none") config.metrics_listen.clear();
   RG_TRY_OK(check_tcp_options(config.tcp));
+  RG_TRY_OK(check_enroll(config));
   RG_TRY_OK(check_log(config));
   RG_TRY_OK(check_choice("upgrade-policy", config.upgrade_policy, {"off", "propose", "run"}));
   RG_TRY_OK(check_deliveries(config.deliver));

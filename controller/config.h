@@ -43,6 +43,13 @@ struct TcpOptions {
   bool insecure = false;
 };
 
+// The enrolment port, where nodes get and renew certificates.
+struct EnrollOptions {
+  std::string listen{};  // HOST:PORT; "": nobody is enrolled
+  std::string pki{};     // folder of the authority
+  double days = 90;      // of a certificate
+};
+
 // Age in days at which each kind of data is deleted; 0 keeps it for ever.
 struct KeepDays {
   double raw_samples = 0;
@@ -57,6 +64,7 @@ struct Config {
   std::string socket;
   std::string socket_group;
   TcpOptions tcp;
+  EnrollOptions enroll{};
   std::string metrics_listen;  // HOST:PORT; "" for none
   std::string suites;          // "": found beside the program
   std::string site_profile;    // "": none

@@ -146,6 +146,22 @@ TEST(Rfc3339, PrintsMillisecondsInUtcAndNothingForNotYet) {
   EXPECT_EQ(rfc3339(0), "");
 }
 
+TEST(Settings, EnrolmentIsOffAndNeedsPortAuthorityAndTls) {
+  EXPECT_EQ(resolve({}, no_environment, {})->enroll.listen, "");
+  Values flags{{"enroll-listen", "7444"}, {"enroll-pki", "/p"}};
+  EXPECT_THAT(resolve(flags, no_environment, {}).error().message, HasSubstr("it needs --tls-cert"));
+  for (const char* file : {"tls-cert", "tls-key", "tls-ca"}) flags[file] = "/f";
+  EXPECT_EQ(resolve(flags, no_environment, {})->enroll.listen, "0.0.0.0:7444");
+  EXPECT_EQ(resolve(flags, no_environment, {})->enroll.days, 90);
+  flags["enroll-listen"] = "10.0.0.1:9000";
+  EXPECT_EQ(resolve(flags, no_environment, {})->enroll.listen, "10.0.0.1:9000");
+  flags["enroll-days"] = "0";
+  EXPECT_THAT(resolve(flags, no_environment, {}).error().message, HasSubstr("--enroll-days"));
+  flags["enroll-days"] = "30";
+  flags["enroll-pki"] = "";
+  EXPECT_THAT(resolve(flags, no_environment, {}).error().message, HasSubstr("needed together"));
+}
+
 TEST(Settings, TheUpgradePolicyIsOneOfThree) {
   EXPECT_EQ(resolve({{"insecure", "true"}}, no_environment, {})->upgrade_policy, "propose");
   EXPECT_EQ(resolve({{"upgrade-policy", "run"}}, no_environment, {})->upgrade_policy, "run");

@@ -110,9 +110,11 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   server->control_.pauses().tick(fleet::unix_seconds());
   server->site_words_.refresh();
   server->feed_.restore(fleet::unix_seconds());
+  RG_TRY_OK(server->open_enrolment(config));
   RG_TRY_OK(server->start_grpc(config));
   RG_TRY_OK(server->start_http(config));
   RG_TRY_OK(server->start_console(config));
+  RG_TRY_OK(server->start_enrolment(config));
   if (config.simulated_clock) server->start_fast_forward();
   server->note("controller_started",
                fmt::format("the controller of version {} started", RAILGAUGE_VERSION));
@@ -140,6 +142,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       feed_(metrics_, *store_, config.database, leaves_, [this] { return matrices_.done(); }),
       archive_(*store_, retention_of(config.keep_days), Archive::kExportRanks, leaves_,
                backup_folder_of(config)),
+      tokens_(*store_, fleet::unix_seconds),
       retention_(retention_of(config.keep_days)),
       backups_(backup_folder_of(config), config.backups,
                {.store = *store_, .series = metrics_.series(), .did = own_acts()}),
@@ -161,7 +164,8 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
           control_, *store_, gate_, {*queries_, *verdicts_},
           [this](const std::string& subject) { return certifier_.certify(subject); }, leaves_)),
       console_service_(make_console_service(
-          [this](const auth::Peer& caller) { return make_ticket(caller); }, gate_, *pool_)) {
+          [this](const auth::Peer& caller) { return make_ticket(caller); }, gate_, *pool_)),
+      enrolment_service_(make_enrolment_service(tokens_, gate_, *pool_)) {
   schedules_.on_act(own_acts());
   upgrade_watch_.on_act(own_acts());
   control_.pauses().on_change([this](const Pauses::Held& held) { show_pauses(held); });
@@ -217,6 +221,7 @@ Server::~Server() {
   if (tcp_) tcp_->stop();
   if (relay_) relay_->close();  // nothing is handed to a server that ends
   http_.reset();
+  enroll_http_.reset();
   if (console_) console_->stop();
   console_http_.reset();  // before the server whose services it asks
   if (grpc_) {

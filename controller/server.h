@@ -16,6 +16,8 @@
 #include "controller/console/console.h"
 #include "controller/control/control.h"
 #include "controller/control/director.h"
+#include "controller/enrol/enroller.h"
+#include "controller/enrol/tokens.h"
 #include "controller/exporter/metrics_feed.h"
 #include "controller/fast_forward.h"
 #include "controller/findings/run_judge.h"
@@ -115,6 +117,7 @@ class Server {
   Status reopen_logs() { return audit_->reopen(); }
   [[nodiscard]] int tcp_port() const { return tcp_ ? tcp_->port() : 0; }  // 0 without TCP
   [[nodiscard]] int console_port() const { return console_http_ ? console_http_->port() : 0; }
+  [[nodiscard]] int enroll_port() const { return enroll_http_ ? enroll_http_->port() : 0; }
   [[nodiscard]] int metrics_port() const { return http_ ? http_->port() : 0; }
 
  private:
@@ -133,6 +136,9 @@ class Server {
   Status start_relay();
   Status start_http(const Config& config);
   Status start_console(const Config& config);
+  // Nodes that ask for certificates; both do nothing without a port for them.
+  Status open_enrolment(const Config& config);
+  Status start_enrolment(const Config& config);
   Result<api::ConsoleTicket> make_ticket(const auth::Peer& caller);
   [[nodiscard]] Result<console::Visitor> console_visitor(const http::Request& request) const;
   void note_stranger(const std::string& user, const std::string& address, const std::string& act,
@@ -177,6 +183,7 @@ class Server {
   SiteWords site_words_;
   MetricsFeed feed_;
   Archive archive_;
+  enrol::Tokens tokens_;
   std::unique_ptr<Reporter> reporter_;
   const store::Retention retention_;
   BackupKeeper backups_;                         // on the upkeep pool alone
@@ -195,6 +202,7 @@ class Server {
   std::unique_ptr<grpc::Service> archive_service_;
   std::unique_ptr<grpc::Service> judge_service_;
   std::unique_ptr<grpc::Service> console_service_;
+  std::unique_ptr<grpc::Service> enrolment_service_;
   std::unique_ptr<TlsKeeper> tls_;  // absent without certificates
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<UnixListener> unix_;
@@ -208,6 +216,8 @@ class Server {
   std::unique_ptr<console::Console> console_;  // with console_http_; none without its port
   std::string console_origin_{};
   std::unique_ptr<http::Server> console_http_;
+  std::unique_ptr<enrol::Enroller> enroller_;  // with enroll_http_; none without its port
+  std::unique_ptr<http::Server> enroll_http_;
   std::atomic<bool> has_console_ = false;  // calls may use console_ and console_origin_
   std::unique_ptr<FastForward> forward_;   // absent with the host's clock
   double next_stats_ = 0;                  // used on the loop only, as the next seven

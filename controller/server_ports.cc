@@ -17,9 +17,9 @@
 namespace railgauge {
 namespace {
 
-constexpr std::array kServiceNames{"railgauge.api.Control", "railgauge.api.Archive",
-                                   "railgauge.api.Judge", "railgauge.api.Console",
-                                   "railgauge.api.AgentLink"};
+constexpr std::array kServiceNames{"railgauge.api.Control",   "railgauge.api.Archive",
+                                   "railgauge.api.Judge",     "railgauge.api.Console",
+                                   "railgauge.api.Enrolment", "railgauge.api.AgentLink"};
 // gRPC's name of a connection inside the process. No other has it: those from outside are known by
 // their descriptor or by the name that the relay gives them.
 constexpr const char* kInProcess = "unknown";
@@ -98,6 +98,7 @@ Status Server::start_grpc(const Config& config) {
   builder.RegisterService(archive_service_.get());
   builder.RegisterService(judge_service_.get());
   builder.RegisterService(console_service_.get());
+  builder.RegisterService(enrolment_service_.get());
   if (!config.tcp.listen.empty()) RG_TRY_OK(open_tcp(config.tcp, builder));
   grpc_ = builder.BuildAndStart();
   if (!grpc_) return fail(Code::kInternal, "gRPC: the server does not start");

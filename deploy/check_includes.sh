@@ -68,6 +68,7 @@ agent/inventory/sources: =core kernels/dl agent/inventory/facts agent/node_facts
 agent/inventory: =core controller/api agent/inventory/facts agent/inventory/sources
 agent/tasks: =core controller/api agent/os
 agent/link: =core controller/api controller/trust
+agent/enrol: =core agent/os controller/http controller/trust
 agent/watch: =core kernels/dl controller/api agent/inventory/facts
 agent/busy: =core kernels/dl controller/api agent/inventory/facts agent/os agent/tasks agent/watch
 agent/preflight/rules: =core controller/api agent/inventory/facts
@@ -78,8 +79,8 @@ agent/fleet/scenario: =core controller/plan/suite controller/plan/topology
 agent/fleet/model: =core agent/fleet/scenario
 agent/fleet/node: =core controller/api agent/fleet/model agent/fleet/scenario agent/inventory agent/inventory/facts agent/preflight agent/preflight/rules
 agent/fleet/agents: =core controller/api agent/fleet/model agent/fleet/node agent/fleet/scenario agent/link
-agent/fleet: =core kernels/core/version controller/api controller/clock controller/log controller/trust agent/fleet/* agent/tasks
-agent: =core kernels/core/version kernels/dl controller/api controller/http controller/log controller/metric controller/trust agent/busy agent/inventory agent/inventory/facts agent/link agent/os agent/preflight agent/preflight/probe agent/tasks agent/watch
+agent/fleet: =core kernels/core/version controller/api controller/clock controller/log controller/trust agent/enrol agent/fleet/* agent/os agent/tasks
+agent: =core kernels/core/version kernels/dl controller/api controller/http controller/log controller/metric controller/trust agent/busy agent/enrol agent/inventory agent/inventory/facts agent/link agent/os agent/preflight agent/preflight/probe agent/tasks agent/watch
 controller/metric: =core
 controller/clock: =core
 controller/api: =core
@@ -111,6 +112,7 @@ controller/store/upkeep: =core controller/store/rows controller/store/sqlite
 controller/store: =core controller/clock controller/store/*
 controller/audit: =core controller/clock controller/store controller/store/rows
 controller/http: =core
+controller/enrol: =core controller/api controller/audit controller/http controller/plan/topology controller/store controller/store/nodes controller/trust controller/trust/authority
 controller/deliver: =core controller/api controller/http controller/metric controller/report controller/store controller/store/outbox controller/trust
 controller/console: =core controller/api controller/detect controller/http controller/stats
 controller/log: =core
@@ -129,8 +131,8 @@ controller/findings/proof: =core controller/api controller/findings controller/f
 controller/findings: =core controller/api controller/findings/changes controller/fleet controller/history controller/localise controller/nodes controller/parts controller/store controller/store/queries controller/store/rows controller/upgrades controller/verdict
 controller/gate: =core controller/api controller/control controller/report controller/schedule controller/store controller/store/queries controller/upgrades
 controller/exporter: =core controller/findings controller/findings/changes controller/fleet controller/history controller/metric controller/schedule controller/store
-controller/rpc: =core controller/api controller/audit controller/control controller/findings controller/fleet controller/gate controller/history controller/schedule controller/upgrades
-controller: =core kernels/core/version controller/api controller/audit controller/certificate/evidence controller/console controller/clock controller/control controller/deliver controller/exporter controller/findings controller/findings/proof controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/nodes controller/plan/topology controller/relay controller/report controller/rpc controller/schedule controller/store controller/store/queries controller/store/upkeep controller/trust controller/upgrades
+controller/rpc: =core controller/api controller/audit controller/control controller/enrol controller/findings controller/fleet controller/gate controller/history controller/schedule controller/upgrades
+controller: =core kernels/core/version controller/api controller/audit controller/certificate/evidence controller/console controller/clock controller/control controller/deliver controller/enrol controller/exporter controller/findings controller/findings/proof controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/nodes controller/plan/topology controller/relay controller/report controller/rpc controller/schedule controller/store controller/store/queries controller/store/upkeep controller/trust controller/trust/authority controller/upgrades
 controller/cli/render: =core kernels/core/report controller/api
 controller/cli/input: =core controller/api controller/cli/render controller/plan/topology controller/trust
 controller/cli/live: =core controller/api controller/cli/input controller/cli/render
@@ -161,8 +163,8 @@ prometheus/: agent controller/metric controller/exporter
 httplib.h: controller/http
 openssl/: controller/http controller/trust controller/trust/*
 date/tz.h: controller/schedule
-CLI/: agent agent/fleet controller controller/cli controller/cli/* kernels/runner
-spdlog/: agent agent/* controller controller/audit controller/control controller/deliver controller/exporter controller/findings controller/findings/proof controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/nodes controller/relay controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
+CLI/: agent agent/enrol agent/fleet controller controller/cli controller/cli/* kernels/runner
+spdlog/: agent agent/* controller controller/audit controller/control controller/deliver controller/enrol controller/exporter controller/findings controller/findings/proof controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/nodes controller/relay controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
 '
 # Rooms that judge, and the modelled fabric. Their code reads no clock, file, socket, random number or other state of the process (std::lgamma
 # writes `signgam`).

@@ -9,11 +9,12 @@ fi
 
 # name_precompiled TREE: writes a sum beside each precompiled header, by which ccache compares them, since their bytes
 # differ from build to build. The sum is of the list of headers, the messages, the compilers, and the packages of the headers.
+# Messages that no precompiled header has are left out.
 name_precompiled() {
   local list
   command -v ccache >/dev/null || return 0
   while read -r list; do
-    { cat "$list" controller/api/*.proto kernels/core/base/*.proto; g++ --version | head -n 1; clang++ --version | head -n 1; dpkg-query -W 'lib*-dev' | sha256sum; } 2>/dev/null |
+    { cat "$list"; printf '%s\n' controller/api/*.proto kernels/core/base/*.proto | grep -v /enrolment | xargs cat; g++ --version | head -n 1; clang++ --version | head -n 1; dpkg-query -W 'lib*-dev' | sha256sum; } 2>/dev/null |
       sha256sum | tee "$list.gch.sum" >"$list.pch.sum"
   done < <(find "$1" -name cmake_pch.hxx)
 }

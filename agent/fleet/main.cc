@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include <CLI/CLI.hpp>
 
 #include "agent/fleet/fleet.h"
+#include "agent/fleet/fleet_enrolment.h"
 #include "agent/tasks/kernel_list.h"
 #include "controller/log/log.h"
 #include "kernels/core/base/exhaustion.h"
@@ -38,6 +40,9 @@ struct Settings {
   std::string controller;
   bool insecure = false;
   std::string certificates;
+  std::string enroll;
+  std::string token_file;
+  std::uint32_t at_once = 16;
   std::string scenario;
   std::uint32_t nodes = 0;
   std::string runner;
@@ -62,6 +67,13 @@ void declare(CLI::App& app, Settings& settings) {
                "plain TCP, where nobody else can reach the controller");
   app.add_option("--certificates", settings.certificates,
                  "folder of railgauge pki, with a certificate for each node by its name, for TCP");
+  app.add_option("--enroll", settings.enroll,
+                 "HOST[:7444]: get the nodes certificates there, into --certificates, print the "
+                 "time that it took, and end");
+  app.add_option("--token-file", settings.token_file,
+                 "of --enroll: file with a token for all nodes");
+  app.add_option("--at-once", settings.at_once, "of --enroll: nodes that ask at a time")
+      ->check(CLI::Range(1U, 64U).description(""));
   auto* const scenario = app.add_option("--scenario", settings.scenario,
                                         "file, as deploy/docs/reference/scenarios.md has it");
   app.add_option("--nodes", settings.nodes, "healthy nodes in place of a scenario")
@@ -180,6 +192,39 @@ Result<std::unique_ptr<Fleet>> open_fleet(const Settings& settings) {
                      std::move(scenario), kernels);
 }
 
+Result<EnrolmentTimes> enrol_nodes(const Settings& settings, std::size_t& nodes) {
+  if (settings.certificates.empty() || settings.token_file.empty())
+    return invalid("--enroll needs --certificates, a folder for the files, and --token-file");
+  std::ifstream file(settings.token_file);
+  std::string text;
+  if (!file || !std::getline(file, text))
+    return invalid("--token-file {}: it cannot be read", settings.token_file);
+  const Scenario scenario = RG_TRY(scenario_of(settings));
+  FleetEnrolment order{.server = RG_TRY(agent::parse_enrol_server(settings.enroll)),
+                       .token = RG_TRY(trust::parse_enrolment_token(text)),
+                       .folder = settings.certificates,
+                       .at_once = settings.at_once};
+  for (std::uint32_t node = 0; node < scenario.fabric.nodes; ++node)
+    order.names.push_back(node_name(scenario.fabric, node));
+  nodes = order.names.size();
+  return enrol_fleet(order, unix_now());
+}
+
+int run_enrolment(const Settings& settings) {
+  ::signal(SIGPIPE, SIG_IGN);
+  std::size_t nodes = 0;
+  const auto times = enrol_nodes(settings, nodes);
+  if (!times) return complain(times.error());
+  const double a_second =
+      times->all_seconds > 0 ? static_cast<double>(nodes) / times->all_seconds : 0;
+  std::printf(
+      "%zu nodes enrolled in %.2f s, %.1f a second, %u at once; one took %.3f s (median), "
+      "%.3f s at most\n",
+      nodes, times->all_seconds, a_second, settings.at_once, times->median_seconds,
+      times->slowest_seconds);
+  return kExitPassed;
+}
+
 int run(const Settings& settings) {
   end_when_exhausted("railgauge-fleet");
   const Fd signals = catch_signals();
@@ -212,7 +257,7 @@ int main_of(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);
     return complain({Code::kInvalidArgument, error.what()});
   }
-  return run(settings);
+  return settings.enroll.empty() ? run(settings) : run_enrolment(settings);
 }
 
 }  // namespace

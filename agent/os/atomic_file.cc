@@ -40,8 +40,8 @@ tl::unexpected<Error> denied(const std::string& path, const char* act, int error
   return fail(Code::kPermissionDenied, fmt::format("{}: {}: {}", path, act, std::strerror(error)));
 }
 
-Status write_atomically(const std::string& folder, const std::string& name,
-                        const std::string& text) {
+Status write_atomically(const std::string& folder, const std::string& name, const std::string& text,
+                        mode_t mode) {
   const std::string path = folder + "/" + name;
   const std::string draft = path + kDraftEnding;
   Fd parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -50,6 +50,7 @@ Status write_atomically(const std::string& folder, const std::string& name,
   if (::unlink(draft.c_str()) != 0 && errno != ENOENT) return denied(draft, "remove", errno);
   Fd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) return denied(draft, "open", errno);
+  if (mode != 0600 && ::fchmod(file.get(), mode) != 0) return denied(draft, "chmod", errno);
   if (Status replaced = replace(parent, file, draft, path, text); !replaced) {
     ::unlink(draft.c_str());
     return replaced;

@@ -1,6 +1,8 @@
 // Atomic replacement of small files in the state folder.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 
 #include "kernels/core/base/result.h"
@@ -12,10 +14,10 @@ tl::unexpected<Error> denied(const std::string& path, const char* act, int error
 
 // Replaces `folder`/`name`: after a power cut the file is the old one or the whole new one. A file
 // written by root is given to the folder's owner, so that the agent can read files of an operator's
-// command. Callers must serialise writers of one name. kPermissionDenied, also for a full disk: the
-// message names the path and the failed call.
-Status write_atomically(const std::string& folder, const std::string& name,
-                        const std::string& text);
+// command. `mode` is that of the new file. Callers must serialise writers of one name.
+// kPermissionDenied, also for a full disk: the message names the path and the failed call.
+Status write_atomically(const std::string& folder, const std::string& name, const std::string& text,
+                        mode_t mode = 0600);
 
 // Removes what a killed writer of `folder`/`name` left.
 void remove_draft(const std::string& folder, const std::string& name);

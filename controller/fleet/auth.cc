@@ -272,6 +272,11 @@ Status may_attach(const Peer& peer) {
   return refused(peer, "an agent needs OU=agent or the URI railgauge://agent/NODE");
 }
 
+Status may_administer(const Peer& peer) {
+  if (peer.role == Role::kAny) return {};
+  return refused(peer, "this needs the unix socket on the controller's host");
+}
+
 Status may_speak_for(const Peer& peer, const std::string& node_name) {
   RG_TRY_OK(may_attach(peer));
   if (peer.role == Role::kAny || peer.common_name == node_name) return {};

@@ -25,6 +25,7 @@
 #include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/fd.h"
 #include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::http {
 namespace {
@@ -34,6 +35,7 @@ constexpr int kBacklog = 128;
 // The request under way on this thread: httplib's handlers get the request alone.
 struct Serving {
   Connections::Connection* connection = nullptr;
+  Channel* channel = nullptr;
   WebConfig* config = nullptr;
   bool is_last = false;       // the connection ends with this answer
   std::string certificate{};  // of the client, verified; PEM
@@ -218,7 +220,34 @@ class Protocol final : public httplib::Server {
     response.set_content(text, type);
   }
 
+  // httplib reads none for a handler of all paths, so that the stream is read here.
+  // Reads the body of a POST, empty without a length; false: it is too long, has none though it is
+  // sent in pieces, or did not come in time.
+  [[nodiscard]] bool read_body(const httplib::Request& from, std::string& body) const {
+    if (from.method != "POST" || pages_.most_body_bytes == 0) return true;
+    const std::string given = from.get_header_value("Content-Length");
+    const auto length = parse_integer(given.empty() ? "0" : given);
+    if (!length || *length < 0 || from.has_header("Transfer-Encoding") ||
+        static_cast<std::size_t>(*length) > pages_.most_body_bytes)
+      return false;
+    body.resize(static_cast<std::size_t>(*length));
+    Channel& channel = *serving.channel;
+    channel.set_deadline(monotonic_now_ns() + railgauge::http::Server::kBodySeconds * 1e9);
+    for (std::size_t at = 0; at < body.size();) {
+      const ssize_t got = channel.read(body.data() + at, body.size() - at);
+      if (got <= 0) return false;
+      at += static_cast<std::size_t>(got);
+    }
+    channel.set_deadline(monotonic_now_ns() + railgauge::http::Server::kAnswerSeconds * 1e9);
+    return true;
+  }
+
   void answer_other(const httplib::Request& from, httplib::Response& response) {
+    std::string body;
+    if (!read_body(from, body)) {
+      end_after(response);
+      return refuse(response, 413, "the body is too long, has no length, or came too late\n");
+    }
     if (!connections_.take_page(serving.connection)) {
       response.set_header("Retry-After", "5");
       return refuse(response, 503, "too many pages are being read\n");
@@ -226,7 +255,8 @@ class Protocol final : public httplib::Server {
     Request request{.method = from.method,
                     .path = from.path,
                     .certificate = serving.certificate,
-                    .address = address_of(from.remote_addr, from.remote_port)};
+                    .address = address_of(from.remote_addr, from.remote_port),
+                    .body = std::move(body)};
     request.query.insert(from.params.begin(), from.params.end());
     for (const auto& [name, value] : from.headers)
       request.headers.try_emplace(lower_case(name), value);
@@ -295,6 +325,7 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
       const std::shared_ptr<WebConfig> present = config ? config->current() : nullptr;
       if (present && present->tls && !channel.shake_hands(present->tls.get())) return;
       serving = {.connection = connection,
+                 .channel = &channel,
                  .config = present.get(),
                  .certificate = channel.verified_certificate()};
       for (int request = 1; channel.wait_for_request(); ++request) {
@@ -334,10 +365,8 @@ int Server::port() const { return port_of(impl_->socket.get()); }
 
 // Binds before the thread starts, so that a taken port is an error of the caller and not a log
 // line.
-Result<std::unique_ptr<Server>> Server::start(const std::string& host, int port, Pages pages,
-                                              const std::string& web_config) {
-  std::unique_ptr<WebConfigFile> config;
-  if (!web_config.empty()) config = RG_TRY(WebConfigFile::open(web_config));
+Result<std::unique_ptr<Server>> Server::begin(const std::string& host, int port, Pages pages,
+                                              std::unique_ptr<WebConfigFile> config) {
   Fd socket = RG_TRY(listen_on(host, port));
   const auto impl = std::make_shared<Impl>(std::move(socket), std::move(pages), std::move(config));
   impl->acceptor = std::thread([one = impl.get()] {
@@ -350,6 +379,18 @@ Result<std::unique_ptr<Server>> Server::start(const std::string& host, int port,
     one->accept_all();
   });
   return std::unique_ptr<Server>(new Server(impl));
+}
+
+Result<std::unique_ptr<Server>> Server::start(const std::string& host, int port, Pages pages,
+                                              const std::string& web_config) {
+  std::unique_ptr<WebConfigFile> config;
+  if (!web_config.empty()) config = RG_TRY(WebConfigFile::open(web_config));
+  return begin(host, port, std::move(pages), std::move(config));
+}
+
+Result<std::unique_ptr<Server>> Server::start(const std::string& host, int port, Pages pages,
+                                              const TlsFiles& tls) {
+  return begin(host, port, std::move(pages), RG_TRY(WebConfigFile::open(tls)));
 }
 
 }  // namespace railgauge::http

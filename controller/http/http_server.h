@@ -2,6 +2,7 @@
 // one function. Plain, or with TLS and basic authentication as exporters of Prometheus have them.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,6 +13,8 @@
 #include "kernels/core/base/result.h"
 
 namespace railgauge::http {
+
+class WebConfigFile;
 
 // A request with a password that was not taken. Texts are the peer's, but for `user`.
 struct Refusal {
@@ -30,6 +33,7 @@ struct Request {
   std::string user{};         // whose password was right; "" where the port asks for none
   std::string certificate{};  // PEM of the client's certificate, verified; "" for none
   std::string address{};      // as in Refusal
+  std::string body{};         // of a POST, where Pages::most_body_bytes allows one
 };
 
 // Its answer.
@@ -38,6 +42,14 @@ struct Answer {
   std::string type = "text/plain; charset=utf-8";
   std::string body{};
   std::vector<std::pair<std::string, std::string>> headers{};
+};
+
+// In the place of web_config.h's file, for a port of one purpose. The files of a port with TLS,
+// PEM; read again when they change.
+struct TlsFiles {
+  std::string certificate{};
+  std::string key{};        // the caller checks who can read it
+  std::string client_ca{};  // authorities of clients' certificates; a client may have none
 };
 
 // A small server for Prometheus, for probes and for the console. A thread serves one connection;
@@ -49,6 +61,8 @@ class Server {
   static constexpr double kHeaderSeconds = 10;
   // Between two requests of a connection.
   static constexpr double kIdleSeconds = 5;
+  // From the end of the headers to the end of the body.
+  static constexpr double kBodySeconds = 5;
   // From the end of the headers to the end of the answer.
   static constexpr double kAnswerSeconds = 30;
   // Requests of one connection.
@@ -69,20 +83,27 @@ class Server {
     // Called for each password that is not taken, before the answer. May be empty.
     std::function<void(const Refusal&)> refused{};
     // Answers every path but /healthz, any method; /metrics is then one of these paths. It may wait
-    // for less than kAnswerSeconds, and is not given a request's body. May be empty.
+    // for less than kAnswerSeconds. May be empty.
     std::function<Answer(const Request&)> other{};
+    // Bound of the body of a POST for `other`; a longer body, or one in pieces, is refused with
+    // 413.
+    std::size_t most_body_bytes = 0;
   };
   // Binds (port 0: any free port) and serves. `web_config` is the file of web_config.h; "" serves
   // plain HTTP to anybody. kAlreadyExists: the port is taken, or the address is not one of this
   // host. kInvalidArgument: the file's fault.
   static Result<std::unique_ptr<Server>> start(const std::string& host, int port, Pages pages,
                                                const std::string& web_config = "");
+  static Result<std::unique_ptr<Server>> start(const std::string& host, int port, Pages pages,
+                                               const TlsFiles& tls);
   ~Server();
   // Returns the bound port, also after a start with port 0.
   [[nodiscard]] int port() const;
 
  private:
   struct Impl;
+  static Result<std::unique_ptr<Server>> begin(const std::string& host, int port, Pages pages,
+                                               std::unique_ptr<WebConfigFile> config);
   explicit Server(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;
 };

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/http/http_server.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/text/text.h"
 
@@ -173,7 +174,6 @@ Status load_files(SSL_CTX* context, const TlsSettings& settings) {
     return SSL_CTX_use_certificate_chain_file(context, path.c_str());
   }));
   const auto& [key_path, key_place] = settings.files.at("key_file");
-  RG_TRY_OK(check_key_mode(key_path, key_place));
   RG_TRY_OK(load("key_file", [&](const std::string& path) {
     return SSL_CTX_use_PrivateKey_file(context, path.c_str(), SSL_FILETYPE_PEM);
   }));
@@ -282,6 +282,8 @@ Result<std::shared_ptr<WebConfig>> read_web_config(const std::string& path) {
   std::vector<std::string> files{path};
   std::string private_key;
   if (settings.tls) {
+    const auto& [key_path, key_place] = settings.tls->files.at("key_file");
+    RG_TRY_OK(check_key_mode(key_path, key_place));
     for (const auto& [key, file] : settings.tls->files) files.push_back(file.first);
     private_key = settings.tls->files.at("key_file").first;
     tls = RG_TRY(make_context(*settings.tls));
@@ -291,12 +293,38 @@ Result<std::shared_ptr<WebConfig>> read_web_config(const std::string& path) {
                                                   std::move(files), std::move(private_key)});
 }
 
-WebConfigFile::WebConfigFile(std::string path, std::shared_ptr<WebConfig> config)
-    : path_(std::move(path)), config_(std::move(config)), looks_(look_of(config_->files)) {}
+// The caller checks the modes of the files: its rules for keys are those of its own settings.
+Result<std::shared_ptr<WebConfig>> read_tls_files(const TlsFiles& files) {
+  constexpr std::size_t kVerifiedIfGiven = 3;  // of kClientAuths
+  TlsSettings settings{.client_auth = &kClientAuths[kVerifiedIfGiven]};
+  settings.files = {{"cert_file", {files.certificate, "certificate"}},
+                    {"key_file", {files.key, "key"}},
+                    {"client_ca_file", {files.client_ca, "authority"}}};
+  SslContext tls = RG_TRY(make_context(settings));
+  return std::shared_ptr<WebConfig>(new WebConfig{std::move(tls),
+                                                  BasicAuth(std::vector<User>()),
+                                                  {files.certificate, files.key, files.client_ca},
+                                                  files.key});
+}
+
+WebConfigFile::WebConfigFile(std::string name, Read read, std::shared_ptr<WebConfig> config)
+    : name_(std::move(name)),
+      read_(std::move(read)),
+      config_(std::move(config)),
+      looks_(look_of(config_->files)) {}
+
+Result<std::unique_ptr<WebConfigFile>> WebConfigFile::open(std::string name, Read read) {
+  auto config = RG_TRY(read());
+  return std::unique_ptr<WebConfigFile>(
+      new WebConfigFile(std::move(name), std::move(read), std::move(config)));
+}
 
 Result<std::unique_ptr<WebConfigFile>> WebConfigFile::open(const std::string& path) {
-  auto config = RG_TRY(read_web_config(path));
-  return std::unique_ptr<WebConfigFile>(new WebConfigFile(path, std::move(config)));
+  return open(path, [path] { return read_web_config(path); });
+}
+
+Result<std::unique_ptr<WebConfigFile>> WebConfigFile::open(const TlsFiles& files) {
+  return open(files.certificate, [files] { return read_tls_files(files); });
 }
 
 std::shared_ptr<WebConfig> WebConfigFile::current() {
@@ -307,11 +335,11 @@ std::shared_ptr<WebConfig> WebConfigFile::current() {
   next_look_ns_ = now_ns + kLookNs;
   std::string looks = look_of(config_->files);
   if (looks == looks_ || std::exchange(changed_, looks) != looks) return config_;
-  auto read = read_web_config(path_);
+  auto read = read_();
   if (read) {
     config_ = std::move(*read);
     looks_ = look_of(config_->files);
-    spdlog::info("{}: read again", path_);
+    spdlog::info("{}: read again", name_);
   } else {
     looks_ = std::move(looks);
     spdlog::error("{}; the settings before this change stay", read.error().message);

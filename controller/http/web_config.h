@@ -4,6 +4,7 @@
 
 #include <openssl/ssl.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,8 @@
 #include "kernels/core/base/result.h"
 
 namespace railgauge::http {
+
+struct TlsFiles;
 
 using SslContext = Handle<ReleasedBy<SSL_CTX*, SSL_CTX_free>>;
 
@@ -59,20 +62,27 @@ struct WebConfig {
 // certificate and key that do not fit, a key that others may read. Relative paths begin at the
 // file's folder.
 Result<std::shared_ptr<WebConfig>> read_web_config(const std::string& path);
+// The same of files that no settings file names: TLS 1.2 or later, no passwords; a client's
+// certificate is checked if it has one.
+Result<std::shared_ptr<WebConfig>> read_tls_files(const TlsFiles& files);
 
 // The file, read again when it or a file that it names has changed. Thread safe.
 class WebConfigFile {
  public:
   // kInvalidArgument: as read_web_config().
   static Result<std::unique_ptr<WebConfigFile>> open(const std::string& path);
+  static Result<std::unique_ptr<WebConfigFile>> open(const TlsFiles& files);
   // The present settings. Looks at the files at most once a second and reads them when they were
   // the same twice, so that no half-written file counts. A faulty change is logged once and the
   // settings before it stay.
   std::shared_ptr<WebConfig> current();
 
  private:
-  WebConfigFile(std::string path, std::shared_ptr<WebConfig> config);
-  const std::string path_;
+  using Read = std::function<Result<std::shared_ptr<WebConfig>>()>;
+  static Result<std::unique_ptr<WebConfigFile>> open(std::string name, Read read);
+  WebConfigFile(std::string name, Read read, std::shared_ptr<WebConfig> config);
+  const std::string name_;  // for the log
+  const Read read_;
   std::mutex mutex_;  // guards all below
   std::shared_ptr<WebConfig> config_;
   std::string looks_;    // of the files, when they were read

@@ -19,6 +19,8 @@ enum class Access : std::uint8_t {
   kOperator,     // operators; it reads what names people, or the whole file
   kWrite,        // operators; a row of the audit trail comes first
   kUrgentWrite,  // operators; the row may come later: it has to work while nothing can be stored
+  kAdmin,        // users of the unix socket
+  kAdminWrite,   // likewise; a row of the audit trail comes first
 };
 
 struct Right {
@@ -32,6 +34,7 @@ inline constexpr std::string_view kControl = "railgauge.api.Control";
 inline constexpr std::string_view kArchive = "railgauge.api.Archive";
 inline constexpr std::string_view kJudge = "railgauge.api.Judge";
 inline constexpr std::string_view kConsole = "railgauge.api.Console";
+inline constexpr std::string_view kEnrolment = "railgauge.api.Enrolment";
 
 // The unix socket and --insecure count as agent and operator.
 inline constexpr std::array kRights{
@@ -91,6 +94,10 @@ inline constexpr std::array kRights{
     Right{kJudge, "GetCertificate", Access::kRead},
     // The session that it leads to may only read.
     Right{kConsole, "OpenConsole", Access::kRead},
+    // Whoever makes tokens makes agents.
+    Right{kEnrolment, "CreateToken", Access::kAdminWrite},
+    Right{kEnrolment, "ListTokens", Access::kAdmin},
+    Right{kEnrolment, "RevokeToken", Access::kAdminWrite},
     // A probe needs no role. The contract is public.
     Right{"grpc.health.v1.Health", "Check", Access::kOpen},
     Right{"grpc.health.v1.Health", "Watch", Access::kOpen},
@@ -111,13 +118,15 @@ consteval const Right& right_of(std::string_view service, std::string_view metho
 }
 
 constexpr bool is_write(Access access) {
-  return access == Access::kWrite || access == Access::kUrgentWrite;
+  return access == Access::kWrite || access == Access::kUrgentWrite ||
+         access == Access::kAdminWrite;
 }
 
 // kPermissionDenied: the caller's role has no such access.
 inline Status check_access(const auth::Peer& peer, Access access) {
   if (access == Access::kOpen && peer.refusal.empty()) return {};
   if (access == Access::kAgent) return auth::may_attach(peer);
+  if (access == Access::kAdmin || access == Access::kAdminWrite) return auth::may_administer(peer);
   return auth::may_control(peer, access == Access::kRead);
 }
 

@@ -39,6 +39,7 @@ constexpr Who kAnybody = 127;
 constexpr Who kNodes = kN1 | kSocket | kInsecure;
 constexpr Who kChangers = kAnn | kSocket | kInsecure;
 constexpr Who kReaders = kChangers | kBob;
+constexpr Who kAdmins = kSocket | kInsecure;
 
 const std::map<std::string, Who>& expectations() {
   static const std::map<std::string, Who> table{
@@ -87,6 +88,9 @@ const std::map<std::string, Who>& expectations() {
       {"/railgauge.api.Control/RunSchedule", kChangers},
       {"/railgauge.api.Control/StartRun", kChangers},
       {"/railgauge.api.Control/WatchRun", kReaders},
+      {"/railgauge.api.Enrolment/CreateToken", kAdmins},
+      {"/railgauge.api.Enrolment/ListTokens", kAdmins},
+      {"/railgauge.api.Enrolment/RevokeToken", kAdmins},
       {"/railgauge.api.Judge/GateUpgrade", kChangers},
       {"/railgauge.api.Judge/GetCertificate", kReaders},
       {"/railgauge.api.Judge/GetFinding", kReaders},

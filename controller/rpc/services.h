@@ -12,6 +12,7 @@
 #include "controller/api/console.pb.h"
 #include "controller/api/judge.pb.h"
 #include "controller/control/control.h"
+#include "controller/enrol/tokens.h"
 #include "controller/findings/finding_service.h"
 #include "controller/fleet/auth.h"
 #include "controller/fleet/fleet.h"
@@ -71,5 +72,9 @@ using MakeTicket = std::function<Result<api::ConsoleTicket>(const auth::Peer& ca
 // Lets callers of the control service into the web console.
 std::unique_ptr<grpc::Service> make_console_service(MakeTicket make_ticket, rpc::Gate& gate,
                                                     fleet::WorkerPool& pool);
+
+// Tokens by which nodes get certificates.
+std::unique_ptr<grpc::Service> make_enrolment_service(enrol::Tokens& tokens, rpc::Gate& gate,
+                                                      fleet::WorkerPool& pool);
 
 }  // namespace railgauge

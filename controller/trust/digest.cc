@@ -1,5 +1,6 @@
 #include "controller/trust/digest.h"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
@@ -40,6 +41,10 @@ std::string hmac_sha256_hex(std::string_view key, std::string_view text) {
   RG_CHECK(HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), bytes_of(text), text.size(),
                 digest.data(), &size) != nullptr);
   return hex(std::span(digest).first(size));
+}
+
+bool is_equal_secret(std::string_view one, std::string_view other) {
+  return one.size() == other.size() && CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;
 }
 
 }  // namespace railgauge::trust

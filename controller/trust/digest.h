@@ -10,4 +10,7 @@ namespace railgauge::trust {
 std::string sha256_hex(std::string_view text);
 std::string hmac_sha256_hex(std::string_view key, std::string_view text);
 
+// Whether both are equal, in a time that depends on their sizes alone: for secrets.
+bool is_equal_secret(std::string_view one, std::string_view other);
+
 }  // namespace railgauge::trust

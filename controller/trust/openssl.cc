@@ -46,6 +46,10 @@ Key private_key_of(std::string_view pem) {
   return Key(PEM_read_bio_PrivateKey(reader_of(pem).get(), nullptr, no_passphrase, nullptr));
 }
 
+Key verifying_key_of(std::string_view pem) {
+  return Key(PEM_read_bio_PUBKEY(reader_of(pem).get(), nullptr, no_passphrase, nullptr));
+}
+
 std::string last_error() {
   const unsigned long code = ERR_peek_last_error();
   ERR_clear_error();

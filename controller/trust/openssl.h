@@ -18,6 +18,7 @@ namespace railgauge::trust {
 using Bio = Handle<ReleasedBy<BIO*, BIO_free_all>>;
 using Key = Handle<ReleasedBy<EVP_PKEY*, EVP_PKEY_free>>;
 using X509Object = Handle<ReleasedBy<X509*, X509_free>>;
+using RequestObject = Handle<ReleasedBy<X509_REQ*, X509_REQ_free>>;
 using CrlObject = Handle<ReleasedBy<X509_CRL*, X509_CRL_free>>;
 using SslContext = Handle<ReleasedBy<SSL_CTX*, SSL_CTX_free>>;
 
@@ -30,6 +31,8 @@ X509Object next_certificate(const Bio& bio);
 CrlObject next_crl(const Bio& bio);
 // The private key of a PEM text without a passphrase; empty for any other text.
 Key private_key_of(std::string_view pem);
+// The public key of a PEM text; empty for any other text.
+Key verifying_key_of(std::string_view pem);
 // The newest error of this thread, in OpenSSL's words; clears the queue.
 std::string last_error();
 // Unix seconds; 0 for a time that cannot be read.

@@ -623,6 +623,38 @@ revoked_certificate() {
   [ "$page" = 401 ]
 }
 
+# Strangers at the enrolment port: silent connections, guesses of tokens, an operator who asks for a token. A node enrols
+# meanwhile, and nobody who has no token gets a certificate.
+enrolment() {
+  local enroll_port from code codes="" guess node=$work/enrolled
+  enroll_port=$("$attacker" port)
+  serve --enroll-listen "127.0.0.1:$enroll_port" --enroll-pki "$pki"
+  local_cli --quiet tokens create --nodes n9 >"$work/token"
+  code=0; tls_cli tokens create >"$work/refused" 2>&1 || code=$?
+  saw "an operator who asks for a token ends with $code"
+  [ "$code" != 0 ]
+  lacks "$work/refused" rgt_
+  guess=rgt_00000000_00000000000000000000000000000000_$(cut -d_ -f4 "$work/token")
+  for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    code=$(curl -s -o /dev/null --max-time 5 -w '%{http_code}' --interface 127.0.0.2 --cacert "$pki/ca.crt" \
+      -H "Authorization: Bearer $guess" --data x "https://127.0.0.1:$enroll_port/v1/enrol")
+    codes+=" $code"
+  done
+  saw "guesses:$(tr ' ' '\n' <<<"$codes" | grep . | sort | uniq -c | sed 's/^ */ /' | paste -sd ,)"
+  sleep 8 | "$attacker" hold --to="127.0.0.1:$enroll_port" --count=100 --send=nothing --hold=8 &
+  echo $! >"$work/hold.pid"
+  sleep 0.5
+  from=$(now_ms)
+  "$bin/railgauge-agent" enroll --controller "127.0.0.1:$enroll_port" --token-file "$work/token" --name n9 --no-start \
+    --state-dir "$node" --config "$node.conf"
+  saw "a node enrols within $(seconds_since "$from") s"
+  at_most "$(seconds_since "$from")" 5
+  [ "$(curl -s -o /dev/null --max-time 5 -w '%{http_code}' --cacert "$pki/ca.crt" "https://127.0.0.1:$enroll_port/metrics")" = 404 ]
+  [[ $codes == *401*429* && $codes != *20[0-9]* ]]
+  openssl verify -CAfile "$pki/ca.crt" "$node/tls/agent.crt"
+  [ "$(stat -c %a "$node/tls/agent.key")" = 600 ]
+}
+
 # --- the node ------------------------------------------------------------------------------------
 
 # Names that a runner may see: the documented list of deploy/docs/guide/security.md.
@@ -755,6 +787,7 @@ want idle64 "80 idle connections at soft limit 64" "TLS within 2 s of their end,
 want idle128 "160 idle connections at hard limit 128" "TLS within 2 s of their end, unix socket always" idle_connections "-Sn=128 -Hn=128" 160
 want openings "65,000 openings in 60 s" "an agent attaches again within 15 s" openings
 want http "12 idle HTTP connections" "/healthz within 1 s" idle_http
+want enrolment "100 silent connections and 12 guesses at the enrolment port" "a node enrols within 5 s, nobody else" enrolment
 want copied "a copied state folder" "refused with the cure, no series with both ends alike" copied_state_folder
 want identity "certificate n1 with the id of n2" "PERMISSION_DENIED, nodes unchanged" anothers_id
 want forged "forged attempt, undeclared metric, replay, foreign rank" "results and history byte-identical" forged_records

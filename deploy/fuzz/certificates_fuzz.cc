@@ -14,7 +14,9 @@
 #include "controller/certificate/document.h"
 #include "controller/fleet/auth.h"
 #if __has_include("controller/trust/identity_uri.h")
+#include "controller/trust/enrolment_token.h"
 #include "controller/trust/identity_uri.h"
+#include "controller/trust/signing_request.h"
 #include "kernels/core/text/lines.h"
 #endif
 #include "deploy/fuzz/properties.h"
@@ -108,6 +110,29 @@ void check_document(FuzzedDataProvider& input) {
   FUZZ_CHECK(!certificate::open(text, ""), text);
 }
 
+// A signing request, PEM: one that is read has a name that may be in a certificate and a key that
+// is strong, and is read the same way twice.
+void check_request(std::string_view text) {
+  const auto request = trust::read_request(text);
+  check_error(request);
+  if (!request) return;
+  FUZZ_CHECK(trust::is_good_name(request->name), text);
+  FUZZ_CHECK(request->key_sha256.size() == 64, text);
+  const auto again = trust::read_request(text);
+  FUZZ_CHECK(again && again->name == request->name && again->public_key == request->public_key,
+             text);
+}
+
+// A token: one that is read has its own text as the only one, but for blanks around it.
+void check_token(const std::string& text) {
+  const auto token = trust::parse_enrolment_token(text);
+  check_error(token);
+  if (!token) return;
+  const std::string own = trust::text_of(*token);
+  FUZZ_CHECK(text.find(own) != std::string::npos && text.size() < own.size() + 4'096, text);
+  FUZZ_CHECK(trust::parse_enrolment_token(own).value() == *token, text);
+}
+
 // URIs of a certificate, one a line: one of our scheme and exact form gives an identity, or none.
 void check_uris([[maybe_unused]] std::string_view text) {
 #if __has_include("controller/trust/identity_uri.h")
@@ -129,14 +154,20 @@ void check_uris([[maybe_unused]] std::string_view text) {
 }  // namespace
 }  // namespace railgauge::fuzz
 
-// The first byte: 'C' a certificate of a run, 'T' a text as it is, 'U' URIs, anything else the
-// parts of a subject. NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+// The first byte: 'C' a certificate of a run, 'R' a signing request, 'K' a token, 'T' a text as it
+// is, 'U' URIs, anything else the parts of a subject.
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace railgauge;
   if (size == 0) return 0;
   FuzzedDataProvider input(data + 1, size - 1);
   if (data[0] == 'C') {
     fuzz::check_document(input);
+    return 0;
+  }
+  if (data[0] == 'R' || data[0] == 'K') {
+    const std::string text = input.ConsumeRemainingBytesAsString();
+    data[0] == 'R' ? fuzz::check_request(text) : fuzz::check_token(text);
     return 0;
   }
   if (data[0] != 'T' && data[0] != 'U') {

@@ -31,6 +31,11 @@ manual() {
   escaped <<<"$help"
   printf '.fi\n'
   if [ "$1" = railgauge ]; then nouns; fi
+  if [ "$1" = railgauge-agent ]; then
+    printf '.SH "RAILGAUGE-AGENT ENROLL"\n.nf\n'
+    "$bin/$1" enroll --help | sed -E "s|^([^ ]*/)?$1 enroll|$1 enroll|; s|^Usage: .*/$1|Usage: $1|" | escaped
+    printf '.fi\n'
+  fi
   printf '.SH EXIT STATUS\n'
   printf '0 passed; 1 failed or regressed; 2 wrong use; 3 inconclusive; 4 invalid, crashed, timed out or unreachable; 5 waived.\n'
   printf '.SH FILES\n/etc/railgauge, /var/lib/railgauge, /var/lib/railgauge\\-agent\n'

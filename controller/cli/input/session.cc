@@ -56,6 +56,8 @@ Stub& stub_of(const Stubs& stubs) {
     return *stubs.archive;
   else if constexpr (std::is_same_v<Stub, api::Console::StubInterface>)
     return *stubs.console;
+  else if constexpr (std::is_same_v<Stub, api::Enrolment::StubInterface>)
+    return *stubs.enrolment;
   else
     return *stubs.judge;
 }

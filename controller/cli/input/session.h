@@ -10,6 +10,7 @@
 #include "controller/api/archive.pb.h"
 #include "controller/api/console.pb.h"
 #include "controller/api/control.pb.h"
+#include "controller/api/enrolment.pb.h"
 #include "controller/api/judge.pb.h"
 #include "controller/cli/input/interrupts.h"
 #include "controller/cli/render/output.h"
@@ -102,7 +103,10 @@ struct Rpc {
   CALL(Judge, PinBaselines, api::PinRequest, api::BaselineList) \
   CALL(Judge, ListBaselines, api::ListBaselinesRequest, api::BaselineList) \
   CALL(Judge, GetCertificate, api::CertificateRequest, api::CertificateDocument) \
-  CALL(Console, OpenConsole, api::OpenConsoleRequest, api::ConsoleTicket)
+  CALL(Console, OpenConsole, api::OpenConsoleRequest, api::ConsoleTicket) \
+  CALL(Enrolment, CreateToken, api::CreateTokenRequest, api::NewToken) \
+  CALL(Enrolment, ListTokens, api::ListTokensRequest, api::TokenList) \
+  CALL(Enrolment, RevokeToken, api::TokenRef, api::TokenInfo)
 // clang-format on
 
 namespace rpc {

@@ -11,6 +11,7 @@
 #include "controller/api/archive.grpc.pb.h"
 #include "controller/api/console.grpc.pb.h"
 #include "controller/api/control.grpc.pb.h"
+#include "controller/api/enrolment.grpc.pb.h"
 #include "controller/api/judge.grpc.pb.h"
 #include "controller/cli/input/session.h"
 #include "controller/cli/input/settings.h"
@@ -23,12 +24,14 @@ struct Stubs {
   std::unique_ptr<api::Archive::StubInterface> archive;
   std::unique_ptr<api::Judge::StubInterface> judge;
   std::unique_ptr<api::Console::StubInterface> console;
+  std::unique_ptr<api::Enrolment::StubInterface> enrolment;
 
   explicit Stubs(const std::shared_ptr<grpc::Channel>& channel)
       : control(api::Control::NewStub(channel)),
         archive(api::Archive::NewStub(channel)),
         judge(api::Judge::NewStub(channel)),
-        console(api::Console::NewStub(channel)) {}
+        console(api::Console::NewStub(channel)),
+        enrolment(api::Enrolment::NewStub(channel)) {}
 };
 
 // A channel to the controller; nothing is dialled yet. Errors: kInvalidArgument for a certificate

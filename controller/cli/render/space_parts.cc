@@ -25,7 +25,7 @@ constexpr std::array kPurposes{
     TablesOf{{"series", ""}, " series series_endpoint "},
     TablesOf{{"nodes, stacks", ""},
              " node node_name endpoint endpoint_attribute stack epoch node_label "
-             "site_label node_group node_pause "},
+             "site_label node_group node_pause enrolment_token enrolment "},
     TablesOf{{"pair matrices", ""}, " pair_matrix pair_outlier "},
     TablesOf{{"levels of parts", "keep_distributions"}, " part_levels "},
     TablesOf{{"events", ""}, " event operator_note repeat_count delivery "},

@@ -13,12 +13,63 @@ void expect_golden(const std::string& name, const std::string& text) {
   expect_file("controller/cli/testdata/" + name, text);
 }
 
-struct Commands::Server {
-  explicit Server(std::unique_ptr<grpc::Server> built)
-      : server(std::move(built)), stubs(server->InProcessChannel({})) {}
+namespace {
 
+// Tokens with fixed answers: one that is good still, one that was revoked.
+class FakeEnrolment final : public api::Enrolment::Service {
+  static api::TokenInfo token(const std::string& id, const std::string& state) {
+    api::TokenInfo token;
+    token.set_schema_version(1);
+    token.set_token_id(id);
+    token.set_state(state);
+    token.set_node_set(state == "valid" ? "gpu[001-064]" : "");
+    token.set_uses(state == "valid" ? 17 : 0);
+    token.set_most_uses(state == "valid" ? 64 : 1);
+    token.set_created_at("2026-11-20T12:00:00Z");
+    token.set_created_by("root");
+    token.set_expires_at("2026-11-20T13:00:00Z");
+    if (state != "revoked") return token;
+    token.set_revoked_at("2026-11-20T12:30:00Z");
+    token.set_revoked_by("ann");
+    return token;
+  }
+  grpc::Status CreateToken(grpc::ServerContext*, const api::CreateTokenRequest* request,
+                           api::NewToken* made) override {
+    made->set_schema_version(1);
+    made->set_token("rgt_1a2b3c4d_" + std::string(32, '0') + "_" + std::string(64, 'f'));
+    *made->mutable_info() = token("1a2b3c4d", "valid");
+    made->mutable_info()->set_uses(0);
+    made->mutable_info()->set_node_set(request->node_set());
+    made->mutable_info()->set_most_uses(request->has_uses() ? request->uses() : 1);
+    made->set_enroll_listen("0.0.0.0:7444");
+    return grpc::Status::OK;
+  }
+  grpc::Status ListTokens(grpc::ServerContext*, const api::ListTokensRequest*,
+                          api::TokenList* list) override {
+    list->set_schema_version(1);
+    *list->add_tokens() = token("1a2b3c4d", "valid");
+    *list->add_tokens() = token("5e6f7a8b", "revoked");
+    return grpc::Status::OK;
+  }
+  grpc::Status RevokeToken(grpc::ServerContext*, const api::TokenRef* request,
+                           api::TokenInfo* revoked) override {
+    if (request->token_id() != "5e6f7a8b")
+      return {grpc::StatusCode::NOT_FOUND, "token " + request->token_id() + ": there is none"};
+    *revoked = token("5e6f7a8b", "revoked");
+    return grpc::Status::OK;
+  }
+};
+
+}  // namespace
+
+struct Commands::Server {
+  FakeEnrolment enrolment;
   std::unique_ptr<grpc::Server> server;
   Stubs stubs;
+
+  explicit Server(grpc::ServerBuilder& builder)
+      : server(builder.RegisterService(&enrolment).BuildAndStart()),
+        stubs(server->InProcessChannel({})) {}
 };
 
 void Commands::SetUp() {
@@ -26,7 +77,7 @@ void Commands::SetUp() {
   builder.RegisterService(&control_.service());
   builder.RegisterService(&archive_.service());
   builder.RegisterService(&judge_.service());
-  server_ = std::make_shared<Server>(builder.BuildAndStart());
+  server_ = std::make_shared<Server>(builder);
 }
 
 const Stubs& Commands::stubs() const { return server_->stubs; }

@@ -61,6 +61,9 @@ Command prove_nodes;
 // pki: an authority in a folder of this host; asks no controller.
 Command init_pki, issue_certificates, renew_certificates, revoke_certificates, write_crl, show_pki;
 
+// tokens: by which nodes get certificates. Ctrl-C does not end a change.
+Command list_tokens, create_token, revoke_token;
+
 // demo: starts a controller and a modelled fleet of its own; asks no other controller.
 Command run_demo;
 

@@ -225,6 +225,13 @@ constexpr std::array kIssueFlags{
     kDays, Flag{"san", 0, "HOSTS", "a controller's names and addresses, by commas [NAME]"}};
 constexpr std::array kRenewFlags{kDays, Flag{"new-key", 0, "", "a new key too [the key stays]"}};
 
+// tokens.
+constexpr std::array kTokenFlags{
+    Flag{"nodes", 0, "SET", "only these may use it: gpu[001-064] [any name]"},
+    Flag{"uses", 0, "N", "good so often [one a node of --nodes, else 1]"},
+    Flag{"expires", 0, "DURATION", "good so long, up to 720h [1h]"},
+    Flag{"replace", 0, "", "also nodes that have a certificate, which ends; needs --nodes"}};
+
 // Rows of one task of their users, which the help shows below its heading.
 template <std::size_t Count>
 constexpr auto in_group(std::string_view heading, std::array<Verb, Count> verbs) {
@@ -388,6 +395,12 @@ constexpr auto kInstallationVerbs = in_group(
              "pki crl /etc/railgauge/pki --days 30", kDaysFlags, write_crl, true},
         Verb{"pki", "show", "FOLDER", "what was issued, its state and end",
              "pki show /etc/railgauge/pki", kNoFlags, show_pki, true},
+        Verb{"tokens", "", "", "enrolment tokens, by which nodes get certificates", "tokens",
+             kNoFlags, list_tokens},
+        Verb{"tokens", "create", "", "a token for railgauge-agent enroll; on the controller's host",
+             "tokens create --nodes gpu[001-064] --expires 2h", kTokenFlags, create_token},
+        Verb{"tokens", "revoke", "TOKEN", "a token, by its id, is good no more",
+             "tokens revoke 1a2b3c4d", kNoFlags, revoke_token},
         Verb{"config", "check", "",
              "settings of this host's agent and controller with their sources; -o json too",
              "config check", kNoFlags, check_config, true},
@@ -482,7 +495,7 @@ constexpr std::string_view kCalls =
     "GetTasks GetBundlePart GetSpace CheckDatabase BackUp Prune GetMatrix GetSuspects "
     "ListEvents GetTaskGroups ListAudit PrepareUpgrade GateUpgrade JudgeUpgrade ListUpgrades "
     "GetUpgrade ListFindings GetFinding StepFinding PinBaselines ListBaselines "
-    "GetCertificate OpenConsole";
+    "GetCertificate OpenConsole CreateToken ListTokens RevokeToken";
 constexpr std::array kChoices{
     Choice{"FORMAT", "table text json csv ndjson md html"},
     Choice{"UNITS", "bits bytes both"},

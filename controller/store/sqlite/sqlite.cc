@@ -168,10 +168,12 @@ namespace {
 // are refused as a whole.
 int allow_reading(void*, int act, const char* first, const char* second, const char*, const char*) {
   switch (act) {
-    // The audit trail names people: it has a call of its own, for operators. A table without a used
-    // column is named as the statement spells it.
+    // The audit trail names people, and tokens are for those who may make some: both have calls of
+    // their own. A table without a used column is named as the statement spells it.
     case SQLITE_READ:
-      return sqlite3_stricmp(first, "audit") == 0 ? SQLITE_DENY : SQLITE_OK;
+      return sqlite3_stricmp(first, "audit") == 0 || sqlite3_stricmp(first, "enrolment_token") == 0
+                 ? SQLITE_DENY
+                 : SQLITE_OK;
     case SQLITE_ATTACH:
     case SQLITE_DETACH:
     case SQLITE_PRAGMA:

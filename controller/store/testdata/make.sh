@@ -112,6 +112,12 @@ SQL
 INSERT INTO task_rest VALUES (3, 0, 'k', 'cancelled', 'stopped', 12);
 SQL
       ;;
+    19) cat <<'SQL'
+INSERT INTO enrolment_token VALUES (1, '1a2b3c4d', '00', 'ab', 'n1', 2, 1, 0, 1, 'root', 3, 2, 'root');
+INSERT INTO enrolment VALUES (1, 1, 'n1', 'cd', '192.0.2.1', 1);
+INSERT INTO enrolment VALUES (2, NULL, 'n1', 'cd', '192.0.2.1', 2);
+SQL
+      ;;
   esac
 }
 

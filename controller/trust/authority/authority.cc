@@ -308,6 +308,146 @@ Result<Revoked> write_crl(const std::string& path, double days, double now_unix)
 
 namespace {
 
+// Neither revoked nor over.
+bool is_valid(const IndexEntry& entry, double now_unix) {
+  return entry.revoked_unix == 0 && entry.until_unix > now_unix;
+}
+
+// The certificate alone; nothing is stored yet. Role and subject are this function's, never the
+// peer's.
+Result<Enrolled> make_enrolled(const EnrolOrder& order, double now_unix, const Signer& signer) {
+  const CertificateRequest request{
+      .role = "agent",
+      .name = order.name,
+      .hosts = order.hosts,
+      .from_unix = now_unix - kLeadSeconds,
+      .until_unix = RG_TRY(end_of(order.days, now_unix, signer.certificate))};
+  Enrolled made{.certificate = RG_TRY(make_certificate(request, order.public_key, signer))};
+  const Certificate certificate = RG_TRY(parse_certificate(made.certificate));
+  made.serial = certificate.id.serial;
+  made.until_unix = certificate.until_unix;
+  return made;
+}
+
+// From here on the certificate can be revoked by its name, before anybody has it.
+Status add_to_index(const Folder& folder, std::vector<IndexEntry> index, const Enrolled& made,
+                    const std::string& name, double now_unix) {
+  index.push_back(entry_of(RG_TRY(parse_certificate(made.certificate)), name));
+  return folder.publish({}, index, now_unix);
+}
+
+// Adds a certificate that is in the folder and not in the index.
+void add_placed(const Folder& folder, const std::string& name, const std::string& authority,
+                std::vector<IndexEntry>& index) {
+  const auto placed = issued_one(folder, name, authority);
+  if (placed && std::ranges::find(index, placed->id.serial, &IndexEntry::serial) == index.end())
+    index.push_back(entry_of(*placed, name));
+}
+
+// Refuses an order that the index forbids.
+Status check_free(const EnrolOrder& order, const std::vector<IndexEntry>& index, double now_unix) {
+  for (const IndexEntry& entry : index) {
+    if (entry.name() != order.name) continue;
+    if (order.repeats_since && entry.revoked_unix > *order.repeats_since)
+      return fail(Code::kPermissionDenied,
+                  fmt::format("node {}: a certificate of it was revoked since this token was used; "
+                              "railgauge tokens create makes another",
+                              order.name));
+    if (!is_valid(entry, now_unix)) continue;
+    if (entry.role() != "agent")
+      return fail(Code::kAlreadyExists,
+                  fmt::format("node {}: the name has a certificate of another role, {}", order.name,
+                              entry.role()));
+    if (!order.replaces && !order.repeats_since)
+      return fail(
+          Code::kAlreadyExists,
+          fmt::format("node {}: it has a certificate, serial {}, valid until {}; a token of "
+                      "railgauge tokens create --nodes {} --replace replaces it",
+                      order.name, entry.serial, rfc3339(entry.until_unix), order.name));
+  }
+  return {};
+}
+
+}  // namespace
+
+// An answer for a peer who gets a refusal without a use of the token; enrol() looks again under the
+// lock.
+Status check_enrol(const std::string& path, const EnrolOrder& order, double now_unix) {
+  RG_TRY_OK(check_name({.role = "agent"}, order.name));
+  const Folder folder = RG_TRY(Folder::open(path, Folder::Use::kRead));
+  std::vector<IndexEntry> index = RG_TRY(folder.index());
+  add_placed(folder, order.name, RG_TRY(folder.read("ca.crt")), index);
+  return check_free(order, index, now_unix);
+}
+
+// The index first, then the list, as revoke() does it.
+Result<Enrolled> enrol(const std::string& path, const EnrolOrder& order, double now_unix) {
+  RG_TRY_OK(check_name({.role = "agent"}, order.name));
+  const Folder folder = RG_TRY(Folder::open(path, Folder::Use::kWrite));
+  const Signer signer = RG_TRY(signer_of(folder));
+  std::vector<IndexEntry> index = RG_TRY(folder.index());
+  add_placed(folder, order.name, signer.certificate, index);
+  RG_TRY_OK(check_free(order, index, now_unix));
+  Enrolled made = RG_TRY(make_enrolled(order, now_unix, signer));
+  for (IndexEntry& entry : index)
+    if (order.replaces && !order.repeats_since && entry.name() == order.name &&
+        is_valid(entry, now_unix)) {
+      entry.revoked_unix = std::floor(now_unix);
+      made.revoked.push_back(entry.serial);
+    }
+  RG_TRY_OK(add_to_index(folder, index, made, order.name, now_unix));
+  if (!made.revoked.empty())
+    static_cast<void>(RG_TRY(put_crl(folder, index, kCrlDays, now_unix, signer)));
+  return made;
+}
+
+// Takes the writers' lock once, so that a folder that cannot be written is known at the start.
+Result<std::string> signing_authority(const std::string& path,
+                                      const std::string& server_certificate) {
+  const Folder folder = RG_TRY(Folder::open(path, Folder::Use::kWrite));
+  Signer signer = RG_TRY(signer_of(folder));
+  if (const Status issued = check_issued(server_certificate, signer.certificate); !issued)
+    return fail(issued.error().code,
+                fmt::format("{}: the controller's certificate is not of this authority, so that "
+                            "nodes could not check it; railgauge pki issue makes one",
+                            path));
+  return std::move(signer.certificate);
+}
+
+// A certificate that the index lacks is looked for in the folder too, where pki.sh left some.
+Result<Enrolled> renew_enrolled(const std::string& path, const std::string& certificate_pem,
+                                double days, double now_unix) {
+  const Folder folder = RG_TRY(Folder::open(path, Folder::Use::kWrite));
+  const Signer signer = RG_TRY(signer_of(folder));
+  RG_TRY_OK(check_issued(certificate_pem, signer.certificate));
+  const Certificate old = RG_TRY(parse_certificate(certificate_pem));
+  const auto identity = RG_TRY(identity_in(old.uris));
+  if (!identity || identity->role != "agent")
+    return fail(Code::kPermissionDenied, "the certificate is no agent's");
+  const auto refused = [&](std::string_view why) {
+    return fail(Code::kPermissionDenied, fmt::format("node {}: certificate, serial {}: {}",
+                                                     identity->name, old.id.serial, why));
+  };
+  std::vector<IndexEntry> index = RG_TRY(folder.index());
+  if (std::ranges::find(index, old.id.serial, &IndexEntry::serial) == index.end())
+    index = RG_TRY(whole_index(folder, signer.certificate));
+  const auto entry = std::ranges::find(index, old.id.serial, &IndexEntry::serial);
+  if (entry != index.end() && entry->revoked_unix > 0)
+    return refused("it is revoked; a new token enrols the node again");
+  if (entry == index.end())
+    return refused("it is not in the authority's index; a new token enrols the node again");
+  if (old.until_unix <= now_unix) return refused("it has ended; a new token enrols the node again");
+  const EnrolOrder order{.name = identity->name,
+                         .public_key = RG_TRY(key_of_certificate(certificate_pem)),
+                         .hosts = old.hosts,
+                         .days = days};
+  Enrolled made = RG_TRY(make_enrolled(order, now_unix, signer));
+  RG_TRY_OK(add_to_index(folder, std::move(index), made, order.name, now_unix));
+  return made;
+}
+
+namespace {
+
 std::string state_by_end(double until_unix, double now_unix) {
   if (until_unix <= now_unix) return "expired";
   return until_unix <= now_unix + kEndingDays * kDaySeconds ? "ending" : "valid";
@@ -343,6 +483,9 @@ Result<std::vector<ShownCertificate>> show(const std::string& path, double now_u
   std::map<std::string, std::string> in_place;  // serial numbers by name
   for (const std::string& name : folder.certificates())
     if (const auto found = issued_one(folder, name, authority)) in_place[name] = found->id.serial;
+  // Later ones than the file's own were enrolled: they have no file.
+  std::map<std::string, std::size_t> order;  // of serial numbers
+  for (const IndexEntry& entry : index) order.emplace(entry.serial, order.size());
   std::ranges::stable_sort(
       index, {}, [](const IndexEntry& entry) { return std::pair(entry.name(), entry.until_unix); });
   std::vector<ShownCertificate> all{{.name = "ca",
@@ -361,7 +504,8 @@ Result<std::vector<ShownCertificate>> show(const std::string& path, double now_u
     const auto file = in_place.find(shown.name);
     if (entry.revoked_unix > 0)
       shown.state = "revoked";
-    else if (shown.state != "expired" && file != in_place.end() && file->second != entry.serial)
+    else if (shown.state != "expired" && file != in_place.end() &&
+             order[entry.serial] < order[file->second])
       shown.state = "replaced";
     all.push_back(std::move(shown));
   }

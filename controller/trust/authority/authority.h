@@ -7,6 +7,7 @@
 // processes. Times are unix seconds. Errors name the file.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,43 @@ Result<Revoked> revoke(const std::string& folder, const std::string& name_or_ser
 
 // Writes the revocation list anew, for so many days.
 Result<Revoked> write_crl(const std::string& folder, double days, double now_unix);
+
+// Enrolment: the key stays with whoever made it, so that this folder has certificates of keys that
+// it never saw. `show` and `revoke` know them by the index.
+//
+// A node that asks for a certificate of its own key.
+struct EnrolOrder {
+  std::string name{};
+  std::string public_key{};          // PEM, as read_request() has it
+  std::vector<std::string> hosts{};  // beside the URI: "DNS:gpu017"
+  double days = kCertificateDays;
+  bool replaces = false;  // valid certificates of the name are revoked, and the list is written
+  // The same key asks again, since an answer was lost: valid certificates stay. Unix seconds of the
+  // first time; a certificate of the name that was revoked later bars it.
+  std::optional<double> repeats_since{};
+};
+struct Enrolled {
+  std::string certificate{};  // PEM
+  std::string serial{};
+  double until_unix = 0;
+  std::vector<std::string> revoked{};  // serial numbers
+};
+// Issues an agent's certificate, which only the index names: the folder gets no file of it.
+// kAlreadyExists: the name has a valid certificate. kInvalidArgument: not a good name.
+// kPermissionDenied: the name was revoked since the first time.
+Result<Enrolled> enrol(const std::string& folder, const EnrolOrder& order, double now_unix);
+// The errors of enrol() that the index decides, without the lock and without a change.
+Status check_enrol(const std::string& folder, const EnrolOrder& order, double now_unix);
+// The certificate of an authority that this program can sign with, PEM. kFailedPrecondition: the
+// server's certificate is of another one, so that a node could not check the server.
+Result<std::string> signing_authority(const std::string& folder,
+                                      const std::string& server_certificate);
+
+// Issues another certificate for the key, name and hosts of an agent's certificate that is valid.
+// The old one stays valid to its end. kPermissionDenied: it is revoked or expired, or no agent's.
+// kFailedPrecondition: it is not of this authority.
+Result<Enrolled> renew_enrolled(const std::string& folder, const std::string& certificate_pem,
+                                double days, double now_unix);
 
 struct ShownCertificate {
   std::string name{};

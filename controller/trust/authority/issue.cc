@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <openssl/bn.h>
-#include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
@@ -72,13 +71,13 @@ bool add_extensions(X509* certificate, X509* issuer, const CertificateRequest& r
     return add(NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
            add(NID_key_usage, "critical,keyCertSign,cRLSign");
   const bool serves = request.role == "controller";
-  const std::string names = serves ? fmt::format("{}", fmt::join(request.hosts, ","))
-                                   : "URI:" + uri_of(request.role, request.name);
+  std::vector<std::string> names = request.hosts;
+  if (!serves) names.insert(names.begin(), "URI:" + uri_of(request.role, request.name));
   return add(NID_authority_key_identifier, "keyid") &&
          add(NID_basic_constraints, "critical,CA:FALSE") &&
          add(NID_key_usage, "critical,digitalSignature") &&
          add(NID_ext_key_usage, serves ? "serverAuth" : "clientAuth") &&
-         add(NID_subject_alt_name, names);
+         add(NID_subject_alt_name, fmt::format("{}", fmt::join(names, ",")));
 }
 
 std::string pem_of(X509* certificate) {
@@ -112,19 +111,12 @@ bool add_crl_extensions(X509_CRL* list, X509* issuer, double now_unix) {
 
 }  // namespace
 
-Result<std::string> make_key() {
-  const Key key(EVP_EC_gen("P-256"));
-  const Bio bio(BIO_new(BIO_s_mem()));
-  if (!key ||
-      PEM_write_bio_PrivateKey(bio.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1)
-    return refused("key");
-  return text_of(bio);
-}
-
 Result<std::string> make_certificate(const CertificateRequest& request, const std::string& key_pem,
                                      const Signer& signer) {
   const X509Object certificate(X509_new());
-  const Key key = private_key_of(key_pem);
+  Key key = private_key_of(key_pem);
+  if (!key) key = verifying_key_of(key_pem);
+  ERR_clear_error();
   const Key signing_key = private_key_of(signer.key);
   const bool signs_itself = signer.certificate.empty();
   const X509Object authority =

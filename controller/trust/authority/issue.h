@@ -6,15 +6,17 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/trust/signing_request.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge::trust {
 
 // The contents of a certificate to be made.
 struct CertificateRequest {
-  std::string role{};                // "authority", "controller", "agent", "operator", "viewer"
-  std::string name{};                // good, see is_good_name()
-  std::vector<std::string> hosts{};  // of a controller: "DNS:ctl.example", "IP:10.0.0.1"
+  std::string role{};  // "authority", "controller", "agent", "operator", "viewer"
+  std::string name{};  // good, see is_good_name()
+  // "DNS:ctl.example", "IP:10.0.0.1": all names of a controller, beside the URI of others.
+  std::vector<std::string> hosts{};
   double from_unix = 0;
   double until_unix = 0;
 };
@@ -30,13 +32,10 @@ struct RevokedEntry {
   double at_unix = 0;
 };
 
-// A new EC P-256 key, PEM (PKCS #8), without a passphrase.
-Result<std::string> make_key();
-
-// A certificate for the key: SHA-256, a random serial of 128 bits. The subject is O=railgauge,
-// OU=ROLE, CN=NAME; a name longer than a CN's 64 bytes is in the URI only. Agents, operators and
-// viewers have railgauge://ROLE/NAME, a controller its hosts. An authority signs itself: pass its
-// own key and no certificate as `signer`.
+// A certificate for a private or public key: SHA-256, a random serial of 128 bits. The subject is
+// O=railgauge, OU=ROLE, CN=NAME; a name longer than a CN's 64 bytes is in the URI only. Agents,
+// operators and viewers have railgauge://ROLE/NAME, a controller its hosts. An authority signs
+// itself: pass its own key and no certificate as `signer`.
 Result<std::string> make_certificate(const CertificateRequest& request, const std::string& key_pem,
                                      const Signer& signer);
 

@@ -1,0 +1,49 @@
+// The node's side of the enrolment port (controller/enrol/enroller.h), over HTTPS. Errors are the
+// controller's own line, or the cause why there is no answer, with the URL. Thread safe.
+#pragma once
+
+#include <string>
+
+#include "controller/trust/enrolment_token.h"
+#include "controller/trust/pem_files.h"
+#include "kernels/core/base/result.h"
+
+namespace railgauge::agent {
+
+inline constexpr int kEnrolPort = 7444;
+// A clock that is further off makes certificates look not valid yet, or ended.
+inline constexpr double kMostSkewSeconds = 300;
+
+// The enrolment port of a controller.
+struct EnrolServer {
+  std::string host{};  // as it was given, with brackets around an IPv6 address
+  int port = kEnrolPort;
+
+  [[nodiscard]] std::string url() const;                     // "https://HOST:PORT"
+  [[nodiscard]] std::string with_port(int of_agents) const;  // "HOST:PORT"
+};
+// Reads HOST, HOST:PORT or [IPV6]:PORT. kInvalidArgument: anything else. Pure.
+Result<EnrolServer> parse_enrol_server(const std::string& text);
+
+// The authority that answered, and whose fingerprint fits.
+struct Authority {
+  std::string certificate{};  // PEM
+  int agent_port = 0;         // where agents attach
+};
+// Asks for the authority. Whoever answers is checked by the token's fingerprint alone.
+// kPermissionDenied: another authority answered. kFailedPrecondition: this node's clock is more
+// than kMostSkewSeconds off. `now_unix`: of this node.
+Result<Authority> ask_authority(const EnrolServer& server, const trust::EnrolmentToken& token,
+                                double now_unix);
+
+// Asks for a certificate by a token. `ca_file` vouches for the controller. Returns PEM.
+Result<std::string> ask_certificate(const EnrolServer& server, const std::string& ca_file,
+                                    const trust::EnrolmentToken& token, const std::string& request);
+
+// Asks for another certificate of the same key, with the present one. Returns PEM.
+Result<std::string> ask_renewal(const EnrolServer& server, const trust::PemFiles& files);
+
+// The name of an agent's certificate; "" for any other certificate.
+std::string node_of(const trust::Certificate& certificate);
+
+}  // namespace railgauge::agent

@@ -1,0 +1,46 @@
+// The moment that counts is the rename of the certificate, which comes last; one that is staged
+// means that the others are whole.
+//
+// Key, certificate and authority of a node in the folder `tls` of its state, so that each moment
+// has a whole set: new files are staged, and a call that was ended half way is finished by the
+// next. Not thread safe.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "controller/trust/certificate.h"
+#include "controller/trust/pem_files.h"
+#include "kernels/core/base/result.h"
+
+namespace railgauge::agent {
+
+class NodeFiles {
+ public:
+  // Makes the folders where they are missing, 0700, of the state folder's owner; a state folder
+  // that root makes belongs to the service's user. Finishes what a killed call left.
+  static Result<NodeFiles> open(const std::string& state_dir);
+
+  [[nodiscard]] trust::PemFiles files() const;
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+  // The set in place, as the agent would load it; absent: there is none, or it does not fit
+  // together.
+  [[nodiscard]] std::optional<trust::Material> held() const;
+
+  // A key that is not in place yet: that of an earlier call, or a new one.
+  Result<std::string> staged_key();
+  // Stages the authority; returns its path, for a first call.
+  Result<std::string> stage_authority(const std::string& pem);
+  // Puts the staged set with this certificate in place. kInvalidArgument: it does not fit.
+  Result<trust::Material> place(const std::string& certificate, const std::string& authority);
+
+ private:
+  explicit NodeFiles(std::string folder) : folder_(std::move(folder)) {}
+  [[nodiscard]] std::string path_of(const std::string& file) const { return folder_ + "/" + file; }
+  Status move_staged(const char* file);
+  Status finish();
+
+  std::string folder_;
+};
+
+}  // namespace railgauge::agent
