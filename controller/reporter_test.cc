@@ -2,6 +2,8 @@
 // confirmed findings.
 #include "controller/reporter.h"
 
+#include <sys/stat.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -28,7 +30,10 @@ using testing_agent::SchedulesTest;
 
 class DeliveriesTest : public SchedulesTest {
  protected:
-  void SetUp() override { bench_.write("secret", "s3cret\n"); }
+  void SetUp() override {
+    bench_.write("secret", "s3cret\n");
+    ::chmod(bench_.path("secret").c_str(), 0640);
+  }
   void start_with(const std::string& url) {
     bench_.config_.deliver.webhook_url = url;
     bench_.config_.deliver.secret_file = bench_.path("secret");

@@ -146,9 +146,10 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       retention_(retention_of(config.keep_days)),
       backups_(backup_folder_of(config), config.backups,
                {.store = *store_, .series = metrics_.series(), .did = own_acts()}),
-      pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
-      plans_(std::make_unique<fleet::WorkerPool>(1)),
-      queries_(std::make_unique<fleet::WorkerPool>(kQueryWorkers)),
+      viewers_(std::make_unique<fleet::WorkerPool>(kViewerWorkers)),
+      pool_(std::make_unique<fleet::WorkerPool>(kWorkers, viewers_.get())),
+      plans_(std::make_unique<fleet::WorkerPool>(1, viewers_.get())),
+      queries_(std::make_unique<fleet::WorkerPool>(kQueryWorkers, viewers_.get())),
       verdicts_(std::make_unique<fleet::WorkerPool>(kVerdictWorkers)),
       sql_(std::make_unique<fleet::WorkerPool>(1)),
       whole_(std::make_unique<fleet::WorkerPool>(1)),
@@ -231,8 +232,8 @@ Server::~Server() {
     grpc_->Wait();
   }
   run_judge_.stop();
-  for (auto* pool :
-       {&pool_, &plans_, &queries_, &verdicts_, &sql_, &whole_, &upkeep_, &starter_, &feeder_})
+  for (auto* pool : {&pool_, &plans_, &queries_, &viewers_, &verdicts_, &sql_, &whole_, &upkeep_,
+                     &starter_, &feeder_})
     pool->reset();    // before the loop, which their work may call
   reporter_.reset();  // its calls of services have ended with the pools
   loop_.stop();
@@ -361,7 +362,11 @@ void Server::on_tick() {
   };
   fleet_.tick(now);
   director_.tick(now);
-  if (is_due(next_revoked_, kRevokedSeconds)) end_revoked();
+  if (is_due(next_revoked_, kRevokedSeconds)) {
+    end_revoked();
+    if (const std::size_t calls = gate_.held().cancel_overdue(now); calls > 0)
+      spdlog::warn("{} calls cancelled: their callers do not take the answers", calls);
+  }
   show_nodes();
   if (is_port_open_) show_port();
   metric::Registry& series = metrics_.series();

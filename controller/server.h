@@ -51,6 +51,8 @@ class Server {
   // Threads for queries and for verdicts; slow queries delay no cancel, and verdicts no query.
   static constexpr std::size_t kQueryWorkers = 2;
   static constexpr std::size_t kVerdictWorkers = 2;
+  // Threads for the calls of viewers, so that they delay no operator.
+  static constexpr std::size_t kViewerWorkers = 2;
   // Seconds between two looks at due schedules.
   static constexpr double kScheduleSeconds = 1;
   // Seconds after the start before schedules begin, and confirming runs: agents attach first, and a
@@ -185,6 +187,7 @@ class Server {
   std::unique_ptr<Reporter> reporter_;
   const store::Retention retention_;
   BackupKeeper backups_;                         // on the upkeep pool alone
+  std::unique_ptr<fleet::WorkerPool> viewers_;   // calls of viewers, but those of sql_ and whole_
   std::unique_ptr<fleet::WorkerPool> pool_;      // calls of Control
   std::unique_ptr<fleet::WorkerPool> plans_;     // suites read and planned for readers
   std::unique_ptr<fleet::WorkerPool> queries_;   // calls of Archive and Judge

@@ -463,6 +463,10 @@ TEST(Table, NoLineEndsInBlanks) {
 TEST(Csv, QuotesOnlyWhatNeedsIt) {
   EXPECT_EQ(csv_cell("plain"), "plain");
   EXPECT_EQ(csv_cell("a,b"), "\"a,b\"");
+  EXPECT_EQ(csv_cell("=HYPERLINK(1)"), "'=HYPERLINK(1)") << "an agent's text is no formula";
+  EXPECT_EQ(csv_cell("@SUM(1)"), "'@SUM(1)");
+  EXPECT_EQ(csv_cell("-3.5e-9"), "-3.5e-9");
+  EXPECT_EQ(csv_cell("-"), "-");
   EXPECT_EQ(csv_cell("say \"x\"\n"), "\"say \"\"x\"\"\\n\"");
   EXPECT_EQ(csv_cell("a\r\x1b[2J\u0085\u202e"), R"(a\r\x1b[2J\u0085\u202e)");
 }

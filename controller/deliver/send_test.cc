@@ -6,9 +6,12 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <httplib.h>
 
 #include "controller/deliver/testing/receiver.h"
 #include "controller/http/post.h"
@@ -62,6 +65,20 @@ TEST(SendHttp, FaultsOfServersMayPassAndRefusalsDoNot) {
   const Sent away = post_to(receiver.url(), "");
   EXPECT_EQ(away.kind, Kind::kLater);
   EXPECT_THAT(away.cause, AllOf(HasSubstr("127.0.0.1"), HasSubstr("no connection")));
+}
+
+TEST(SendHttp, ALongAnswerEndsTheAttempt) {
+  httplib::Server server;
+  server.Post("/", [](const httplib::Request&, httplib::Response& response) {
+    response.set_content(std::string(8U << 20U, 'a'), "text/plain");
+  });
+  const int port = server.bind_to_any_port("127.0.0.1");
+  std::thread serving([&] { server.listen_after_bind(); });
+  const Sent sent = post_to(fmt::format("http://127.0.0.1:{}/", port), "");
+  server.stop();
+  serving.join();
+  EXPECT_EQ(sent.kind, Kind::kLater);
+  EXPECT_THAT(sent.cause, HasSubstr("its answer is longer than 64 KiB"));
 }
 
 // HTTPS with an authority that only the settings name.

@@ -1,5 +1,6 @@
 #include "controller/deliver/targets.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +32,12 @@ Result<std::string> read_file(std::string_view setting, const std::string& path)
 }
 
 Result<std::string> first_line(std::string_view setting, const std::string& path) {
+  struct stat file {};
+  constexpr mode_t kEverybody = 07;
+  if (::stat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) && (file.st_mode & kEverybody) != 0)
+    return wrong(
+        setting, path,
+        fmt::format("mode {:04o} opens a secret to everybody; chmod 640", file.st_mode & 07777U));
   std::string text = RG_TRY(read_file(setting, path));
   text.resize(std::min(text.size(), text.find_first_of("\r\n")));
   if (text.empty()) return wrong(setting, path, "its first line is empty");

@@ -1,5 +1,7 @@
 #include "controller/deliver/targets.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -19,6 +21,7 @@ class TargetsTest : public testing::Test {
  protected:
   std::string file(const std::string& name, const std::string& text) {
     std::ofstream(folder_.file(name)) << text;
+    ::chmod(folder_.file(name).c_str(), 0640);
     return folder_.file(name);
   }
   static std::string error_of(const Wishes& wishes) {
@@ -28,6 +31,14 @@ class TargetsTest : public testing::Test {
   }
   store::TempFolder folder_;
 };
+
+TEST_F(TargetsTest, ASecretThatEverybodyReadsIsRefused) {
+  const std::string secret = file("secret", "s3cret\n");
+  ::chmod(secret.c_str(), 0644);
+  EXPECT_THAT(error_of({.webhook_url = "http://h", .secret_file = secret}),
+              HasSubstr("mode 0644 opens a secret to everybody; chmod 640"));
+  EXPECT_THAT(error_of({.webhook_url = secret}), HasSubstr("mode 0644"));
+}
 
 TEST_F(TargetsTest, EachSettingMakesATarget) {
   EXPECT_THAT(*read_targets({}), IsEmpty());

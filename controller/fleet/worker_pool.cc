@@ -4,7 +4,7 @@
 
 namespace railgauge::fleet {
 
-WorkerPool::WorkerPool(std::size_t threads) {
+WorkerPool::WorkerPool(std::size_t threads, WorkerPool* viewers) : viewers_(viewers) {
   for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { loop(); });
 }
 

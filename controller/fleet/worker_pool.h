@@ -22,7 +22,9 @@ class WorkerPool {
   static constexpr std::size_t kMaxQueued = 64;  // of the controller; of all peers together
   static constexpr std::size_t kMaxQueuedOfAnOwner = 32;  // of a peer
 
-  explicit WorkerPool(std::size_t threads);
+  // `viewers`: the pool of calls of viewers, which then take no thread of this one. It outlives
+  // this pool; null: they have no pool of their own.
+  explicit WorkerPool(std::size_t threads, WorkerPool* viewers = nullptr);
   ~WorkerPool();  // finishes the queued work
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
@@ -32,10 +34,13 @@ class WorkerPool {
   [[nodiscard]] bool submit(std::function<void()> work, const std::string& owner = "");
   // Whether nothing waits and nothing is under way. Thread safe.
   [[nodiscard]] bool is_idle();
+  // The pool for a call of a viewer. Thread safe.
+  [[nodiscard]] WorkerPool& of_viewers() { return viewers_ == nullptr ? *this : *viewers_; }
 
  private:
   void loop();
 
+  WorkerPool* const viewers_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::map<std::string, std::deque<std::function<void()>>> queues_;  // by owner, none empty

@@ -9,6 +9,11 @@
 #include "kernels/core/text/text.h"
 
 namespace railgauge::http {
+namespace {
+
+constexpr std::size_t kMostAnswerBytes = 64U << 10U;
+
+}  // namespace
 
 Result<Url> parse_url(const std::string& url) {
   const auto wrong = [&](std::string_view why) {
@@ -39,10 +44,22 @@ Result<int> post(const Url& url, const PostRequest& request) {
   client.set_read_timeout(whole, micro);
   client.set_write_timeout(whole, micro);
   if (!request.ca_file.empty()) client.set_ca_cert_path(request.ca_file.c_str());
-  httplib::Headers headers;
-  for (const auto& [name, value] : request.headers) headers.emplace(name, value);
-  const auto answer =
-      client.Post(url.path.c_str(), headers, request.body, request.content_type.c_str());
+  httplib::Request whole_request;
+  whole_request.method = "POST";
+  whole_request.path = url.path;
+  whole_request.body = request.body;
+  for (const auto& [name, value] : request.headers) whole_request.headers.emplace(name, value);
+  whole_request.headers.emplace("Content-Type", request.content_type);
+  // Nobody reads the answer. It must not fill the memory.
+  std::size_t bytes = 0;
+  whole_request.content_receiver = [&bytes](const char*, std::size_t more, auto, auto) {
+    bytes += more;
+    return bytes <= kMostAnswerBytes;
+  };
+  const auto answer = client.send(whole_request);
+  if (bytes > kMostAnswerBytes)
+    return fail(Code::kUnavailable, fmt::format("{}: its answer is longer than {} KiB", url.server,
+                                                kMostAnswerBytes >> 10U));
   if (!answer)
     return fail(Code::kUnavailable, fmt::format("{}: {}", url.server, words_of(answer.error())));
   return answer->status;

@@ -318,7 +318,7 @@ TEST(ShippedSuites, AreReadAndPlannedWithoutAProblem) {
   }
   for (const char* name :
        {"quick", "fabric", "gpudirect", "collectives", "nightly", "nccl_settings", "upgrade", "mpi",
-        "mpi_gpu", "preflight", "upgrade_guests"})
+        "mpi_gpu", "preflight", "cpu_cost", "upgrade_guests"})
     EXPECT_THAT(seen, Contains(name));
 }
 

@@ -118,7 +118,8 @@ class ArchiveService final : public api::Archive::CallbackService {
       rpc::Context* context, const api::PointsRequest* request) override {
     auto call = gate_.admit(*context, rpc::right_of(kService, "ExportPoints"), request);
     if (!call) return new Refused(rpc::to_grpc(call.error()));
-    auto* stream = new ExportStream(archive_, queries_, std::move(*call), *request);
+    fleet::WorkerPool& threads = (*call)->threads(queries_);
+    auto* stream = new ExportStream(archive_, threads, std::move(*call), *request);
     stream->next();
     return stream;
   }

@@ -167,7 +167,7 @@ class ControlService final : public api::Control::CallbackService {
     auto stream = WatchStream::make(control_, request->run_id(), call.value_or(nullptr));
     if (!call) {
       stream->fail(rpc::to_grpc(call.error()));
-    } else if (!pool_.submit([stream] { stream->begin(); }, (*call)->owner())) {
+    } else if (!(*call)->threads(pool_).submit([stream] { stream->begin(); }, (*call)->owner())) {
       (*call)->refuse(rpc::busy());
       stream->fail(rpc::to_grpc(rpc::busy()));
     }

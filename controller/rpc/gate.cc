@@ -42,8 +42,12 @@ Call::Call(Gate& gate, const Right& right, auth::Peer peer, audit::Act act,
       place_(std::move(place)),
       under_way_(std::move(under_way)) {}
 
+// People of one host have certificates of their own; an agent's changes when it is renewed.
 std::string Call::owner() const {
-  return peer_.address.starts_with("ip") ? fleet::peer_key(peer_) : "";  // ipv4:, ipv6:
+  if (!peer_.address.starts_with("ip")) return "";  // ipv4:, ipv6:
+  const auto& [issuer, serial] = peer_.certificate;
+  const bool is_person = !serial.empty() && auth::identity_of(peer_).empty();
+  return is_person ? fmt::format("certificate {} of {}", serial, issuer) : fleet::peer_key(peer_);
 }
 
 Call::~Call() { end(fail(Code::kCancelled, "the caller is gone")); }

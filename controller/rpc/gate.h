@@ -18,6 +18,8 @@
 
 #include "controller/audit/audit_log.h"
 #include "controller/fleet/auth.h"
+#include "controller/fleet/worker_pool.h"
+#include "controller/rpc/held_answers.h"
 #include "controller/rpc/rights.h"
 #include "kernels/core/base/result.h"
 
@@ -95,6 +97,10 @@ class Call {
   [[nodiscard]] const auth::Peer& peer() const { return peer_; }
   // Whose places in a pool its work takes: WorkerPool::submit().
   [[nodiscard]] std::string owner() const;
+  // The threads for its work: a viewer's calls have a pool of their own.
+  [[nodiscard]] fleet::WorkerPool& threads(fleet::WorkerPool& pool) const {
+    return peer_.role == auth::Role::kViewer ? pool.of_viewers() : pool;
+  }
   // Stores that a write begins; call it before the work. Waits for the commit, but for urgent
   // writes. kUnavailable: the row is not stored, so the work must not be done.
   Status begin();
@@ -127,6 +133,7 @@ class Gate {
   Result<std::shared_ptr<Call>> admit(const grpc::ServerContextBase& context, const Right& right,
                                       const google::protobuf::Message* request);
   [[nodiscard]] audit::AuditLog& log() { return log_; }
+  [[nodiscard]] HeldAnswers& held() { return held_; }
   [[nodiscard]] std::size_t connections() const { return calls_.connections(); }
 
   // For the server's builder: admits the calls of gRPC's own services (health, reflection). A
@@ -141,6 +148,7 @@ class Gate {
   const auth::PeerBook& peers_;
   audit::AuditLog& log_;
   ConnectionCalls calls_;
+  HeldAnswers held_;
 };
 
 // Error codes are numbered as gRPC's, so the code is taken over as it is.

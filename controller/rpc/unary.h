@@ -9,6 +9,7 @@
 #include <grpcpp/grpcpp.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/fleet/event_loop.h"
 #include "controller/fleet/worker_pool.h"
 #include "controller/rpc/gate.h"
 #include "kernels/core/base/exhaustion.h"
@@ -44,27 +45,55 @@ Result<Response> carry_out(Call& call, const Work& work) {
   return answer;
 }
 
+// The reactor of a call. gRPC's last event of the call ends it; until then its answer is held.
+class AnsweringReactor final : public Unary {
+ public:
+  void OnDone() override { delete this; }
+  void hold(HeldAnswers::Held held) { held_ = std::move(held); }
+
+ private:
+  HeldAnswers::Held held_{};
+};
+
+inline Error untaken(const Right& right, bool is_done) {
+  return {Code::kResourceExhausted,
+          fmt::format("{}: {} MiB of answers to this caller are not taken yet; read them first{}",
+                      right.method, HeldAnswers::kMaxBytes >> 20U,
+                      is_done ? " (the call was carried out)" : "")};
+}
+
 // Answers one call with `Result<Response> work(const auth::Peer& caller)`, run on a thread of
 // `pool`. `response` and everything that `work` refers to stay valid until the call ends: gRPC
 // keeps request and response alive until Finish. Returns at once; never blocks. Thread safe.
 template <class Request, class Response, class Work>
 Unary* unary(Context* context, Gate& gate, const Right& right, fleet::WorkerPool& pool,
              const Request* request, Response* response, Work work) {
-  Unary* reactor = context->DefaultReactor();
+  auto* reactor = new AnsweringReactor;
   Result<std::shared_ptr<Call>> admitted = gate.admit(*context, right, request);
   if (!admitted) {
     reactor->Finish(to_grpc(admitted.error()));
     return reactor;
   }
   const std::shared_ptr<Call> call = std::move(*admitted);
-  const auto answer_it = [reactor, response, call, moved = std::move(work)] {
+  if (gate.held().is_full(call->owner())) {
+    call->refuse(untaken(right, false));
+    reactor->Finish(to_grpc(untaken(right, false)));
+    return reactor;
+  }
+  const auto answer_it = [reactor, context, &gate, &right, response, call,
+                          moved = std::move(work)] {
     Result<Response> answer = carry_out<Response>(*call, moved);
     call->end({});  // of a call that did not begin
     if (!answer) return reactor->Finish(to_grpc(answer.error()));
+    auto held = gate.held().hold(
+        call->owner(), answer->ByteSizeLong(), [context] { context->TryCancel(); },
+        fleet::monotonic_seconds());
+    if (!held) return reactor->Finish(to_grpc(untaken(right, is_write(right.access))));
+    reactor->hold(std::move(*held));
     *response = std::move(*answer);
     reactor->Finish(grpc::Status::OK);
   };
-  const bool taken = pool.submit(answer_it, call->owner());
+  const bool taken = call->threads(pool).submit(answer_it, call->owner());
   if (!taken) {
     call->refuse(busy());
     reactor->Finish(to_grpc(busy()));

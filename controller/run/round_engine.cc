@@ -133,10 +133,12 @@ void RoundEngine::start(double now) {
   settle_until_ = now;
 }
 
-// A task that waited through one busy period has not waited through the next.
+// A task that waited through one busy period has not waited through the next. Within a period the
+// words change as often as agents like.
 void RoundEngine::set_busy(std::string who) {
+  const bool is_same_period = busy_.empty() == who.empty();
   busy_ = std::move(who);
-  held_since_.reset();
+  if (!is_same_period) held_since_.reset();
 }
 
 void RoundEngine::drop(std::size_t index) {

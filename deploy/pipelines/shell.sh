@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 nodes=$1 expect=$2
 state=${GATE_STATE:-railgauge-pipeline}
 shift 2
-"$here/gate.sh" prepare "$nodes" || exit
+"$here/gate.sh" prepare "$nodes" "$expect" || exit
 if [ ! -e "$state/upgraded" ]; then
   "$@" || { echo "shell.sh: $1 failed; $nodes is not judged" >&2; exit 4; }
   touch "$state/upgraded"

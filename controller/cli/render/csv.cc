@@ -1,6 +1,8 @@
 #include "controller/cli/render/csv.h"
 
+#include <cstdlib>
 #include <map>
+#include <string_view>
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/text_format.h>
@@ -125,6 +127,15 @@ void append_row(const Message& message, bool present, bool& first, std::string& 
   }
 }
 
+// Whether a spreadsheet would compute the text. Numbers with a sign, and a sign alone, are none.
+bool is_formula(const std::string& text) {
+  if (text.size() < 2 || std::string_view("=+-@").find(text[0]) == std::string_view::npos)
+    return false;
+  char* end = nullptr;
+  std::strtod(text.c_str(), &end);
+  return *end != '\0';
+}
+
 }  // namespace
 
 // The names are the fields of the message, so that a new field appears without a change here.
@@ -145,6 +156,7 @@ std::string csv_row(const Message& message) {
 // a line and no cell can forge another row.
 std::string csv_cell(const std::string& raw) {
   std::string text = printable(raw);
+  if (is_formula(text)) text.insert(text.begin(), '\'');
   if (text.find_first_of(",\"") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) {

@@ -15,7 +15,8 @@ namespace railgauge::cli {
 std::string csv_header(const google::protobuf::Descriptor& descriptor);
 std::string csv_row(const google::protobuf::Message& message);
 
-// Returns `text` as one cell, quoted if necessary.
+// Returns `text` as one cell, quoted if necessary. A text that a spreadsheet would compute, as
+// "=1+1", has an apostrophe in front.
 std::string csv_cell(const std::string& text);
 
 // Returns a value of a query for a table or CSV; null is empty.

@@ -266,18 +266,22 @@ Result<NodeSet> parse(std::string_view text, const Choice* choice) {
     return fail(Code::kInvalidArgument,
                 fmt::format("node set: {} bytes of text; at most {} are allowed", text.size(),
                             kMaxNodeSetBytes));
-  // The budget counts names of all items, so that brackets cannot exhaust memory.
+  // The budget counts names of all items, so that brackets and groups cannot exhaust memory. Each
+  // label or group is looked up among all nodes.
   std::size_t budget = kMaxNodeSetNames;
+  std::size_t lookups = 0;
   for (std::string_view word : split_items(text)) {
     const bool exclude = word.starts_with('!');
     if (exclude) word = trim(word.substr(1));
     if (word.empty()) return refuse(text, "an empty name; take one comma or `!` away");
     const bool is_chosen = choice != nullptr && !is_names(word);
+    if (is_chosen && ++lookups > kMaxLookups)
+      return refuse(text, fmt::format("has more than {} labels and groups", kMaxLookups));
     std::vector<std::string> names =
         RG_TRY(is_chosen ? choice->nodes_of(word) : expand(word, budget));
-    if (!is_chosen && names.size() > budget)
+    if (names.size() > budget)
       return refuse(text, fmt::format("names more than {} nodes", kMaxNodeSetNames));
-    if (!is_chosen) budget -= names.size();
+    budget -= names.size();
     auto& items = exclude ? set.excluded : set.included;
     items.push_back({.text = std::string(word), .names = std::move(names)});
   }

@@ -19,6 +19,8 @@ namespace railgauge::plan {
 inline constexpr std::size_t kMaxNodeSetBytes = 64U << 10U;
 // Bound of names after expansion, exclusions included.
 inline constexpr std::size_t kMaxNodeSetNames = 16'384;
+// Bound of items that are labels or groups.
+inline constexpr std::size_t kMaxLookups = 256;
 
 // A parsed node set, not yet compared with known nodes.
 struct NodeSet {

@@ -169,6 +169,30 @@ TEST(NodeSet, AnAtAloneAsksForTheGroups) {
               HasSubstr("the site profile names no group"));
 }
 
+// An item of two characters may name all nodes of a site.
+TEST(NodeSet, LabelsAndGroupsAreBoundedAsNamesAre) {
+  KnownNodes known;
+  for (int i = 0; i < 256; ++i) {
+    known.names.push_back(fmt::format("n{:03}", i));
+    known.labels[known.names.back()] = {{"pod", "a"}};
+  }
+  const auto repeated = [](std::string_view item, int times) {
+    std::string text;
+    for (int i = 0; i < times; ++i) text += fmt::format("{}{}", i == 0 ? "" : ",", item);
+    return text;
+  };
+  EXPECT_THAT(select_nodes(repeated("@a", 65), known).error().message,
+              HasSubstr("more than 16384 nodes"));
+  EXPECT_THAT(select_nodes(repeated("!pod=a", 65), known).error().message,
+              HasSubstr("more than 16384 nodes"));
+  EXPECT_EQ(select_nodes(repeated("@a", 64), known)->size(), 256U);
+  known.names.resize(1);
+  known.labels.erase(std::next(known.labels.begin()), known.labels.end());
+  EXPECT_TRUE(select_nodes(repeated("@a", 256), known));
+  EXPECT_THAT(select_nodes(repeated("@a", 257), known).error().message,
+              HasSubstr("more than 256 labels and groups"));
+}
+
 TEST(NodeSet, ExpansionIsBounded) {
   EXPECT_THAT(refused("gpu[0-999999999]"), HasSubstr("more than 16384 nodes"));
   EXPECT_THAT(refused("a[0-9999]b[0-9999]c[0-9999]"), HasSubstr("more than 16384 nodes"));

@@ -12,6 +12,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -104,15 +105,43 @@ Status check_copy(const std::string& part, const std::function<bool()>& is_over)
               fmt::format("the database is damaged: {}; restore an older backup", problem));
 }
 
-// A compacted snapshot of `source`, with what its log holds, in a new file.
-Status copy_snapshot(const std::string& source, const std::string& part,
+// A compacted snapshot of an open database, with what its log holds, in a new file.
+Status copy_snapshot(Connection& source, const std::string& part,
                      const std::function<bool()>& is_over = {}) {
   std::error_code ignored;
   fs::remove(part, ignored);  // of a copy that was killed
-  Connection connection = RG_TRY(open_for_reading(source, kBusySeconds));
-  const Connection::TimeLimit limit(connection, is_over);
-  return connection.execute("VACUUM INTO ?1", part);
+  const Connection::TimeLimit limit(source, is_over);
+  return source.execute("VACUUM INTO ?1", part);
 }
+
+// While it lives, root writes with the rights of the folder's owner alone: that user may have put
+// links beside the database. Without root nothing changes. The rights are the process's.
+class OwnersRights {
+ public:
+  static Result<OwnersRights> take(const std::string& database) {
+    OwnersRights rights;
+    if (::geteuid() != 0) return rights;
+    struct stat folder {};
+    if (::stat(folder_of(database).c_str(), &folder) != 0)
+      return tl::unexpected(file_error("look at", folder_of(database), errno));
+    if (folder.st_uid == 0) return rights;
+    rights.is_taken_ = true;
+    if (::setegid(folder.st_gid) != 0 || ::seteuid(folder.st_uid) != 0)
+      return tl::unexpected(file_error("take its owner's rights", folder_of(database), errno));
+    return rights;
+  }
+  OwnersRights(OwnersRights&& other) noexcept : is_taken_(std::exchange(other.is_taken_, false)) {}
+  OwnersRights& operator=(OwnersRights&&) = delete;
+  OwnersRights(const OwnersRights&) = delete;
+  OwnersRights& operator=(const OwnersRights&) = delete;
+  ~OwnersRights() {
+    if (is_taken_) RG_CHECK(::seteuid(0) == 0 && ::setegid(0) == 0);
+  }
+
+ private:
+  OwnersRights() = default;
+  bool is_taken_ = false;
+};
 
 // Nobody opens the database while this is held; empty when there is no such file. SQLite in WAL
 // mode holds a shared lock on these bytes.
@@ -156,7 +185,7 @@ Status check_backup(const std::string& backup, const std::string& database,
 // user must open.
 Status take_over_owner(const std::string& part, const std::string& database) {
   struct stat old {};
-  const bool replaces = ::stat(database.c_str(), &old) == 0;
+  const bool replaces = ::lstat(database.c_str(), &old) == 0;
   if (!replaces && ::stat(folder_of(database).c_str(), &old) != 0)
     return tl::unexpected(file_error("look at", folder_of(database), errno));
   if (::geteuid() == 0 && ::chown(part.c_str(), old.st_uid, old.st_gid) != 0)
@@ -171,12 +200,19 @@ Status take_over_owner(const std::string& part, const std::string& database) {
 std::string name_of_kept(const std::string& database) {
   std::string begun;
   std::ifstream mark(database + kMark);
-  if (std::getline(mark, begun) && begun.starts_with(database)) return begun;
+  if (std::getline(mark, begun) && begun.starts_with(database) &&
+      begun.find('/', database.size()) == std::string::npos)
+    return begun;
   const std::string first =
       fmt::format("{}.replaced-{:%Y%m%d-%H%M%S}", database, fmt::gmtime(std::time(nullptr)));
   std::string name = first;
   for (int more = 2; exists(name); ++more) name = fmt::format("{}-{}", first, more);
   return name;
+}
+
+Result<File> lock_for_restore(const std::string& database) {
+  const OwnersRights rights = RG_TRY(OwnersRights::take(database));
+  return lock_database(database, "restore");
 }
 
 Status set_mark(const std::string& database, const std::string& kept) {
@@ -198,6 +234,7 @@ std::string user_of_process() {
 Status add_note(const std::string& database, const std::string& backup, const std::string& kept) {
   const std::string notes = database + kNotes;
   std::ofstream file(notes, std::ios::app);
+  if (!file) return tl::unexpected(file_error("open", notes, errno));
   const std::string line = fmt::format(
       "{}\t{}\t{}\t{}", rfc3339(static_cast<double>(std::time(nullptr))),
       printable(user_of_process()), printable(backup), exists(database) ? printable(kept) : "");
@@ -271,18 +308,25 @@ Status end_backup(const Status& copied, const std::string& part, const std::stri
 Status copy_database(const std::string& database, const std::string& target) {
   const std::string part = target + kPart;
   Status copied = check_room(target, bytes_of(database));
-  if (copied) copied = copy_snapshot(database, part);
+  if (copied) {
+    auto source = open_for_reading(database, kBusySeconds);
+    copied = source ? copy_snapshot(*source, part) : tl::unexpected(source.error());
+  }
   if (copied) copied = publish(part, target);
   return copied ? Status() : dropped(part, "copy", target, copied.error());
 }
 
 Result<std::string> restore(const std::string& backup, const std::string& database,
                             const std::function<bool()>& is_over) {
-  const File alone = RG_TRY(lock_database(database, "restore"));
+  const File alone = RG_TRY(lock_for_restore(database));
+  // Only root may read some backups. Its files are all open once one statement has read them.
   RG_TRY_OK(check_backup(backup, database, is_over));
+  Connection source = RG_TRY(open_for_reading(backup, kBusySeconds));
+  RG_TRY_OK(check_version(source));
+  const OwnersRights rights = RG_TRY(OwnersRights::take(database));
   const std::string part = database + kRestorePart;
   RG_TRY_OK(check_room(part, bytes_of(backup)));
-  RG_TRY_OK(copy_snapshot(backup, part, is_over));
+  RG_TRY_OK(copy_snapshot(source, part, is_over));
   RG_TRY_OK(take_over_owner(part, database));
   RG_TRY_OK(sync_path(part, O_RDWR));
   const File locked = RG_TRY(lock_out_others(database));

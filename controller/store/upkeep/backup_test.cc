@@ -74,6 +74,43 @@ TEST_F(BackupTest, RestoringPutsTheBackupInPlaceAndKeepsWhatWasThere) {
   EXPECT_EQ(all().size(), 1u);
 }
 
+// The controller's user owns the folder, and root restores.
+TEST_F(BackupTest, RootFollowsNoLinkThatTheFoldersOwnerPlanted) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may take the rights of another user";
+  constexpr uid_t kNobody = 65'534;
+  plan_run(*store_, "r1", 1);
+  append_passed(*store_, {});
+  ASSERT_TRUE(store_->back_up(folder_.file("copy")));
+  ::chmod(folder_.file("copy").c_str(), 0600);
+  const std::string home = folder_.file("home");
+  const std::string database = home + "/db";
+  std::filesystem::create_directories(home + "/dbX");
+  std::filesystem::copy_file(folder_.file("copy"), database);
+  std::ofstream(folder_.file("victim")) << "untouched";
+  std::ofstream(database + ".restoring") << home << "/dbX/../../victim2\n";
+  for (const std::string& path : {home, home + "/dbX", database, database + ".restoring"})
+    ASSERT_EQ(::chown(path.c_str(), kNobody, kNobody), 0);
+  ::chmod(folder_.file("victim").c_str(), 0600);
+  ::chmod(std::filesystem::path(home).parent_path().c_str(), 0755);
+  std::filesystem::create_symlink(folder_.file("victim"), database + ".restored");
+  const auto refused = restore(folder_.file("copy"), database);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("Permission denied"));
+  std::filesystem::remove(database + ".restored");
+  const auto kept = restore(folder_.file("copy"), database);
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_EQ(std::filesystem::path(*kept).parent_path(), home);
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("victim2")));
+  struct stat victim {};
+  ASSERT_EQ(::stat(folder_.file("victim").c_str(), &victim), 0);
+  EXPECT_EQ(victim.st_uid, 0U);
+  EXPECT_EQ(victim.st_size, 9);
+  struct stat restored {};
+  ASSERT_EQ(::stat(database.c_str(), &restored), 0);
+  EXPECT_EQ(restored.st_uid, kNobody);
+  EXPECT_EQ(::geteuid(), 0U) << "the rights of root are back";
+}
+
 TEST_F(BackupTest, RestoringIsRefusedWhileTheDatabaseIsOpen) {
   plan_run(*store_, "r1", 1);
   ASSERT_TRUE(store_->back_up(folder_.file("copy")));
