@@ -17,6 +17,7 @@ Status Server::open_enrolment(const Config& config) {
   auto authority = trust::signing_authority(config.enroll.pki, own);
   if (!authority)
     return fail(authority.error().code, fmt::format("--enroll-pki {}", authority.error().message));
+  // The authority is read once: another one needs a restart, as tokens have its fingerprint.
   tokens_.serve(std::move(*authority), config.enroll.listen);
   return {};
 }
@@ -59,6 +60,7 @@ Status Server::start_enrolment(const Config& config) {
   if (!started)
     return fail(started.error().code, fmt::format("--enroll-listen {}", started.error().message));
   enroll_http_ = std::move(*started);
+  // A warning, since the port gives identities: nobody is to find it open by surprise.
   spdlog::warn("enrolment on port {}: whoever has a token gets an agent's certificate of {}",
                enroll_http_->port(), config.enroll.pki);
   return {};

@@ -219,10 +219,12 @@ Result<EnrolledNode> enroll_node(const EnrollCommand& command, double now_unix) 
                     files.folder(), node_of(held->own), held->own.id.serial,
                     rfc3339(held->own.until_unix)));
   const Plan plan = RG_TRY(plan_of(command, token, files.files(), now_unix));
+  // From here on a second call does the same again, with the same key.
   const std::string key = RG_TRY(files.staged_key());
   const std::string request = RG_TRY(trust::make_request(plan.name, key));
   const std::string ca_file = RG_TRY(files.stage_authority(plan.authority.certificate));
   const std::string certificate = RG_TRY(ask_certificate(plan.server, ca_file, token, request));
+  // Before anything is put in place: a wrong answer leaves the node as it was.
   RG_TRY_OK(check_received(RG_TRY(trust::parse_certificate(certificate)), plan.name, now_unix));
   const trust::Material placed = RG_TRY(files.place(certificate, plan.authority.certificate));
   RG_TRY_OK(write_settings(command.config, plan.settings));

@@ -20,6 +20,7 @@ namespace {
 constexpr const char* kKeyFile = "agent.key";
 constexpr const char* kCertificateFile = "agent.crt";
 constexpr const char* kAuthorityFile = "ca.crt";
+// As deploy/systemd/railgauge-agent.sysusers has it.
 constexpr const char* kServiceUser = "railgauge-agent";
 constexpr mode_t kPrivateFolder = 0700;
 

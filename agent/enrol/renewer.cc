@@ -48,6 +48,7 @@ Result<std::string> renew_if_due(const EnrolServer& server, const trust::PemFile
                                  double now_unix) {
   const trust::Material held = RG_TRY(trust::load_material(files));
   if (now_unix < renewal_time(held.own)) return std::string();
+  // TLS would refuse it without a reason.
   if (held.own.until_unix <= now_unix)
     return fail(
         Code::kFailedPrecondition,

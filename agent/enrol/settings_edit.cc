@@ -42,6 +42,7 @@ std::string setting_in(std::string_view text, const std::string& key) {
 // Lines are kept byte for byte, but for a missing newline at the end.
 Result<EditedSettings> edit_settings(std::string_view text, std::string_view file_name,
                                      const Wanted& wanted, std::string_view remark, bool force) {
+  // Keys that were met leave `missing`, whatever their value.
   EditedSettings edited;
   Wanted missing = wanted;
   int number = 0;

@@ -33,6 +33,7 @@ Status enrol_one(const FleetEnrolment& order, const std::string& name) {
 
 Result<EnrolmentTimes> enrol_fleet(const FleetEnrolment& order, double now_unix) {
   ::mkdir(order.folder.c_str(), 0700);
+  // Asked once: it is the same for all nodes.
   const agent::Authority authority =
       RG_TRY(agent::ask_authority(order.server, order.token, now_unix));
   RG_TRY_OK(agent::write_atomically(order.folder, "ca.crt", authority.certificate));

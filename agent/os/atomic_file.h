@@ -14,8 +14,9 @@ tl::unexpected<Error> denied(const std::string& path, const char* act, int error
 
 // Replaces `folder`/`name`: after a power cut the file is the old one or the whole new one. A file
 // written by root is given to the folder's owner, so that the agent can read files of an operator's
-// command. `mode` is that of the new file. Callers must serialise writers of one name.
-// kPermissionDenied, also for a full disk: the message names the path and the failed call.
+// command. Files of secrets have the default mode. `mode` is that of the new file. Callers must
+// serialise writers of one name. kPermissionDenied, also for a full disk: the message names the
+// path and the failed call.
 Status write_atomically(const std::string& folder, const std::string& name, const std::string& text,
                         mode_t mode = 0600);
 

@@ -20,6 +20,7 @@
 namespace railgauge::enrol {
 namespace {
 
+// RFC 6750, but for the answer to a missing token: no client of ours can be asked for one.
 constexpr std::string_view kBearer = "Bearer ";
 constexpr const char* kPemType = "application/x-pem-file";
 
@@ -167,6 +168,7 @@ Result<std::string> Enroller::use_token(const store::TokenRow& token,
                             .key_sha256 = asked.key_sha256,
                             .address = ask.source,
                             .at = now};
+  // The key is in the row, so that another node with the same token and name is another use.
   const auto first_use = RG_TRY(store_.read(store::read_token_use, use));
   RG_TRY_OK(check_use(token, asked.name, first_use, now));
   const trust::EnrolOrder order{.name = asked.name,
@@ -175,6 +177,7 @@ Result<std::string> Enroller::use_token(const store::TokenRow& token,
                                 .days = options_.days,
                                 .replaces = token.replaces,
                                 .repeats_since = first_use};
+  // A node that has a certificate of another authority is in no index, but attached.
   RG_TRY_OK(trust::check_enrol(options_.folder, order, now));
   if (!token.replaces && !first_use && options_.is_attached(asked.name))
     return fail(
@@ -204,6 +207,7 @@ Result<std::string> Enroller::use_token(const store::TokenRow& token,
 
 // The revocation list may be newer than the index, as with a list from elsewhere: both count.
 Result<std::string> Enroller::renew_node(const http::Request& request, Ask& ask) {
+  // TLS took only certificates of the authority that are not over; roles and revocation are ours.
   if (request.certificate.empty())
     return fail(Code::kUnauthenticated,
                 "a renewal needs the node's certificate; a token enrols a node without one");

@@ -65,6 +65,7 @@ Result<api::NewToken> Tokens::create(const api::CreateTokenRequest& request,
                 "this controller enrols nobody; --enroll-listen and --enroll-pki set the port and "
                 "the authority");
   const double now = now_unix_();
+  // The id is no part of the secret: lists, the trail and people name a token by it.
   store::TokenRow row = RG_TRY(row_of_request(request, now));
   const trust::EnrolmentToken token =
       trust::make_enrolment_token(RG_TRY(trust::fingerprint_of(authority_)));

@@ -151,6 +151,7 @@ void identify(const Subject& subject, const trust::Certificate& certificate, Pee
 // --- rights: kPermissionDenied naming who, what they are and what is needed. Pure --------------
 Status may_control(const Peer& peer, bool read_only);
 Status may_attach(const Peer& peer);
+// Makes identities of others, which no certificate may: it could be one of these itself.
 // Users of the unix socket, and anybody where the port is --insecure.
 Status may_administer(const Peer& peer);
 Status may_speak_for(const Peer& peer, const std::string& node_name);

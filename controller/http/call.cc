@@ -41,6 +41,7 @@ Result<Reply> call(const std::string& server, const CallRequest& request) {
   httplib::Client client(server, request.certificate_file, request.key_file);
   if (!client.is_valid())
     return fail(Code::kUnavailable, fmt::format("{}: not a server's address", server));
+  // Each wait has the bound, not the call: a server that sends a byte a second is cut by the size.
   const auto seconds = static_cast<std::time_t>(request.seconds);
   client.set_connection_timeout(seconds);
   client.set_read_timeout(seconds);

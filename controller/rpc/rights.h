@@ -94,7 +94,7 @@ inline constexpr std::array kRights{
     Right{kJudge, "GetCertificate", Access::kRead},
     // The session that it leads to may only read.
     Right{kConsole, "OpenConsole", Access::kRead},
-    // Whoever makes tokens makes agents.
+    // Whoever makes tokens makes agents: an operator may use the fabric, not say who is part of it.
     Right{kEnrolment, "CreateToken", Access::kAdminWrite},
     Right{kEnrolment, "ListTokens", Access::kAdmin},
     Right{kEnrolment, "RevokeToken", Access::kAdminWrite},

@@ -55,6 +55,7 @@ bool is_good_curve(EVP_PKEY* key) {
 
 // Refuses what a guesser of today could break, and kinds of keys that TLS 1.2 has no use for.
 Status check_public_key(EVP_PKEY* key) {
+  // Kinds by OpenSSL's own number; a restricted kind such as RSA-PSS is another one.
   const int kind = EVP_PKEY_get_base_id(key);
   if (kind == EVP_PKEY_EC && is_good_curve(key)) return {};
   const int bits = EVP_PKEY_get_bits(key);

@@ -30,7 +30,7 @@ struct TokenRow {
   std::string revoked_by{};
 };
 
-// One use of a token.
+// One use of a token, or a renewal, which has no token.
 struct TokenUse {
   std::string token_id{};
   std::string name{};        // of the node
@@ -55,6 +55,7 @@ Status write_token_use(Connection& connection, const TokenUse& use);
 // Stores that a certificate is renewed.
 Status write_renewal(Connection& connection, const TokenUse& use);
 
+// Salt and hash included: for the check of a secret.
 // Absent: there is no such token.
 Result<std::optional<TokenRow>> read_token(Connection& connection, std::string_view token_id);
 // Newest first.

@@ -322,6 +322,7 @@ Result<Enrolled> make_enrolled(const EnrolOrder& order, double now_unix, const S
       .hosts = order.hosts,
       .from_unix = now_unix - kLeadSeconds,
       .until_unix = RG_TRY(end_of(order.days, now_unix, signer.certificate))};
+  // No certificate is valid for longer than its authority: end_of().
   Enrolled made{.certificate = RG_TRY(make_certificate(request, order.public_key, signer))};
   const Certificate certificate = RG_TRY(parse_certificate(made.certificate));
   made.serial = certificate.id.serial;
