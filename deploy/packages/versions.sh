@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests versions side by side with the programs of an earlier release: its agents at this controller, this release's
-# agents at its controller, and a controller that is replaced while a run measures. Real processes on loopback; modelled
-# figures are synthetic, TCP on loopback is measured.
+# agents at its controller, and a controller that is replaced while a run measures. Real processes on loopback; figures
+# of the fake wire and of modelled nodes are synthetic. deploy/packages/systemd_guests.sh has real verbs of two versions.
 #   deploy/packages/versions.sh [--previous DIR]   RAILGAUGE_BUILD_DIR names the build [build/dev]
 # DIR has the packages of the earlier release; deploy/packages/previous.sh builds them by default.
 # shellcheck source-path=SCRIPTDIR
@@ -14,18 +14,19 @@ code=0
 [ $code = 0 ] || { echo "$previous"; exit $code; }
 for deb in "$previous"/*.deb; do dpkg-deb -x "$deb" "$work/previous"; done
 new=$bin old=$work/previous/usr/bin
+cp -rs "$(realpath "$(dirname "$bin")/lib")" "$work/previous/usr/"  # the fake libraries
 echo "previous: $("$old/railgauge-controller" --version)"
 echo "this:     $("$new/railgauge-controller" --version)"
 
 readonly kNodes=16
 suites=$work/suites
 mkdir "$suites"
-cat >"$suites/tcp.yaml" <<'Y'
+cat >"$suites/pair.yaml" <<'Y'
 version: 1
-metadata: {name: tcp, summary: "TCP bandwidth of the pair, on loopback"}
+metadata: {name: pair, summary: "latency of the pair, on the fake wire"}
 stages:
-  - kernel: net.tcp_bw
-    parameters: {sizes: 64KiB, time_cap: 3s}
+  - kernel: verbs.write_lat
+    parameters: {sizes: 8, time_cap: 2s, proof_time: 200ms}
     placement: {pairs: all}
 Y
 # The pauses between the rounds are the length of the night: modelled tasks take no time.
@@ -67,10 +68,8 @@ pair_of() {
   agent_of "$3" b
   bin=$1
   wait_for "both agents attach" 30 attached 2
-  cli run tcp -o json >"$work/pair.json"
-  jq -c '.points[] | [.kernel, .point.metric, .point.rate // .point.median, .point.synthetic]' "$work/pair.json"
-  jq -e '.run.outcome == "passed" and ([.points[] | select(.point.metric == "bandwidth_bytes_per_second")] | length > 0
-    and all(.point.median > 0 and (.point.synthetic | not)))' "$work/pair.json"
+  cli run pair -o json >"$work/pair.json"
+  jq -e '.run.outcome == "passed" and (.points | length > 0 and all(.kernel == "verbs.write_lat" and .point.median > 0 and .point.verified))' "$work/pair.json"
   cli nodes -o json | jq -c '[.nodes[] | [.name, .state, .version]]'
   bin=$new
 }
@@ -138,8 +137,10 @@ a_schedule_resumes_its_run_by_itself() {
   bin=$old
   start_controller
   start_fleet
-  cli schedules add nightly night --cron "0 1 1 1 *"
-  run=$(cli schedules run-now nightly)
+  # Due in the next minute but one: a run that a person starts by run-now is not resumed by itself.
+  cli schedules add every-night night --cron "$(date -u -d '+90 seconds' '+%-M %-H') * * *"
+  wait_for "the night begins" 120 new_run none
+  run=$(cat "$work/new.id")
   wait_for "the night measures" 60 ended_tasks "$run" 8
   replace_controller TERM
   wait_for "the schedule begins a new run" 120 new_run "$run"
@@ -153,7 +154,7 @@ new_run() { cli runs -o json | jq -er --arg old "$1" '[.runs[] | select(.run_id 
 # Continues with the database of the check before.
 older_controller_refuses_the_newer_database() {
   end_all_but_database
-  expect_exit 4 "$old/railgauge-controller" --socket "$socket" --database "$work/railgauge.db" --suites "$suites" --metrics-listen none 2>"$work/refusal"
+  expect_exit 4 timeout 20 "$old/railgauge-controller" --socket "$socket" --database "$work/railgauge.db" --suites "$suites" --metrics-listen none 2>"$work/refusal"
   cat "$work/refusal"
   [ "$(wc -l <"$work/refusal")" = 1 ] && grep -F 'written by a newer Railgauge' "$work/refusal"
 }
@@ -185,7 +186,12 @@ check "agents of this release measure a pair at the last one's controller" pair_
 check "a run that a person began is resumed over a stop" a_person_resumes_a_run_over_the_upgrade TERM
 check "and over a kill" a_person_resumes_a_run_over_the_upgrade KILL
 check "a schedule's run continues by itself" a_schedule_resumes_its_run_by_itself
-check "the older controller refuses the newer database in one line" older_controller_refuses_the_newer_database
-check "the older controller returns by the copy of before" older_controller_returns_by_the_copy_of_before
-for log in "$work"/check-*.log; do grep -hE 'ms from the signal|became|tasks passed|bandwidth_bytes' "$log" || true; done
+end_all_but_database
+if [ "$(cat "$work/person.schema")" != "$(schema)" ]; then
+  check "the older controller refuses the newer database in one line" older_controller_refuses_the_newer_database
+  check "the older controller returns by the copy of before" older_controller_returns_by_the_copy_of_before
+else
+  echo "waived: a migrated database: both releases have version $(schema)"
+fi
+for log in "$work"/check-*.log; do grep -hE 'ms from the signal|became|tasks passed' "$log" || true; done
 summary
