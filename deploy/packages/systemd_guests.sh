@@ -107,8 +107,8 @@ installation_starts_nothing() {
 configures() {
   local node
   fabric push n1 "$work/site.yaml" /etc/railgauge/site.yaml
-  fabric push n1 "$work/pair.yaml" /root/pair.yaml
-  fabric push n1 "$work/long.yaml" /root/long.yaml
+  fabric push n1 "$work/pair.yaml" /etc/railgauge/pair.yaml
+  fabric push n1 "$work/long.yaml" /etc/railgauge/long.yaml
   sh_on n1 'cd /etc/railgauge && railgauge pki init pki && railgauge pki issue pki controller controller --san n1
     railgauge pki issue pki agent "n[1-2]"
     chown railgauge-controller: pki/controller.key && chmod 755 pki && chmod 644 pki/*.crt
@@ -131,7 +131,7 @@ services_begin_and_attach() {
 }
 # Real verbs between two services without a capability; the points are in the database.
 measures_a_pair() {
-  on n1 railgauge run /root/pair.yaml -o json >"$work/pair.json"
+  on n1 railgauge run /etc/railgauge/pair.yaml -o json >"$work/pair.json"
   jq -e '.run.outcome == "passed" and ([.points[] | select(.kernel == "verbs.write_lat")] | length == 2
     and all(.facts.driver == "rdma_rxe" and .point.median > 0 and .point.verified and (.point.synthetic | not)))' "$work/pair.json"
   on n1 railgauge results "$(jq -r .run.run_id "$work/pair.json")" -o json | jq -e '.points | length == 2'
@@ -142,7 +142,7 @@ run_is() { [ "$(on n1 railgauge runs show "$1" -o json | jq -r .run.state)" = "$
 run_measures() { on n1 railgauge runs show "$1" -o json | jq -e '[.tasks[] | select(.state == "running")] | length > 0'; }
 # begin_long NAME: a run under way; its id is in NAME.id.
 begin_long() {
-  on n1 railgauge run /root/long.yaml --detach >"$work/$1.id"
+  on n1 railgauge run /etc/railgauge/long.yaml --detach >"$work/$1.id"
   wait_for "the run measures" 60 run_measures "$(cat "$work/$1.id")"
 }
 # ended_with_an_outcome NAME: the run ends, by itself or as cut short, and each task has an outcome.
