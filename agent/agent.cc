@@ -172,6 +172,7 @@ void Agent::run(int stop_fd, int hangup_fd) {
   send_hello();
   give_back_memory();  // before the link starts, so that the two peaks do not add up
   link_->start();
+  report_start();
   while (!may_leave()) {
     wait(stop_fd, hangup_fd);
     take_link_events();
@@ -208,6 +209,7 @@ void Agent::wait(int stop_fd, int hangup_fd) {
     stop_ns_ = monotonic_now_ns();
     spdlog::info("stopping; {} tasks run", supervisor_.size());
     supervisor_.cancel_all(std::string(kCancelledOutcome), "the agent was stopped");
+    report_stop();
   }
 }
 
@@ -456,6 +458,7 @@ void Agent::tick() {
   if (now_ns >= beat_ns_) beat();
   if (now_ns < tick_ns_) return;
   tick_ns_ = now_ns + kTickNs;
+  report_life(now_ns);
   end_strays_left();
   metrics_.set_running(static_cast<double>(supervisor_.size()));
   metrics_.set_spool(static_cast<double>(spool_.waiting_records()),

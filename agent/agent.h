@@ -21,6 +21,7 @@
 #include "agent/preflight/worker.h"
 #include "agent/tasks/supervisor.h"
 #include "agent/watch/watch.h"
+#include "controller/log/service_manager.h"
 #include "kernels/core/text/labels.h"
 
 namespace railgauge::agent {
@@ -43,6 +44,9 @@ struct AgentOptions {
   double spool_keep_hours = 24;
   Labels labels{};            // of the node, by its settings
   std::string labels_file{};  // more of them, read again and again; "": none
+  // Gets reports of the start, the stop, the state and the loop's life. It outlives the agent;
+  // nullptr: nobody does.
+  ServiceManager* manager = nullptr;
 };
 
 // The folders that replace /sys and /proc, as the inventory takes them.
@@ -106,6 +110,11 @@ class Agent final : private TaskListener {
   // Returns memory to the kernel once note_work() was not called for a while.
   void enter_rest(double now_ns);
   void send_hello();
+  // The state in words, for the service manager.
+  [[nodiscard]] std::string state_text() const;
+  void report_start();
+  void report_stop();
+  void report_life(double now_ns);
   // Sends a message of a task behind the records that it depends on.
   void relay(api::AgentMessage message, const api::TaskRef& task);
   void answer(api::AgentMessage message, std::uint64_t final_id);

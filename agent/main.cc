@@ -26,6 +26,7 @@
 #include "agent/settings.h"
 #include "controller/api/contract.h"
 #include "controller/log/log.h"
+#include "controller/log/service_manager.h"
 #include "controller/trust/pem_files.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/exhaustion.h"
@@ -104,6 +105,7 @@ void hand_on(const Settings& settings) {
 void hide_memory() { ::prctl(PR_SET_DUMPABLE, 0); }
 
 int run(const Settings& settings) {
+  ServiceManager manager = ServiceManager::of_environment();
   end_when_exhausted("railgauge-agent");
   hide_memory();
   adopt_orphans();
@@ -126,6 +128,7 @@ int run(const Settings& settings) {
     return end_start(settings, status.error());
   AgentOptions options = settings.agent;
   options.web_config = settings.web_config_file;
+  options.manager = &manager;
   auto agent = Agent::open(std::move(options), metrics);
   if (!agent) return end_start(settings, agent.error());
   const std::unique_ptr<Renewer> renewer = renewer_of(settings);

@@ -19,6 +19,7 @@
 #include "controller/history/sql_process.h"
 #include "controller/listen/descriptors.h"
 #include "controller/log/log.h"
+#include "controller/log/service_manager.h"
 #include "controller/plan/topology/site.h"
 #include "controller/server.h"
 #include "controller/store/upkeep/backup.h"
@@ -203,6 +204,7 @@ Result<std::unique_ptr<Server>> start_server(const Config& config) {
 }
 
 int serve(const Config& config) {
+  ServiceManager manager = ServiceManager::of_environment();
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -227,6 +229,7 @@ int serve(const Config& config) {
     return server.error().code == Code::kInvalidArgument ? kExitUsage : kExitInvalid;
   }
   spdlog::info("railgauge-controller {} serves", RAILGAUGE_VERSION);
+  (*server)->report_to(manager);
   int signal = 0;
   while (signal == 0 || signal == SIGHUP) {
     if (signal == SIGHUP) {
@@ -236,6 +239,7 @@ int serve(const Config& config) {
     ::sigwait(&signals, &signal);
   }
   spdlog::info("stopping; a second signal does not wait for running tasks");
+  manager.stopping("stopping; running tasks end");
   end_within(static_cast<unsigned>(kDrainSeconds) + kStopSeconds);
   (*server)->begin_stop();
   constexpr double kLookSeconds = 0.05;

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/api/archive.grpc.pb.h"
+#include "controller/log/testing/manager_socket.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "controller/store/testing/store_testing.h"
 #include "controller/testing/agent_process.h"
@@ -383,6 +384,27 @@ TEST_F(ProcessTest, WithThreeNodesAndARunItStaysBelow40MegabytesResident) {
   RecordProperty("resident_bytes", fmt::format("{}", resident));
   EXPECT_GT(resident, 1e6);
   EXPECT_LT(resident, 40e6);
+}
+
+TEST_F(ProcessTest, TheServiceManagerHearsOfStartStateLifeAndStop) {
+  const ManagerSocket systemd;
+  ::setenv("NOTIFY_SOCKET", systemd.path().c_str(), 1);
+  ::setenv("WATCHDOG_USEC", "120000000", 1);
+  Process controller(bench_, {});
+  ::unsetenv("NOTIFY_SOCKET");
+  ::unsetenv("WATCHDOG_USEC");
+  ASSERT_TRUE(controller.wait_until_serving()) << controller.error_text();
+  std::string said;
+  for (int i = 0; i < 2'000 && said.find("WATCHDOG=1") == std::string::npos; ++i) {
+    said += systemd.next();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_THAT(said, testing::StartsWith("READY=1\nSTATUS=attached nodes: 0; no run\n"));
+  EXPECT_THAT(said, HasSubstr("WATCHDOG=1\n"));
+  controller.signal(SIGTERM);
+  EXPECT_EQ(controller.wait(), 143);
+  for (std::string more = systemd.next(); !more.empty(); more = systemd.next()) said += more;
+  EXPECT_THAT(said, HasSubstr("STOPPING=1\nSTATUS=stopping"));
 }
 
 }  // namespace

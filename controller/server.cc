@@ -19,6 +19,7 @@
 #include "controller/store/upkeep/backup_folder.h"
 #include "controller/trust/pem_files.h"
 #include "controller/trust/signature.h"
+#include "kernels/core/base/clock.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -362,6 +363,8 @@ void Server::on_tick() {
   };
   fleet_.tick(now);
   director_.tick(now);
+  if (manager_ != nullptr && !stopping_ && is_due(next_life_, kLifeSeconds))
+    manager_->alive(monotonic_now_ns(), state_text());
   if (is_due(next_revoked_, kRevokedSeconds)) {
     end_revoked();
     if (const std::size_t calls = gate_.held().cancel_overdue(now); calls > 0)
@@ -636,6 +639,24 @@ void Server::reload_tls() {
   if (!tls_) return;
   spdlog::info("SIGHUP: the TLS files are read again");
   tls_->reload();
+}
+
+std::string Server::state_text() {
+  const auto attached = std::ranges::count_if(fleet_.nodes(), [](const auto& named) {
+    return named.second.presence == fleet::NodePresence::kAttached;
+  });
+  const std::string trouble = store_->trouble();
+  return fmt::format("attached nodes: {}; {}{}{}", attached,
+                     director_.idle() ? "no run" : "a run is under way",
+                     trouble.empty() ? "" : "; read-only: ", trouble);
+}
+
+void Server::report_to(ServiceManager& manager) {
+  if (!manager.is_asked()) return;
+  loop_.call([this, &manager] {
+    manager.ready(state_text());
+    manager_ = &manager;
+  });
 }
 
 void Server::begin_stop() {

@@ -30,6 +30,7 @@
 #include "controller/http/http_server.h"
 #include "controller/listen/tcp_listener.h"
 #include "controller/listen/unix_listener.h"
+#include "controller/log/service_manager.h"
 #include "controller/memory_guard.h"
 #include "controller/metric/controller_metrics.h"
 #include "controller/nodes/site_words.h"
@@ -69,6 +70,8 @@ class Server {
   static constexpr double kRevokedSeconds = 1;
   // Attached agents whose certificate ends within so many seconds are counted.
   static constexpr double kExpiringSeconds = 14 * 24 * 3600;
+  // Seconds between two reports to the service manager.
+  static constexpr double kLifeSeconds = 1;
   // Seconds between two looks for room on a full disk.
   static constexpr double kSpaceSeconds = 1;
   // Seconds between two times at which free memory of the heap goes back to the kernel.
@@ -98,6 +101,9 @@ class Server {
   // ended.
   void begin_stop();
   [[nodiscard]] bool idle();
+  // Reports to `manager` that the start is complete, and from then on state and life of the loop.
+  // `manager` outlives this object.
+  void report_to(ServiceManager& manager);
   // Reads the TLS files again at the next moment. Does nothing without them.
   void reload_tls();
   // Ends the pauses of nodes that are over at `now` (unix seconds), then starts the suites that are
@@ -148,6 +154,8 @@ class Server {
   void note(std::string kind, std::string text);  // stores an event of the controller itself
   OwnAct own_acts();  // writes acts of the controller to the audit trail
   void on_tick();
+  // On the loop: what the service manager shows of this controller.
+  [[nodiscard]] std::string state_text();
   void feed_metrics();
   void show_nodes();
   void end_revoked();
@@ -220,7 +228,8 @@ class Server {
   std::unique_ptr<http::Server> enroll_http_;
   std::atomic<bool> has_console_ = false;  // calls may use console_ and console_origin_
   std::unique_ptr<FastForward> forward_;   // absent with the host's clock
-  double next_stats_ = 0;                  // used on the loop only, as the next seven
+  double next_stats_ = 0;                  // used on the loop only, as the next eight
+  double next_life_ = 0;
   double next_revoked_ = 0;
   double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
@@ -234,6 +243,7 @@ class Server {
   double next_give_back_ = fleet::monotonic_seconds() + kGiveBackSeconds;  // likewise
   bool is_port_well_ = true;                // on the loop, as grpc.health has it
   bool is_ending_ = false;                  // on the loop: the pools may be gone
+  ServiceManager* manager_ = nullptr;       // on the loop; nullptr: nobody asks
   std::atomic<bool> is_port_open_ = false;  // the loop may use tcp_ and grpc_
   std::atomic<bool> feeding_ = false;
   std::atomic<bool> is_behind_ = false;  // interrupted runs could not be ended: the disk is full

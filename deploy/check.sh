@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.." || exit 4
 . deploy/compile_cache.sh
 
 steps="deps format house build unit none asan tsan fuzz e2e"
-parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos nights truth tidy-kernels tidy-agent tidy-controller headers demo e2e pairs upgrade stalls packages images kubernetes compare path"
+parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos nights truth tidy-kernels tidy-agent tidy-controller headers demo e2e pairs upgrade stalls packages services versions images kubernetes compare path"
 kept=deploy/docs/results/full-check.tsv
 
 # The purpose of each part of the long check, for the list.
@@ -34,6 +34,8 @@ title_of() {
     upgrade) echo "a kernel upgrade on seven guests" ;;
     stalls) echo "a sender that stalls after an upgrade, on seven guests" ;;
     packages) echo "packages in a clean root: install, a measured pair, upgrade, remove, purge" ;;
+    services) echo "packages under a real systemd in two guests: notify, watchdog, reboots, upgrade from the last release, purge" ;;
+    versions) echo "agents and controllers of the last release beside this one, a controller replaced while a run measures" ;;
     images) echo "container images on a base from debootstrap, started by buildah" ;;
     kubernetes) echo "chart, kustomization and boards against published schemas, from npm" ;;
     compare) echo "compared with perftest, whole table" ;;
@@ -212,6 +214,9 @@ truth() {
 # that mostly wait run two at once; RUN_SERIAL marks the others.
 e2e() { tests ci 2 1 -L "^e2e${1:-}\$"; }
 
+# The folder of the last release's packages; built once a commit.
+previous() { deploy/packages/previous.sh; }
+
 # Noise that forbids a statement is neither a failure of the programs nor a pass: exit code 77, counted as skipped.
 compare() { local code=0; deploy/compare_perftest.sh || code=$?; case $code in 5) return 77 ;; *) return $code ;; esac; }
 post_path() { local code=0; deploy/compare_post_path.sh || code=$?; case $code in 5) return 77 ;; *) return $code ;; esac; }
@@ -220,7 +225,7 @@ post_path() { local code=0; deploy/compare_post_path.sh || code=$?; case $code i
 run_part() {
   step deps "packages" deploy/deps.sh --yes
   case $part in
-    unit | chaos | nights | truth | e2e | pairs | upgrade | stalls | images | packages | tidy-*) step build "configure and build (preset ci)" configure_and_build ci ;;
+    unit | chaos | nights | truth | e2e | pairs | upgrade | stalls | images | packages | services | versions | tidy-*) step build "configure and build (preset ci)" configure_and_build ci ;;
     compare | path)
       step build "configure and build (preset release)" configure_and_build release --target railgauge-runner compare_launches vfabric-switch ibverbs-counted
       export RAILGAUGE_BUILD_DIR=$PWD/build/release
@@ -247,7 +252,18 @@ run_part() {
     pairs) step pairs "$(title_of pairs)" tests ci 1 0 -R '^e2e_pairs$' ;;
     upgrade) step upgrade "$(title_of upgrade)" tests ci 1 0 -R '^e2e_upgrade$' ;;
     stalls) step stalls "$(title_of stalls)" tests ci 1 0 -R '^e2e_stalls$' ;;
-    packages) step packages "$(title_of packages)" env RAILGAUGE_BUILD_DIR=build/ci deploy/packages/clean_root.sh ;;
+    packages)
+      step previous "packages of the last release" previous
+      step packages "$(title_of packages)" env RAILGAUGE_BUILD_DIR=build/ci RAILGAUGE_PREVIOUS="$(previous)" deploy/packages/clean_root.sh
+      ;;
+    services | versions)
+      step previous "packages of the last release" previous
+      export RAILGAUGE_BUILD_DIR=$PWD/build/ci
+      case $part in
+        services) step services "$(title_of services)" deploy/packages/systemd_guests.sh ;;
+        versions) step versions "$(title_of versions)" deploy/packages/versions.sh ;;
+      esac
+      ;;
     images) step images "$(title_of images)" env RAILGAUGE_BUILD_DIR=build/ci deploy/container/images_test.sh ;;
     kubernetes) step kubernetes "$(title_of kubernetes)" sh -c "deploy/kubernetes/tools.sh && dashboards/schema_tools.sh && deploy/kubernetes/kubernetes_test.sh && dashboards/schema_test.sh" ;;
     compare) step compare "$(title_of compare)" compare ;;

@@ -71,6 +71,11 @@ expect "nothing runs as root" sh -c '! grep -L -e "^User=railgauge-agent$" -e "^
 users_are_two() { [ "$(sed -n 's/^User=//p' systemd/*.service | sort -u | tr '\n' ' ')" = "railgauge-agent railgauge-controller " ]; }
 expect "agent and controller are two users" users_are_two
 expect "which sysusers.d makes" sh -c 'for u in $(sed -n "s/^User=//p" systemd/*.service); do grep -q "^u $u " systemd/*.sysusers || exit 1; done'
+for service in agent controller; do
+  expect "systemd waits until the $service is ready" grep -qx 'Type=notify' systemd/railgauge-$service.service
+  expect "and ends a $service that hangs" grep -qE '^WatchdogSec=[1-9]' systemd/railgauge-$service.service
+done
+expect "no deadline interrupts a migration" grep -qx 'TimeoutStartSec=infinity' systemd/railgauge-controller.service
 expect "the folder of Slurm's prolog is root's" grep -qx 'd /run/railgauge-jobs 0755 root root' systemd/railgauge-agent.tmpfiles
 
 if ! command -v systemd-analyze >/dev/null; then

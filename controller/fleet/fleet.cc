@@ -24,6 +24,14 @@ namespace railgauge::fleet {
 
 namespace {
 
+// An agent of the next version may have more to say. One line a minute; on the loop.
+void note_unknown(const std::string& name) {
+  thread_local Turns lines;
+  if (lines.take(monotonic_seconds(), 1))
+    spdlog::info("node {}: its agent, newer than this controller, sends messages that are left out",
+                 name);
+}
+
 class Summary {
  public:
   void add(const Record& record) {
@@ -202,8 +210,7 @@ void Fleet::on_message(Session session, Arrived arrived) {
   Stream& stream = found->second;
   api::AgentMessage& message = arrived.message;
   if (message.has_hello() && stream.name.empty()) return on_hello(stream, std::move(arrived));
-  const bool empty = !arrived.records && message.body_case() == api::AgentMessage::BODY_NOT_SET;
-  if (stream.name.empty() || message.has_hello() || empty) {
+  if (stream.name.empty() || message.has_hello()) {
     stream.is_ending = true;
     return stream.wire->finish(
         {grpc::StatusCode::FAILED_PRECONDITION, "the first message, and only it, must be Hello"});
@@ -218,7 +225,9 @@ void Fleet::on_message(Session session, Arrived arrived) {
     on_heartbeat(node, message.heartbeat());
   else if (message.has_preflight()) {
     if (preflight_) preflight_(stream.name, std::move(*message.mutable_preflight()));
-  } else if (listener_ != nullptr)
+  } else if (message.body_case() == api::AgentMessage::BODY_NOT_SET)
+    note_unknown(stream.name);
+  else if (listener_ != nullptr)
     listener_->task_message(stream.name, std::move(message));
   stream.wire->read_next();
 }

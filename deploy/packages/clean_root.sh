@@ -3,12 +3,13 @@
 # upgrade from an older version, removal, reinstallation, purge. Figures are of the fake wire (synthetic).
 #   deploy/packages/clean_root.sh      RAILGAUGE_BUILD_DIR names the build [build/dev]
 # Needs root, debootstrap and a Debian mirror (RAILGAUGE_MIRROR [http://deb.debian.org/debian]); exit 77 without one. The
-# bare root is kept in build/roots. The older version is the same package with a lower number and other default settings.
-# No systemd runs in a chroot: that services start is a test of deploy/node_files_test.sh and of guests.
+# bare root is kept in build/roots. The older version has a lower number and other default
+# settings; its programs are those of RAILGAUGE_PREVIOUS, a folder of deploy/packages/previous.sh, or the same ones.
+# No systemd runs in a chroot: deploy/packages/systemd_guests.sh starts the services in guests, from the last release.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 4
+. deploy/packages/root.sh
 build=$(realpath "${RAILGAUGE_BUILD_DIR:-build/dev}")
-mirror=${RAILGAUGE_MIRROR:-http://deb.debian.org/debian}
 PATH=$PATH:/usr/sbin:/sbin
 [ "$(id -u)" = 0 ] || { echo "waived: a chroot needs root"; exit 77; }
 for tool in debootstrap dpkg-deb cpack unshare; do
@@ -34,34 +35,17 @@ check() { # TITLE COMMAND...
   if "$@" >"$work/draft" 2>&1; then passed=$((passed + 1)); echo "ok     $title"; mv "$work/draft" "$work/out"; else
     failed=$((failed + 1)); echo "FAILED $title"; mv "$work/draft" "$work/out"; tail -n 20 "$work/out" | sed 's/^/    /'; fi
 }
-within() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C chroot "$root" "$@"; }
+within() { in_root "$root" "$@"; }
 
 # ---- the root and the packages -----------------------------------------------------------------
-kept=build/roots/bookworm.tar
-if [ ! -e $kept ]; then
-  mkdir -p build/roots
-  echo "debootstrap bookworm from $mirror"
-  debootstrap --variant=minbase bookworm "$work/bare" "$mirror" >"$work/debootstrap.log" 2>&1 ||
-    { tail -n 3 "$work/debootstrap.log"; rm -rf "$work/bare"; echo "waived: debootstrap got no root from $mirror"; exit 77; }
-  tar -C "$work/bare" -cf $kept.draft . && mv $kept.draft $kept && rm -rf "$work/bare"
-fi
-mkdir "$root" && tar -C "$root" -xpf $kept || exit 4
+bare_root "$root" || exit
 mount -t proc proc "$root/proc" || exit 4
-cp /etc/resolv.conf "$root/etc/"
-cpack --config "$build/CPackConfig.cmake" -G DEB -B "$work/new" -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip >"$work/cpack.log" 2>&1 ||
-  { tail "$work/cpack.log"; exit 1; }
+make_debs "$build" "$work/new" || exit 1
 version=$(sed -n 's/^set(CPACK_PACKAGE_VERSION "\(.*\)")/\1/p' "$build/CPackConfig.cmake")
 readonly older=0.0.9
 mkdir -p "$root/old" "$root/new"
 cp "$work"/new/*.deb "$root/new/"
-rm -f "$root"/new/*runner-*.deb  # an MPI has hundreds of packages; the short test reads theirs
-for deb in "$root"/new/*.deb; do
-  dpkg-deb -R "$deb" "$work/unpacked"
-  sed -i "s/^Version: .*/Version: $older/" "$work/unpacked/DEBIAN/control"
-  for file in "$work"/unpacked/etc/railgauge/*.conf; do [ ! -e "$file" ] || echo "# a line of the older version" >>"$file"; done
-  dpkg-deb -b "$work/unpacked" "$root/old/" >/dev/null
-  rm -rf "$work/unpacked"
-done
+for deb in "${RAILGAUGE_PREVIOUS:-$root/new}"/*.deb; do renumber "$deb" $older "$root/old" || exit 4; done
 within apt-get update -qq >"$work/apt.log" 2>&1 || { tail -n 3 "$work/apt.log"; echo "waived: no Debian mirror answers in the root"; exit 77; }
 
 install_from() { within sh -c "apt-get install -y -qq --no-install-recommends -o Dpkg::Options::=--force-confold -o Dpkg::Options::=--force-confdef /$1/*.deb"; }

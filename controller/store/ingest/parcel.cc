@@ -135,9 +135,13 @@ Fault check_point(const Point& point) {
   return check_figures(point);
 }
 
-Fault check_final(const Final& final_record) {
+bool is_outcome(std::string_view text) {
   constexpr std::array kOutcomes{kPassed, kFailed, kWaived, kCrashed, kTimedOut, kCancelledOutcome};
-  if (std::ranges::find(kOutcomes, final_record.outcome()) == kOutcomes.end())
+  return std::ranges::find(kOutcomes, text) != kOutcomes.end();
+}
+
+Fault check_final(const Final& final_record) {
+  if (!is_outcome(final_record.outcome()))
     return fmt::format("the outcome {} is unknown", in_quotes(final_record.outcome()));
   const Phases& phases = final_record.phases();
   const std::array figures{phases.start_ns(),          phases.open_ns(),
@@ -190,10 +194,21 @@ void pack_point(const Point& point, ReadyRecord& ready) {
   ready.samples = compress(samples);
 }
 
+// An outcome of the next version is no pass. As a crash it ends its rank, which nothing else would.
+void know_outcome(Final& final_record) {
+  const std::string& outcome = final_record.outcome();
+  if (is_outcome(outcome) || check_word("outcome", outcome)) return;
+  final_record.set_reason(fmt::format(
+      "its agent reports the outcome {}, which this controller does not know{}{}",
+      in_quotes(outcome), final_record.reason().empty() ? "" : ": ", final_record.reason()));
+  final_record.set_outcome(std::string(kCrashed));
+}
+
 }  // namespace
 
 ReadyRecord make_ready(Record record) {
   ReadyRecord ready{.record = std::move(record)};
+  if (ready.record.has_final()) know_outcome(*ready.record.mutable_final());
   ready.fault = fault_of(ready.record);
   if (!ready.fault && ready.record.has_point()) pack_point(ready.record.point(), ready);
   return ready;

@@ -46,7 +46,7 @@ load_fabric() {
 }
 
 save_fabric() {
-  declare -p nodes mtu network accelerator kernel port_base memory_mb shares |
+  declare -p nodes mtu network accelerator kernel port_base memory_mb disk shares |
     sed 's/^declare --/declare -g/; s/^declare -a/declare -ga/' >"$state/fabric"
 }
 

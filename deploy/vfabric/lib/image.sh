@@ -3,6 +3,7 @@
 
 # In load order; dependencies are resolved by modprobe. rdma_rxe's checksum needs crc32_generic.
 readonly kBootModules=(virtio_pci virtio_net virtio_rng 9pnet_virtio 9p overlay)
+readonly kDiskModules=(virtio_blk crc32c_generic ext4)  # of guests with a disk of their own
 readonly kRdmaModules=(crc32_generic ib_uverbs rdma_ucm rdma_rxe)
 
 # default_kernel: prints the package on which linux-image-amd64 depends now; without apt's lists, the last one fetched.
@@ -63,15 +64,16 @@ module_list() {
 
 # build_initramfs DIR: writes DIR/initramfs-PACKAGE, one for each fabric and kernel, since it holds the fabric's keys.
 build_initramfs() {
-  local root=$1/root module stage files
+  local root=$1/root module stage files names
   rm -rf -- "$root"
   mkdir -p -- "$root"/{bin,dev,proc,sys,lower,rw,newroot,vfabric/modules}
   cp -- "$(command -v busybox)" "$root/bin/busybox"
   cp -- "$here/guest/init" "$root/init"
-  cp -- "$here"/guest/{boot,boot_rdma} "$1"/{host_key,key.pub} "$root/vfabric/"
+  cp -r -- "$here"/guest/{boot,boot_rdma,systemd} "$1"/{host_key,key.pub} "$root/vfabric/"
   printf '%s\n' "${shares[@]}" >"$root/vfabric/shares"
   for stage in boot rdma; do
-    local -n names=k${stage^}Modules
+    if [ $stage = rdma ]; then names=("${kRdmaModules[@]}"); else names=("${kBootModules[@]}"); fi
+    [ $stage = rdma ] || [ -z "$disk" ] || names+=("${kDiskModules[@]}")
     files=$(module_list "${names[@]}") || exit 1
     while read -r module; do
       cp -n -- "$module" "$root/vfabric/modules/"

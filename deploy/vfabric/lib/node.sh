@@ -3,6 +3,7 @@
 
 readonly kProbeSeconds=6   # KVM either boots the initramfs in one second or not at all
 readonly kBootSeconds=120  # three guests on two cores: 9 s; a busy machine takes several times that
+readonly kDiskBootSeconds=600  # until systemd has begun all; two at once on two cores take a minute
 readonly kLoginSeconds=60
 readonly kGuestPath=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
@@ -33,6 +34,18 @@ probe_kvm() {
   printf '%s %s\n' "$accelerator" "$key" >"$memo.$$" && mv -- "$memo.$$" "$memo"
 }
 
+# disk_words N: sets `root_words`, QEMU's words for the guest's root, and `kernel_words`. Its own disk is a copy that
+# outlives a restart; QEMU begins again when the guest reboots, so that no message of the fabric is lost for good.
+disk_words() {
+  root_words=(-no-reboot -fsdev "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap"
+    -device "virtio-9p-pci,fsdev=root,mount_tag=root")
+  kernel_words=
+  [ -n "$disk" ] || return 0
+  [ -e "$(node_dir "$1")/disk" ] || cp --sparse=always -- "$disk" "$(node_dir "$1")/disk" || die 1 "cannot copy $disk for n$1"
+  root_words=(-drive "file=$(qemu_quote "$(node_dir "$1")/disk"),format=raw,if=virtio,cache=unsafe")
+  kernel_words=" vfabric.disk=1 net.ifnames=0 systemd.getty_auto=0 systemd.show_status=0"
+}
+
 # start_node N: starts the guest and returns at once; `wait_ready` fails when it does not boot. With room for one
 # processor QEMU before 8.1 leaves out the guest's memory barriers, which its I/O thread needs too. A kick of a transmit
 # queue can then be lost: one was seen, and the port sent nothing more. So there is room for two processors, and nr_cpus
@@ -43,6 +56,7 @@ start_node() {
   state_q=$(qemu_quote "$state")
   [ "$accelerator" = tcg ] || cpu=host
   mkdir -p -- "$dir/shared"
+  disk_words "$1"
   rm -f -- "$dir"/{console.log,ready,faults,ssh} "$state/net/n.$1"
   printf '%s\n' "$kernel" >"$dir/kernel"
   for share in "${shares[@]}"; do
@@ -52,28 +66,33 @@ start_node() {
   done
   spawn "$dir/qemu.pid" "$dir/qemu.log" qemu-system-x86_64 \
     -name "vfabric-n$1" -accel "$accelerator" -machine pc -cpu "$cpu" -smp 1,maxcpus=2 -m "$memory_mb" \
-    -nodefaults -no-user-config -display none -no-reboot -serial "file:$dir/console.log" \
+    -nodefaults -no-user-config -display none -serial "file:$dir/console.log" \
     -kernel "$(kernel_image)" -initrd "$state/boot/initramfs-$kernel" \
-    -append "console=ttyS0 quiet nr_cpus=1 panic=-1 mitigations=off nowatchdog audit=0 apparmor=0 random.trust_cpu=on vfabric.node=$1 vfabric.nodes=$nodes vfabric.mtu=$mtu" \
+    -append "console=ttyS0 quiet nr_cpus=1 panic=-1 mitigations=off nowatchdog audit=0 apparmor=0 random.trust_cpu=on vfabric.node=$1 vfabric.nodes=$nodes vfabric.mtu=$mtu$kernel_words" \
     -netdev "$(network_backend "$1")" \
     -device "virtio-net-pci,netdev=fabric,addr=4,romfile=,host_mtu=$mtu,mac=52:54:00:b9:00:$(printf %02x "$1")" \
     -netdev "user,id=mgmt,ipv6=off,hostfwd=tcp:127.0.0.1:$(ssh_port "$1")-:22,hostfwd=tcp:127.0.0.1:$(metrics_port "$1")-:7471" \
     -device "virtio-net-pci,netdev=mgmt,addr=5,romfile=,mac=52:54:00:b9:01:$(printf %02x "$1")" \
     -device virtio-rng-pci \
-    -fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap \
-    -device virtio-9p-pci,fsdev=root,mount_tag=root \
+    "${root_words[@]}" \
     -fsdev "local,id=modules,path=$(qemu_quote "$(kernel_dir)/lib/modules"),security_model=none,readonly=on" \
     -device virtio-9p-pci,fsdev=modules,mount_tag=modules \
     -fsdev "local,id=shared,path=$state_q/nodes/n$1/shared,security_model=none" \
     -device virtio-9p-pci,fsdev=shared,mount_tag=shared "${devices[@]}"
 }
 
-# wait_ready N...: waits until all have booted, with one deadline for all.
+# boots N: prints how often the guest has booted since QEMU began.
+boots() { cat -- "$(node_dir "$1")/console.log" 2>/dev/null | grep -c 'vfabric: ready' || true; }
+
+# wait_ready N...: waits until all have booted, with one deadline for all. `boots_before` is how often they had.
+boots_before=0
 wait_ready() {
-  local deadline=$((SECONDS + kBootSeconds)) node dir
+  local seconds=$kBootSeconds deadline node dir
+  [ -z "$disk" ] || seconds=$kDiskBootSeconds
+  deadline=$((SECONDS + seconds))
   for node in "$@"; do
     dir=$(node_dir "$node")
-    until grep -qs 'vfabric: ready' "$dir/console.log"; do
+    until [ "$(boots "$node")" -gt "$boots_before" ]; do
       if ! running "$dir/qemu.pid" >/dev/null; then
         sleep 0.2
         [ -e "$dir/qemu.pid" ] && running "$dir/qemu.pid" >/dev/null && continue
@@ -82,7 +101,7 @@ wait_ready() {
       ! grep -qs 'vfabric: boot failed' "$dir/console.log" ||
         die 1 "n$node failed to boot, see $dir/console.log"
       ((SECONDS < deadline)) ||
-        die 1 "n$node did not boot in $kBootSeconds s, see $dir/console.log: try again on a quieter machine"
+        die 1 "n$node did not boot in $seconds s, see $dir/console.log: try again on a quieter machine"
       sleep 0.1
     done
     touch "$dir/ready"
@@ -129,9 +148,9 @@ require_alive() {
 }
 
 # guest_program NAME: prints its path, looked up on the host: the guest has the host's files, and its login
-# shell, busybox, would run its own applet for `tc` or `ip`.
+# shell, busybox, would run its own applet for `tc` or `ip`. A guest with a disk of its own has its own programs.
 guest_program() {
-  [[ $1 == */* ]] && printf '%s\n' "$1" && return
+  [[ -n $disk || $1 == */* ]] && printf '%s\n' "$1" && return
   (PATH=$kGuestPath && type -P -- "$1") || printf '%s\n' "$1"
 }
 
@@ -216,4 +235,24 @@ cmd_logs() {
   [ $# = 1 ] || file=$(node_dir "$node")/shared/$(basename -- "$2").log
   [ -f "$file" ] || die 2 "n$node has no log '${2:-console}' in $(dirname -- "$file")"
   cat -- "$file"
+}
+
+# reboot NODE: through the guest's own systemd, and waits until it is there again.
+cmd_reboot() {
+  local node
+  [ $# = 1 ] || die 2 "reboot NODE"
+  node=$(node_number "$1") || exit
+  [ -n "$disk" ] || die 2 "reboot is for guests with a disk of their own; 'vfabric restart n$node' boots this one"
+  require_alive "$node"
+  lock_state
+  guard nothing
+  boots_before=$(boots "$node")
+  # The guest may end before the connection does.
+  in_guest "$node" systemctl reboot </dev/null >/dev/null 2>&1 &
+  wait_ready "$node"
+  kill $! 2>/dev/null
+  stop "$(node_dir "$node")/ssh.pid"
+  rm -f -- "$(node_dir "$node")/ssh"
+  open_login "$node"
+  unguard
 }

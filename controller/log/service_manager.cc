@@ -1,0 +1,85 @@
+#include "controller/log/service_manager.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "kernels/core/base/fd.h"
+#include "kernels/core/text/text.h"
+
+namespace railgauge {
+namespace {
+
+constexpr double kMicrosecondsPerSecond = 1e6;
+constexpr double kNanosecondsPerSecond = 1e9;
+
+std::string taken_from_environment(const char* name) {
+  const char* value = std::getenv(name);
+  std::string text = value == nullptr ? "" : value;
+  ::unsetenv(name);
+  return text;
+}
+
+// The state in one line: the protocol has a line an assignment.
+std::string status_line(const std::string& state) { return "STATUS=" + printable(state) + "\n"; }
+
+}  // namespace
+
+ServiceManager ServiceManager::of_environment() {
+  std::string socket = taken_from_environment("NOTIFY_SOCKET");
+  const std::string interval = taken_from_environment("WATCHDOG_USEC");
+  const std::string pid = taken_from_environment("WATCHDOG_PID");
+  const bool is_ours = pid.empty() || pid == std::to_string(::getpid());
+  const double seconds = std::strtod(interval.c_str(), nullptr) / kMicrosecondsPerSecond;
+  return {std::move(socket), is_ours && seconds > 0 ? seconds : 0};
+}
+
+void ServiceManager::ready(const std::string& state) {
+  if (!is_asked()) return;
+  const std::lock_guard lock(mutex_);
+  state_ = state;
+  send("READY=1\n" + status_line(state));
+}
+
+void ServiceManager::stopping(const std::string& state) {
+  if (!is_asked()) return;
+  const std::lock_guard lock(mutex_);
+  state_ = state;
+  send("STOPPING=1\n" + status_line(state));
+}
+
+void ServiceManager::alive(double now_ns, const std::string& state) {
+  if (!is_asked()) return;
+  std::string lines;
+  const std::lock_guard lock(mutex_);
+  if (watchdog_seconds_ > 0 && now_ns >= next_ns_) {
+    next_ns_ = now_ns + watchdog_seconds_ / 2 * kNanosecondsPerSecond;
+    lines = "WATCHDOG=1\n";
+  }
+  if (state != state_) {
+    state_ = state;
+    lines += status_line(state);
+  }
+  if (!lines.empty()) send(lines);
+}
+
+void ServiceManager::send(const std::string& lines) const {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket_.size() >= sizeof(address.sun_path)) return;
+  std::ranges::copy(socket_, std::begin(address.sun_path));
+  if (address.sun_path[0] == '@') address.sun_path[0] = '\0';
+  const Fd out(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!out) return;
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
+  static_cast<void>(::sendto(out.get(), lines.data(), lines.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+                             reinterpret_cast<const sockaddr*>(&address), length));
+}
+
+}  // namespace railgauge
