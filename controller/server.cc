@@ -61,9 +61,10 @@ Status mark_synthetic_for(std::string_view flag, store::Store& store) {
 
 // A simulated clock is for modelled data alone.
 Status begin_simulated_clock(store::Store& store, const Config& config) {
-  RG_TRY_OK(mark_synthetic_for("--simulated-clock", store));
+  // The clock first: a start that fails leaves the database as it was.
   const std::string path = clock_page_of(config);
   auto page = RG_TRY(ClockPage::make(path, *config.simulated_clock));
+  RG_TRY_OK(mark_synthetic_for("--simulated-clock", store));
   use_simulated_clock(page);
   spdlog::warn("the clock is simulated and shows {}; railgauge clock {} moves it",
                rfc3339(page->now()), path);
@@ -448,6 +449,7 @@ void Server::do_due(double now) {
     next_prune_ += kPruneSeconds * (1 + std::floor((now - next_prune_) / kPruneSeconds));
     prune_store();
   }
+  backups_.look(fleet::monotonic_seconds(), now);
   start_due(now);
   watch_upgrades(now);
   reporter_->look_for_upgrades(now - kReportPastSeconds);

@@ -73,6 +73,7 @@ AgentOrders ModelledAgent::attached(const api::Welcome& welcome, Nanoseconds now
   if (welcome.has_stored_through_spool_id())
     stream_acked_ = std::min(stream_acked_, welcome.stored_through_spool_id());
   delivery_.attached(stream_acked_);
+  if (state_.is_wedged) return {};
   for (api::AgentMessage& message : answers_.all()) say(std::move(message));
   for (const auto& [key, task] : tasks_) {
     api::AgentMessage message;
@@ -141,7 +142,8 @@ AgentOrders ModelledAgent::lost(bool for_good, Nanoseconds now) {
 AgentOrders ModelledAgent::tick(Nanoseconds now) {
   AgentOrders orders;
   look(now, orders);
-  if (link_ == LinkState::kWaiting && now >= dial_at_ns_) {
+  // A wedged agent whose stream was ended opens none.
+  if (link_ == LinkState::kWaiting && !state_.is_wedged && now >= dial_at_ns_) {
     link_ = LinkState::kDialling;
     look_ = look_of_node(now);
     orders.dial = true;

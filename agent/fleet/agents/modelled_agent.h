@@ -51,9 +51,9 @@ class ModelledAgent {
   [[nodiscard]] Nanoseconds next_tick() const { return next_tick_; }
 
   [[nodiscard]] bool is_attached() const { return link_ == LinkState::kAttached; }
-  // It waits for its next dial, or for the Welcome.
+  // It waits for its next dial, or for the Welcome. A wedged agent does neither.
   [[nodiscard]] bool is_on_its_way() const {
-    return link_ == LinkState::kWaiting || link_ == LinkState::kDialling;
+    return !state_.is_wedged && (link_ == LinkState::kWaiting || link_ == LinkState::kDialling);
   }
   [[nodiscard]] std::size_t running() const { return tasks_.size(); }
   [[nodiscard]] const MemorySpool& spool() const { return spool_; }

@@ -262,6 +262,20 @@ TEST_F(ModelledAgents, AWedgedAgentSaysNothingAndStartsAnewOnAnotherStream) {
   EXPECT_EQ(hang_ups_, 1);
 }
 
+// The controller ends a stream that says nothing.
+TEST_F(ModelledAgents, AWedgedAgentWithoutAStreamOpensNoneUntilItIsFree) {
+  open("agents:\n  - {kind: wedged, nodes: sim0001, begin: 10s, end: 90s}\n");
+  attach(0);
+  pass(0, 12 * kSecond);
+  const int before = dials_;
+  agents_[0]->lost(false, now_);
+  pass(0, 89 * kSecond);
+  EXPECT_EQ(dials_, before);
+  EXPECT_FALSE(agents_[0]->is_on_its_way()) << "a jump of the clock waits for nobody";
+  pass(0, 120 * kSecond);
+  EXPECT_EQ(dials_, before + 1);
+}
+
 TEST_F(ModelledAgents, ALateAgentAnswersAfterItsDelay) {
   open("agents:\n  - {kind: late, nodes: sim0001, by: 3s}\n");
   attach(0);

@@ -137,7 +137,7 @@ void read_root(const YamlValue& root, Scenario& scenario) {
   for (std::uint32_t node = 0; node < scenario.fabric.nodes; ++node)
     fabric.names.push_back(node_name(scenario.fabric, node));
   scenario.class_of.assign(fabric.names.size(), 0);
-  scenario.classes.front().nics = std::min(scenario.classes.front().nics, scenario.fabric.rails);
+  scenario.classes.front().nics = scenario.fabric.rails;
   if (const YamlValue* classes = map.find("classes")) read_classes(*classes, fabric, scenario);
   // A problem is noted already; the other lists still look their nodes up.
   if (scenario.classes.empty()) scenario.classes.emplace_back();

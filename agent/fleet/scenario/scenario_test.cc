@@ -70,6 +70,18 @@ TEST(Scenario, AClassWithoutNodesIsThatOfTheRest) {
   EXPECT_EQ(read.hardware(2).nics, 8U);
 }
 
+TEST(Scenario, WithoutClassesANodeHasANicOnEachRail) {
+  for (const unsigned rails : {2U, 16U}) {
+    const auto read = read_scenario(
+        fmt::format(
+            "version: 1\nmetadata: {{name: t}}\nfabric: {{nodes: 4, leaves: 2, rails: {}}}\n",
+            rails),
+        "t.yaml");
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->hardware(0).nics, rails);
+  }
+}
+
 // One line each: the key, the place, and what is allowed there.
 TEST(Scenario, AnImpossibleOneIsRefusedWithPlaceKeyAndWhatIsAllowed) {
   struct Case {

@@ -44,6 +44,8 @@ Status move(Session& session, ClockPage& clock, double until, double seconds) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   while (clock.now() < until || !clock.is_settled()) {
+    // A controller that starts again forgets the wish.
+    if (clock.now() < until && clock.wanted() == 0) clock.want(until);
     const bool is_late = waited() > seconds;
     if (is_late || session.interrupts.any()) clock.want(clock.now());
     if (session.interrupts.any()) return fail(Code::kCancelled, "clock: interrupted, it stays");
