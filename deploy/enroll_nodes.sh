@@ -4,7 +4,7 @@
 #   --nodes-file FILE   a node a line, # starts a comment; beside those of the command line
 #   --parallel N        nodes at a time [32]
 #   --seconds N         bound of one node [120]
-#   --token-file FILE   a token of your own; without it one is made for exactly these nodes, good for an hour
+#   --token-file FILE   a token of your own, for all of them; without it each node has one of its own, good for an hour
 #   --replace           also nodes that have a certificate, which is revoked
 #   --ssh COMMAND       [ssh -o BatchMode=yes -o ConnectTimeout=10]
 #   --agent COMMAND     how the agent is called there [sudo -n railgauge-agent]
@@ -16,10 +16,18 @@ wrong() { echo "enroll_nodes.sh: $1" >&2; exit 2; }
 
 # One node, as xargs calls this script.
 if [ "${1-}" = --one ]; then
-  node=$2
+  node=$2 token=$ENROLL_TOKEN
   read -ra ssh_words <<<"$ENROLL_SSH"
+  # A node's token is for that node alone: one that is taken over enrols no other.
+  if [ -z "$token" ]; then
+    token=$ENROLL_FOLDER/$node
+    read -ra cli_words <<<"$ENROLL_CLI"
+    # shellcheck disable=SC2086  # words
+    said=$("${cli_words[@]}" --quiet tokens create --nodes "$node" $ENROLL_REPLACE 2>&1 >"$token") ||
+      { echo "$node: FAILED: no token: $(tail -n 1 <<<"$said")"; exit 0; }
+  fi
   said=$(timeout "$ENROLL_SECONDS" "${ssh_words[@]}" "$node" "$ENROLL_AGENT enroll --controller $ENROLL_CONTROLLER --name $node --token-file - $ENROLL_FLAGS" \
-    <"$ENROLL_TOKEN" 2>&1)
+    <"$token" 2>&1)
   code=$?
   last=$(tail -n 1 <<<"$said")
   if [ $code = 0 ]; then echo "$node: enrolled"
@@ -69,12 +77,10 @@ trap 'rm -rf "$work"' EXIT
 if [ -n "$token_file" ]; then
   [ -r "$token_file" ] || wrong "--token-file $token_file: cannot be read"
   cp "$token_file" "$work/token"
-else
-  read -ra cli_words <<<"$cli"
-  "${cli_words[@]}" --quiet tokens create --nodes "$(IFS=,; echo "${nodes[*]}")" ${replace:+--replace} >"$work/token" || exit 1
 fi
 begin=$(date +%s.%N)
-export ENROLL_SSH=$shell ENROLL_SECONDS=$seconds ENROLL_AGENT=$agent ENROLL_CONTROLLER=$controller ENROLL_TOKEN=$work/token
+export ENROLL_SSH=$shell ENROLL_SECONDS=$seconds ENROLL_AGENT=$agent ENROLL_CONTROLLER=$controller ENROLL_TOKEN=${token_file:+$work/token}
+export ENROLL_CLI=$cli ENROLL_FOLDER=$work ENROLL_REPLACE=${replace:+--replace}
 export ENROLL_FLAGS=${replace:+--force}
 printf '%s\0' "${nodes[@]}" | xargs -0 -n 1 -P "$parallel" "$0" --one | tee "$work/lines"
 took=$(awk -v from="$begin" -v to="$(date +%s.%N)" 'BEGIN { printf "%.1f", to - from }')

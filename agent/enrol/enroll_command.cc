@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <optional>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -24,6 +25,7 @@
 #include "controller/trust/identity_uri.h"
 #include "controller/trust/signing_request.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/base/owners_rights.h"
 #include "kernels/core/base/spawn.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/settings_file.h"
@@ -209,6 +211,9 @@ CLI::App* declare_enroll(CLI::App& app, EnrollCommand& command) {
 // Settings are written last: an agent that starts meanwhile has either nothing or all of it.
 Result<EnrolledNode> enroll_node(const EnrollCommand& command, double now_unix) {
   const trust::EnrolmentToken token = RG_TRY(token_of(command));
+  RG_TRY_OK(NodeFiles::make_state(command.state_dir));
+  // The service's user has the state folder, and may have put links into it.
+  std::optional<OwnersRights> rights(RG_TRY(OwnersRights::take(command.state_dir)));
   NodeFiles files = RG_TRY(NodeFiles::open(command.state_dir));
   const auto held = files.held();
   if (held && !command.force && held->own.until_unix > now_unix)
@@ -227,6 +232,7 @@ Result<EnrolledNode> enroll_node(const EnrollCommand& command, double now_unix) 
   // Before anything is put in place: a wrong answer leaves the node as it was.
   RG_TRY_OK(check_received(RG_TRY(trust::parse_certificate(certificate)), plan.name, now_unix));
   const trust::Material placed = RG_TRY(files.place(certificate, plan.authority.certificate));
+  rights.reset();
   RG_TRY_OK(write_settings(command.config, plan.settings));
   return EnrolledNode{.name = plan.name,
                       .controller = plan.server.with_port(plan.authority.agent_port),

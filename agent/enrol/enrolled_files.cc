@@ -44,8 +44,10 @@ Status make_folder(const std::string& path) {
   return denied(path, "make folder", errno);
 }
 
+}  // namespace
+
 // systemd makes the state folder at the service's first start, which comes after this.
-Status make_state(const std::string& state_dir) {
+Status NodeFiles::make_state(const std::string& state_dir) {
   if (is_there(state_dir)) return {};
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(state_dir).parent_path(), ignored);
@@ -54,16 +56,9 @@ Status make_state(const std::string& state_dir) {
   return {};
 }
 
-}  // namespace
-
 Result<NodeFiles> NodeFiles::open(const std::string& state_dir) {
-  RG_TRY_OK(make_state(state_dir));
   NodeFiles files(state_dir + "/tls");
-  if (!is_there(files.folder_)) {
-    RG_TRY_OK(make_folder(files.folder_));
-    struct stat above {};
-    if (::stat(state_dir.c_str(), &above) == 0) give_as(files.folder_, above.st_uid, above.st_gid);
-  }
+  if (!is_there(files.folder_)) RG_TRY_OK(make_folder(files.folder_));
   RG_TRY_OK(files.finish());
   return files;
 }

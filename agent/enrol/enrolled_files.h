@@ -17,8 +17,11 @@ namespace railgauge::agent {
 
 class NodeFiles {
  public:
-  // Makes the folders where they are missing, 0700, of the state folder's owner; a state folder
-  // that root makes belongs to the service's user. Finishes what a killed call left.
+  // Makes the state folder where it is missing, 0700; one that root makes belongs to the service's
+  // user.
+  static Status make_state(const std::string& state_dir);
+  // Makes its folder where it is missing, 0700. Finishes what a killed call left. Root calls it,
+  // and all below, with the rights of the state folder's owner (OwnersRights).
   static Result<NodeFiles> open(const std::string& state_dir);
 
   [[nodiscard]] trust::PemFiles files() const;

@@ -171,6 +171,11 @@ Result<std::string> Enroller::use_token(const store::TokenRow& token,
   // The key is in the row, so that another node with the same token and name is another use.
   const auto first_use = RG_TRY(store_.read(store::read_token_use, use));
   RG_TRY_OK(check_use(token, asked.name, first_use, now));
+  // A node repeats a call whose answer was lost. Each makes a certificate.
+  if (first_use && !renewals_.may(asked.name, now))
+    return fail(Code::kResourceExhausted,
+                fmt::format("node {}: too many calls with this token within an hour", asked.name));
+  if (first_use) renewals_.take(asked.name, now);
   const trust::EnrolOrder order{.name = asked.name,
                                 .public_key = asked.public_key,
                                 .hosts = hosts_of(asked.name),

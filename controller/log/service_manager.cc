@@ -44,7 +44,8 @@ void ServiceManager::ready(const std::string& state) {
   if (!is_asked()) return;
   const std::lock_guard lock(mutex_);
   state_ = state;
-  send("READY=1\n" + status_line(state));
+  is_ready_told_ = send("READY=1\n" + status_line(state));
+  is_ready_ = true;
 }
 
 void ServiceManager::stopping(const std::string& state) {
@@ -58,28 +59,28 @@ void ServiceManager::alive(double now_ns, const std::string& state) {
   if (!is_asked()) return;
   std::string lines;
   const std::lock_guard lock(mutex_);
-  if (watchdog_seconds_ > 0 && now_ns >= next_ns_) {
-    next_ns_ = now_ns + watchdog_seconds_ / 2 * kNanosecondsPerSecond;
-    lines = "WATCHDOG=1\n";
-  }
-  if (state != state_) {
-    state_ = state;
-    lines += status_line(state);
-  }
-  if (!lines.empty()) send(lines);
+  // A manager that is busy takes nothing: what was not taken is said again.
+  if (is_ready_ && !is_ready_told_) lines = "READY=1\n";
+  const bool is_due = watchdog_seconds_ > 0 && now_ns >= next_ns_;
+  if (is_due) lines += "WATCHDOG=1\n";
+  if (state != state_) lines += status_line(state);
+  if (lines.empty() || !send(lines)) return;
+  is_ready_told_ = is_ready_;
+  if (is_due) next_ns_ = now_ns + watchdog_seconds_ / 2 * kNanosecondsPerSecond;
+  state_ = state;
 }
 
-void ServiceManager::send(const std::string& lines) const {
+bool ServiceManager::send(const std::string& lines) const {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (socket_.size() >= sizeof(address.sun_path)) return;
+  if (socket_.size() >= sizeof(address.sun_path)) return true;  // never
   std::ranges::copy(socket_, std::begin(address.sun_path));
   if (address.sun_path[0] == '@') address.sun_path[0] = '\0';
   const Fd out(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!out) return;
+  if (!out) return false;
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
-  static_cast<void>(::sendto(out.get(), lines.data(), lines.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
-                             reinterpret_cast<const sockaddr*>(&address), length));
+  return ::sendto(out.get(), lines.data(), lines.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+                  reinterpret_cast<const sockaddr*>(&address), length) >= 0;
 }
 
 }  // namespace railgauge

@@ -10,7 +10,7 @@
 
 namespace railgauge {
 
-// Thread safe. A report that the manager does not take at once is lost: the next one follows.
+// Thread safe. A report that the manager does not take at once is said again by the next alive().
 class ServiceManager {
  public:
   // Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, and removes them: a child process must not
@@ -34,12 +34,14 @@ class ServiceManager {
   void alive(double now_ns, const std::string& state);
 
  private:
-  // Without mutex_.
-  void send(const std::string& lines) const;
+  // Without mutex_. Whether it was taken.
+  bool send(const std::string& lines) const;
 
   const std::string socket_;
   const double watchdog_seconds_;
   std::mutex mutex_;
+  bool is_ready_ = false;
+  bool is_ready_told_ = false;
   double next_ns_ = 0;   // of the next sign of life
   std::string state_{};  // the last one that was sent
 };

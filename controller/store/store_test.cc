@@ -305,7 +305,7 @@ TEST_F(StoreTest, ANodeCannotReportForAnother) {
 TEST_F(StoreTest, GarbageNeverBlocksADelivery) {
   plan_run(*store_, "r1", 1);
   std::vector<Record> batch{started_record({}), Record(), record_at({}, 5), record_at({}, 6)};
-  batch[3].mutable_final()->set_outcome("great");
+  batch[3].mutable_final()->set_outcome("two words");
   for (const double figure : {std::nan(""), std::numeric_limits<double>::infinity()}) {
     batch.push_back(point_record({}, 7));
     batch.back().mutable_point()->set_p25(figure);

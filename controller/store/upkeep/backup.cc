@@ -12,7 +12,6 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <utility>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -21,6 +20,7 @@
 #include "controller/store/upkeep/maintenance.h"
 #include "controller/store/upkeep/schema.h"
 #include "kernels/core/base/failpoint.h"
+#include "kernels/core/base/owners_rights.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 
@@ -114,15 +114,7 @@ Status copy_snapshot(Connection& source, const std::string& part,
   return source.execute("VACUUM INTO ?1", part);
 }
 
-// While it lives, root writes with the rights of the folder's owner alone: that user may have put
-// links beside the database. Without root nothing changes. The rights are the process's.
-class OwnersRights {
- public:
-  static Result<OwnersRights> take(const std::string& database) {
-    OwnersRights rights;
-    if (::geteuid() != 0) return rights;
-    struct stat folder {};
-    if (::stat(folder_of(database).c_str(), &folder) != 0)
+   if (::stat(folder_of(database).c_str(), &folder) != 0)
       return tl::unexpected(file_error("look at", folder_of(database), errno));
     if (folder.st_uid == 0) return rights;
     rights.is_taken_ = true;
@@ -210,8 +202,9 @@ std::string name_of_kept(const std::string& database) {
   return name;
 }
 
+// Root must follow no link that the folder's owner put beside the database.
 Result<File> lock_for_restore(const std::string& database) {
-  const OwnersRights rights = RG_TRY(OwnersRights::take(database));
+  const OwnersRights rights = RG_TRY(OwnersRights::take(folder_of(database)));
   return lock_database(database, "restore");
 }
 
@@ -323,7 +316,7 @@ Result<std::string> restore(const std::string& backup, const std::string& databa
   RG_TRY_OK(check_backup(backup, database, is_over));
   Connection source = RG_TRY(open_for_reading(backup, kBusySeconds));
   RG_TRY_OK(check_version(source));
-  const OwnersRights rights = RG_TRY(OwnersRights::take(database));
+  const OwnersRights rights = RG_TRY(OwnersRights::take(folder_of(database)));
   const std::string part = database + kRestorePart;
   RG_TRY_OK(check_room(part, bytes_of(backup)));
   RG_TRY_OK(copy_snapshot(source, part, is_over));

@@ -390,14 +390,15 @@ Result<Enrolled> enrol(const std::string& path, const EnrolOrder& order, double 
   add_placed(folder, order.name, signer.certificate, index);
   RG_TRY_OK(check_free(order, index, now_unix));
   Enrolled made = RG_TRY(make_enrolled(order, now_unix, signer));
+  // A repeat revokes the certificate of the call before too: its answer was lost.
   for (IndexEntry& entry : index)
-    if (order.replaces && !order.repeats_since && entry.name() == order.name &&
-        is_valid(entry, now_unix)) {
+    if (order.replaces && entry.name() == order.name && is_valid(entry, now_unix)) {
       entry.revoked_unix = std::floor(now_unix);
       made.revoked.push_back(entry.serial);
     }
   RG_TRY_OK(add_to_index(folder, index, made, order.name, now_unix));
-  if (!made.revoked.empty())
+  // Whatever a killed call has revoked in the index must reach the list as well.
+  if (order.replaces)
     static_cast<void>(RG_TRY(put_crl(folder, index, kCrlDays, now_unix, signer)));
   return made;
 }
@@ -438,10 +439,13 @@ Result<Enrolled> renew_enrolled(const std::string& path, const std::string& cert
   if (entry == index.end())
     return refused("it is not in the authority's index; a new token enrols the node again");
   if (old.until_unix <= now_unix) return refused("it has ended; a new token enrols the node again");
+  // A renewal ends no earlier than what it renews; certificates have whole seconds.
+  constexpr double kDaySeconds = 24 * 3600;
+  const double days_left = (old.until_unix - now_unix + 1) / kDaySeconds;
   const EnrolOrder order{.name = identity->name,
                          .public_key = RG_TRY(key_of_certificate(certificate_pem)),
                          .hosts = old.hosts,
-                         .days = days};
+                         .days = std::max(days, days_left)};
   Enrolled made = RG_TRY(make_enrolled(order, now_unix, signer));
   RG_TRY_OK(add_to_index(folder, std::move(index), made, order.name, now_unix));
   return made;
