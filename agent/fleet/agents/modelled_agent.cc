@@ -370,7 +370,8 @@ void ModelledAgent::flush(Nanoseconds now, AgentOrders& orders) {
     late_.pop_front();
   }
   next_tick_ = now + kLookNs;
-  if (link_ == LinkState::kWaiting) next_tick_ = std::min(next_tick_, dial_at_ns_);
+  if (link_ == LinkState::kWaiting && !state_.is_wedged)
+    next_tick_ = std::min(next_tick_, dial_at_ns_);
   if (link_ == LinkState::kAttached && !state_.is_wedged)
     next_tick_ = std::min(next_tick_, beat_at_ns_);
   if (!late_.empty()) next_tick_ = std::min(next_tick_, late_.front().first);
