@@ -1,6 +1,7 @@
 // The node's side of enrolment without a controller: addresses, settings, files, times.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 #include "agent/enrol/enrolled_files.h"
 #include "agent/enrol/renewer.h"
 #include "agent/enrol/settings_edit.h"
+#include "kernels/core/base/owners_rights.h"
 
 namespace railgauge::agent {
 namespace {
@@ -110,6 +112,7 @@ class NodeFilesTest : public testing::Test {
 };
 
 TEST_F(NodeFilesTest, AKeyIsItsUsersAloneAndStaysForTheNextCall) {
+  ASSERT_TRUE(NodeFiles::make_state(path("state")));
   auto files = NodeFiles::open(path("state"));
   ASSERT_TRUE(files) << files.error().message;
   const std::string key = files->staged_key().value();
@@ -119,7 +122,39 @@ TEST_F(NodeFilesTest, AKeyIsItsUsersAloneAndStaysForTheNextCall) {
   EXPECT_FALSE(files->held());
 }
 
+// As on a node with the package: root enrols, and the service's user has the state folder.
+TEST_F(NodeFilesTest, RootWritesAsTheOwnerOfTheStateFolderAndReadsItsKeyAgain) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may take the rights of another user";
+  constexpr uid_t kNobody = 65'534;
+  std::filesystem::create_directory(path("state"));
+  ASSERT_EQ(::chown(path("state").c_str(), kNobody, kNobody), 0);
+  std::filesystem::permissions(folder_, std::filesystem::perms(0755));
+  {
+    const auto rights = OwnersRights::take(path("state"));
+    ASSERT_TRUE(rights);
+    auto files = NodeFiles::open(path("state"));
+    ASSERT_TRUE(files) << files.error().message;
+    const auto key = files->staged_key();
+    ASSERT_TRUE(key) << key.error().message;
+    EXPECT_EQ(files->staged_key().value(), *key) << "the same key, not a new one";
+  }
+  EXPECT_EQ(::geteuid(), 0U);
+  struct stat made {};
+  ASSERT_EQ(::stat(path("state/tls/agent.key.next").c_str(), &made), 0);
+  EXPECT_EQ(made.st_uid, kNobody);
+  // A folder of root's that the user put in its place.
+  std::filesystem::create_directory(path("roots"));
+  std::filesystem::permissions(path("roots"), std::filesystem::perms(0700));
+  std::filesystem::remove_all(path("state/tls"));
+  std::filesystem::create_symlink(path("roots"), path("state/tls"));
+  const auto rights = OwnersRights::take(path("state"));
+  ASSERT_TRUE(rights);
+  auto planted = NodeFiles::open(path("state"));
+  EXPECT_FALSE(planted && planted->staged_key());
+}
+
 TEST_F(NodeFilesTest, AKilledCallIsFinishedOnceItsCertificateIsStaged) {
+  ASSERT_TRUE(NodeFiles::make_state(path("state")));
   ASSERT_TRUE(NodeFiles::open(path("state")));
   for (const char* file : {"ca.crt.next", "agent.key.next"})
     std::ofstream(path(std::string("state/tls/") + file)) << file;

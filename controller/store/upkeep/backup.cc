@@ -114,27 +114,6 @@ Status copy_snapshot(Connection& source, const std::string& part,
   return source.execute("VACUUM INTO ?1", part);
 }
 
-   if (::stat(folder_of(database).c_str(), &folder) != 0)
-      return tl::unexpected(file_error("look at", folder_of(database), errno));
-    if (folder.st_uid == 0) return rights;
-    rights.is_taken_ = true;
-    if (::setegid(folder.st_gid) != 0 || ::seteuid(folder.st_uid) != 0)
-      return tl::unexpected(file_error("take its owner's rights", folder_of(database), errno));
-    return rights;
-  }
-  OwnersRights(OwnersRights&& other) noexcept : is_taken_(std::exchange(other.is_taken_, false)) {}
-  OwnersRights& operator=(OwnersRights&&) = delete;
-  OwnersRights(const OwnersRights&) = delete;
-  OwnersRights& operator=(const OwnersRights&) = delete;
-  ~OwnersRights() {
-    if (is_taken_) RG_CHECK(::seteuid(0) == 0 && ::setegid(0) == 0);
-  }
-
- private:
-  OwnersRights() = default;
-  bool is_taken_ = false;
-};
-
 // Nobody opens the database while this is held; empty when there is no such file. SQLite in WAL
 // mode holds a shared lock on these bytes.
 Result<File> lock_out_others(const std::string& database) {

@@ -398,8 +398,7 @@ Result<Enrolled> enrol(const std::string& path, const EnrolOrder& order, double 
     }
   RG_TRY_OK(add_to_index(folder, index, made, order.name, now_unix));
   // Whatever a killed call has revoked in the index must reach the list as well.
-  if (order.replaces)
-    static_cast<void>(RG_TRY(put_crl(folder, index, kCrlDays, now_unix, signer)));
+  if (order.replaces) static_cast<void>(RG_TRY(put_crl(folder, index, kCrlDays, now_unix, signer)));
   return made;
 }
 
@@ -440,7 +439,6 @@ Result<Enrolled> renew_enrolled(const std::string& path, const std::string& cert
     return refused("it is not in the authority's index; a new token enrols the node again");
   if (old.until_unix <= now_unix) return refused("it has ended; a new token enrols the node again");
   // A renewal ends no earlier than what it renews; certificates have whole seconds.
-  constexpr double kDaySeconds = 24 * 3600;
   const double days_left = (old.until_unix - now_unix + 1) / kDaySeconds;
   const EnrolOrder order{.name = identity->name,
                          .public_key = RG_TRY(key_of_certificate(certificate_pem)),
