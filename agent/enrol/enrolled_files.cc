@@ -31,9 +31,8 @@ bool is_there(const std::string& path) {
   return ::lstat(path.c_str(), &about) == 0;
 }
 
-// A command of root, so that the service's user can renew what root enrolled.
-// The files belong to whoever has the folder above; errors are ignored, since root in a container
-// may lack the right.
+// Gives what root made to the service's user, who renews it. Errors are ignored: root in a
+// container may lack the right.
 void give_as(const std::string& path, uid_t user, gid_t group) {
   if (::geteuid() == 0 && ::lchown(path.c_str(), user, group) != 0) return;
 }

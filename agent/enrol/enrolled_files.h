@@ -1,9 +1,6 @@
-// The moment that counts is the rename of the certificate, which comes last; one that is staged
-// means that the others are whole.
-//
-// Key, certificate and authority of a node in the folder `tls` of its state, so that each moment
-// has a whole set: new files are staged, and a call that was ended half way is finished by the
-// next. Not thread safe.
+// Key, certificate and authority of a node in the folder `tls` of its state. New files are staged,
+// the certificate last; a set whose certificate is staged is whole. A call that was ended between
+// the renames is finished by the next call of open(). Not thread safe.
 #pragma once
 
 #include <optional>

@@ -73,7 +73,8 @@ void ServiceManager::alive(double now_ns, const std::string& state) {
 bool ServiceManager::send(const std::string& lines) const {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (socket_.size() >= sizeof(address.sun_path)) return true;  // never
+  if (socket_.size() >= sizeof(address.sun_path))
+    return true;  // no socket has such a name: a second try would not help
   std::ranges::copy(socket_, std::begin(address.sun_path));
   if (address.sun_path[0] == '@') address.sun_path[0] = '\0';
   const Fd out(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));

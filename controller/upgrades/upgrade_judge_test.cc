@@ -34,18 +34,26 @@ TEST_F(UpgradeJudge, NothingLostIsAPassWithItsBound) {
   EXPECT_THAT(upgrade.excluded(), testing::Contains(HasSubstr("a cause common to all")));
 }
 
+// An upgrade of the nodes of u1 and of one more, which no run has.
+class UpgradeOfOneMore : public UpgradeJudge {
+ protected:
+  void begin_with_an_unmeasured_node(const std::string& upgrade_id) {
+    constexpr int kUnmeasured = kNodes + 1;
+    put(kUnmeasured, "6.1.0", "1");
+    store::UpgradeRow row = *store_->read(store::read_upgrade, "u1");
+    row.upgrade_id = upgrade_id;
+    const std::string id = fmt::format("id-{}", kUnmeasured);
+    row.nodes.push_back({.node_id = id,
+                         .changed = true,
+                         .stack_before = store_->read(store::read_epochs, id, 1)->at(0).stack});
+    ASSERT_TRUE(store_->write(store::write_upgrade, row));
+    put(kUnmeasured, "6.5.0", "2");
+  }
+};
+
 // In no run at all: waived before as after, or never planned.
-TEST_F(UpgradeJudge, AChangedNodeThatNeitherSideMeasuredForbidsAPass) {
-  constexpr int kUnmeasured = kNodes + 1;
-  put(kUnmeasured, "6.1.0", "1");
-  store::UpgradeRow row = *store_->read(store::read_upgrade, "u1");
-  row.upgrade_id = "u2";
-  const std::string id = fmt::format("id-{}", kUnmeasured);
-  row.nodes.push_back({.node_id = id,
-                       .changed = true,
-                       .stack_before = store_->read(store::read_epochs, id, 1)->at(0).stack});
-  ASSERT_TRUE(store_->write(store::write_upgrade, row));
-  put(kUnmeasured, "6.5.0", "2");
+TEST_F(UpgradeOfOneMore, AChangedNodeThatNeitherSideMeasuredForbidsAPass) {
+  begin_with_an_unmeasured_node("u2");
   measure("after", 0);
   ASSERT_TRUE(store_->write(store::write_upgrade_after, "u2", "after", true));
   const auto judged = judge_and_keep(*store_, "u2", 2e9);
@@ -55,17 +63,8 @@ TEST_F(UpgradeJudge, AChangedNodeThatNeitherSideMeasuredForbidsAPass) {
 }
 
 // The terms are the store's: whoever judges needs not know them.
-TEST_F(UpgradeJudge, TheStoredTermsOfAGateDecideAndAreToldWithItsVerdict) {
-  constexpr int kUnmeasured = kNodes + 1;
-  put(kUnmeasured, "6.1.0", "1");
-  store::UpgradeRow row = *store_->read(store::read_upgrade, "u1");
-  row.upgrade_id = "u2";
-  const std::string id = fmt::format("id-{}", kUnmeasured);
-  row.nodes.push_back({.node_id = id,
-                       .changed = true,
-                       .stack_before = store_->read(store::read_epochs, id, 1)->at(0).stack});
-  ASSERT_TRUE(store_->write(store::write_upgrade, row));
-  put(kUnmeasured, "6.5.0", "2");
+TEST_F(UpgradeOfOneMore, TheStoredTermsOfAGateDecideAndAreToldWithItsVerdict) {
+  begin_with_an_unmeasured_node("u2");
   measure("after", 0);
   const GateTerms terms{.min_coverage = 0.5, .ends_at = 3e9};
   ASSERT_TRUE(
