@@ -86,6 +86,11 @@ bool Channel::wait_for_request() {
   return wait(POLLIN);
 }
 
+bool Channel::is_gone() const {
+  pollfd one{.fd = fd_, .events = POLLRDHUP, .revents = 0};
+  return ::poll(&one, 1, 0) > 0 && (one.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
 ssize_t Channel::receive() {
   while (true) {
     if (ssl_.get() != nullptr) {

@@ -32,6 +32,8 @@ class Channel final : public httplib::Stream {
   [[nodiscard]] std::string verified_certificate() const;
   // Waits until a request begins; false: none came before the deadline, or the peer is gone.
   bool wait_for_request();
+  // Whether the peer has closed its end, or the connection was shut.
+  [[nodiscard]] bool is_gone() const;
   // Gives the next request its bytes.
   void begin_request() { bytes_left_ = kMaxRequestBytes; }
   // Ends TLS and the sending half, so that the peer sees the whole answer and then the end.

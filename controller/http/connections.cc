@@ -101,6 +101,13 @@ void Connections::page_made(Connection* connection) {
   connection->since_ns = monotonic_now_ns();
 }
 
+void Connections::page_sent(Connection* connection) {
+  const std::lock_guard lock(mutex_);
+  connection->has_page = false;
+  connection->since_ns = monotonic_now_ns();
+  changed_.notify_all();
+}
+
 void Connections::end_all() {
   std::unique_lock lock(mutex_);
   ending_ = true;

@@ -43,6 +43,8 @@ class Connections {
   bool take_page(Connection* connection);
   // The page is complete and goes to the peer.
   void page_made(Connection* connection);
+  // The place of the page is free before the answer is complete: it is made and sent in parts.
+  void page_sent(Connection* connection);
   // Shuts every socket and waits until all are released.
   void end_all();
 

@@ -150,7 +150,8 @@ class Protocol final : public httplib::Server {
     pages_.refused({.user = serving.config->auth.user_of(header),
                     .address = address_of(request.remote_addr, request.remote_port),
                     .path = request.path,
-                    .reason = std::move(reason)});
+                    .reason = std::move(reason),
+                    .method = request.method});
   }
 
   // As exporters of Prometheus do it, every path asks for the password.
@@ -242,12 +243,44 @@ class Protocol final : public httplib::Server {
     return true;
   }
 
+  void refuse_body(const httplib::Request& from, httplib::Response& response) {
+    constexpr const char* kWhy = "the body is too long, has no length, or came too late";
+    if (pages_.refused)
+      pages_.refused({.address = address_of(from.remote_addr, from.remote_port),
+                      .path = from.path,
+                      .reason = {Code::kOutOfRange, kWhy},
+                      .method = from.method});
+    end_after(response);
+    refuse(response, 413, (std::string(kWhy) + "\n").c_str());
+  }
+
+  // An answer without an end. Head and parts go to the channel past httplib, whose own answer then
+  // finds no time left. It gives the page's place back, and its connection leaves first when
+  // others need room.
+  void send_parts(const Answer& answer) {
+    Channel& channel = *serving.channel;
+    connections_.page_sent(serving.connection);
+    std::string text =
+        fmt::format("HTTP/1.1 {} OK\r\nContent-Type: {}\r\nX-Content-Type-Options: nosniff\r\n",
+                    answer.status, answer.type);
+    for (const auto& [name, value] : answer.headers) text += fmt::format("{}: {}\r\n", name, value);
+    text += "Connection: close\r\n\r\n";
+    for (std::optional<std::string> part = std::move(text); part; part = answer.parts()) {
+      channel.set_deadline(monotonic_now_ns() + railgauge::http::Server::kPartSeconds * 1e9);
+      std::size_t sent = 0;
+      while (sent < part->size()) {
+        const ssize_t count = channel.write(part->data() + sent, part->size() - sent);
+        if (count <= 0) break;
+        sent += static_cast<std::size_t>(count);
+      }
+      if (sent < part->size() || channel.is_gone()) break;
+    }
+    channel.set_deadline(0);
+  }
+
   void answer_other(const httplib::Request& from, httplib::Response& response) {
     std::string body;
-    if (!read_body(from, body)) {
-      end_after(response);
-      return refuse(response, 413, "the body is too long, has no length, or came too late\n");
-    }
+    if (!read_body(from, body)) return refuse_body(from, response);
     if (!connections_.take_page(serving.connection)) {
       response.set_header("Retry-After", "5");
       return refuse(response, 503, "too many pages are being read\n");
@@ -263,6 +296,10 @@ class Protocol final : public httplib::Server {
     if (serving.config != nullptr && serving.config->auth.has_users())
       request.user = serving.config->auth.user_of(from.get_header_value("Authorization"));
     const Answer answer = pages_.other(request);
+    if (answer.parts) {
+      end_after(response);
+      return send_parts(answer);
+    }
     connections_.page_made(serving.connection);
     response.status = answer.status;
     for (const auto& [name, value] : answer.headers) response.set_header(name, value);

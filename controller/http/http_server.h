@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,12 +17,15 @@ namespace railgauge::http {
 
 class WebConfigFile;
 
-// A request with a password that was not taken. Texts are the peer's, but for `user`.
+// A request that was not taken, for its password or the size of its body. Texts are the peer's, but
+// for `user`.
 struct Refusal {
   std::string user{};     // "" for a name that is no user's
   std::string address{};  // as gRPC writes it: "ipv4:192.0.2.1:7", "ipv6:%5B2001:db8::1%5D:7"
   std::string path{};     // without its query
-  Error reason{};  // kUnauthenticated: wrong. kResourceExhausted: not checked, too many wait.
+  // kUnauthenticated: wrong. kResourceExhausted: not checked, too many wait. kOutOfRange: the body.
+  Error reason{};
+  std::string method{};  // "GET"
 };
 
 // A request for a page of Pages::other. Texts are the peer's, but for `user` and `certificate`.
@@ -42,6 +46,9 @@ struct Answer {
   std::string type = "text/plain; charset=utf-8";
   std::string body{};
   std::vector<std::pair<std::string, std::string>> headers{};
+  // Not empty: in the place of `body`, its parts, until this returns nothing. "" is no part yet; it
+  // waits for a second at most. The connection ends with the answer.
+  std::function<std::optional<std::string>()> parts{};
 };
 
 // In the place of web_config.h's file, for a port of one purpose. The files of a port with TLS,
@@ -65,6 +72,8 @@ class Server {
   static constexpr double kBodySeconds = 5;
   // From the end of the headers to the end of the answer.
   static constexpr double kAnswerSeconds = 30;
+  // A peer that does not take a part of Answer::parts within this time is cut.
+  static constexpr double kPartSeconds = 10;
   // Requests of one connection.
   static constexpr int kMostRequests = 1'000;
 
@@ -80,7 +89,7 @@ class Server {
     // The targets that Prometheus reads from /sd, as JSON; "" while they are not known, so that it
     // keeps those that it has. Empty: there is no such page.
     std::function<std::string()> targets{};
-    // Called for each password that is not taken, before the answer. May be empty.
+    // Called for each password or body that is not taken, before the answer. May be empty.
     std::function<void(const Refusal&)> refused{};
     // Answers every path but /healthz, any method; /metrics is then one of these paths. It may wait
     // for less than kAnswerSeconds. May be empty.

@@ -262,6 +262,98 @@ TEST(HttpServer, ServesAgainAfterNoDescriptorWasFree) {
   EXPECT_EQ(status_of_healthz(server->port()), 200);
 }
 
+// A server whose pages have no end: "part 1", "part 2" and so on, 20 ms apart.
+std::unique_ptr<Server> serve_parts(std::atomic<int>& under_way, std::size_t bytes = 0) {
+  auto server = Server::start(
+      "127.0.0.1", 0,
+      {.metrics = {},
+       .healthy = [] { return true; },
+       .other =
+           [&under_way, bytes](const Request&) {
+             ++under_way;
+             const std::shared_ptr<void> ends(nullptr, [&under_way](void*) { --under_way; });
+             Answer answer{.type = "text/event-stream"};
+             answer.headers.emplace_back("X-Own", "yes");
+             answer.parts = [ends, bytes, count = 0]() mutable -> std::optional<std::string> {
+               std::this_thread::sleep_for(std::chrono::milliseconds(20));
+               return "part " + std::to_string(++count) + std::string(bytes, 'x') + "\n";
+             };
+             return answer;
+           }});
+  EXPECT_TRUE(server) << server.error().message;
+  return std::move(*server);
+}
+
+bool falls_to(const std::atomic<int>& count, int least) {
+  for (int i = 0; i < 3'000 && count > least; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return count <= least;
+}
+
+TEST(HttpServer, AnAnswerInPartsLastsUntilThePeerLeaves) {
+  std::atomic<int> under_way = 0;
+  const auto server = serve_parts(under_way);
+  {
+    const Fd socket = connect_from(2, server->port());
+    send_text(socket, "GET /live HTTP/1.1\r\nHost: x\r\n\r\n");
+    std::string text;
+    std::array<char, 4096> part{};
+    while (text.find("part 3\n") == std::string::npos) {
+      const ssize_t count = ::recv(socket.get(), part.data(), part.size(), 0);
+      ASSERT_GT(count, 0) << text;
+      text.append(part.data(), static_cast<std::size_t>(count));
+    }
+    EXPECT_THAT(text, testing::StartsWith("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream"));
+    EXPECT_THAT(text, HasSubstr("X-Content-Type-Options: nosniff\r\nX-Own: yes\r\n"));
+    EXPECT_THAT(text, HasSubstr("\r\n\r\npart 1\npart 2\n"));
+    EXPECT_EQ(under_way, 1);
+  }
+  EXPECT_TRUE(falls_to(under_way, 0)) << "nobody reads it, and it is made still";
+}
+
+TEST(HttpServer, AnswersInPartsTakeNoPlaceOfAPageAndEndWithTheServer) {
+  std::atomic<int> under_way = 0;
+  auto server = serve_parts(under_way);
+  std::vector<Fd> followers;
+  for (std::size_t i = 0; i < 2 * Connections::kMostPages; ++i) {
+    followers.push_back(connect_from(2, server->port()));
+    send_text(followers.back(), "GET /live HTTP/1.1\r\nHost: x\r\n\r\n");
+  }
+  for (int i = 0; i < 3'000 && under_way < static_cast<int>(followers.size()); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(under_way, static_cast<int>(followers.size()));
+  server.reset();
+  EXPECT_EQ(under_way, 0);
+}
+
+TEST(HttpServer, APeerThatDoesNotReadItsPartsIsCut) {
+  std::atomic<int> under_way = 0;
+  const auto server = serve_parts(under_way, 1U << 20U);
+  const Fd socket = connect_from(2, server->port());
+  send_text(socket, "GET /live HTTP/1.1\r\nHost: x\r\n\r\n");
+  while (under_way == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(falls_to(under_way, 0)) << "it is still waited for";
+}
+
+TEST(HttpServer, ABodyBeyondItsBoundIsRefusedAndReported) {
+  Refusal seen;
+  const auto server =
+      Server::start("127.0.0.1", 0,
+                    {.metrics = {},
+                     .healthy = [] { return true; },
+                     .refused = [&](const Refusal& refusal) { seen = refusal; },
+                     .other = [](const Request& request) { return Answer{.body = request.body}; },
+                     .most_body_bytes = 4});
+  ASSERT_TRUE(server);
+  httplib::Client client("127.0.0.1", (*server)->port());
+  EXPECT_EQ(client.Post("/act", "four", "text/plain")->body, "four");
+  EXPECT_EQ(seen.path, "");
+  EXPECT_EQ(client.Post("/act", "five5", "text/plain")->status, 413);
+  EXPECT_EQ(seen.path, "/act");
+  EXPECT_EQ(seen.method, "POST");
+  EXPECT_EQ(seen.reason.code, Code::kOutOfRange);
+}
+
 TEST(HttpServer, EndsWhileConnectionsAreOpen) {
   auto server = serve_small();
   const Fd idle = connect_from(2, server->port());
