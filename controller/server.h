@@ -147,6 +147,11 @@ class Server {
   Status start_enrolment(const Config& config);
   Result<api::ConsoleTicket> make_ticket(const auth::Peer& caller);
   [[nodiscard]] Result<console::Visitor> console_visitor(const http::Request& request) const;
+  std::string introduce(const console::Visitor& visitor, const std::string& address);
+  void note_refused_action(const console::Visitor* visitor, const std::string& address,
+                           const console::Action& action, const std::string& subject,
+                           const Error& reason);
+  void let_console_act(console::Console::Options& options);
   void note_stranger(const std::string& user, const std::string& address, const std::string& act,
                      const std::string& subject, const Error& reason);
   [[nodiscard]] std::string remarks();
@@ -223,6 +228,7 @@ class Server {
   std::unique_ptr<http::Server> http_;
   std::unique_ptr<console::Console> console_;  // with console_http_; none without its port
   std::string console_origin_{};
+  std::atomic<std::uint64_t> console_calls_ = 0;  // that visitors made
   std::unique_ptr<http::Server> console_http_;
   std::unique_ptr<enrol::Enroller> enroller_;  // with enroll_http_; none without its port
   std::unique_ptr<http::Server> enroll_http_;

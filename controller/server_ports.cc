@@ -20,9 +20,8 @@ namespace {
 constexpr std::array kServiceNames{"railgauge.api.Control",   "railgauge.api.Archive",
                                    "railgauge.api.Judge",     "railgauge.api.Console",
                                    "railgauge.api.Enrolment", "railgauge.api.AgentLink"};
-// gRPC's name of a connection inside the process. No other has it: those from outside are known by
-// their descriptor or by the name that the relay gives them.
-constexpr const char* kInProcess = "unknown";
+// The name by which the services know the console where it follows runs for all its visitors.
+constexpr const char* kConsoleWatches = "console watches";
 // A matrix of the most pairs that the console shows, in one message.
 constexpr int kMostConsoleBytes = 128 * 1024 * 1024;
 constexpr int kMaxMessageBytes = kMaxFrameBytes;
@@ -204,7 +203,57 @@ Result<console::Visitor> Server::console_visitor(const http::Request& request) c
     peer.refusal = fmt::format("its certificate, serial {}, is revoked", certificate.id.serial);
   }
   RG_TRY_OK(auth::may_control(peer, true));
-  return console::Visitor{.who = peer.who, .role = std::string(auth::name_of(peer.role))};
+  return console::Visitor{.who = peer.who,
+                          .role = std::string(auth::name_of(peer.role)),
+                          .issuer = certificate.id.issuer,
+                          .serial = certificate.id.serial,
+                          .until_unix = certificate.until_unix};
+}
+
+// Entered for one call, which begins within the time that the book keeps those who left.
+std::string Server::introduce(const console::Visitor& visitor, const std::string& address) {
+  std::string name = fmt::format("console visitor {}", ++console_calls_);
+  peers_.enter(name, {.role = auth::role_named(visitor.role),
+                      .who = visitor.who,
+                      .common_name = visitor.serial.empty() ? "" : visitor.who,
+                      .address = address,
+                      .certificate = {.issuer = visitor.issuer, .serial = visitor.serial},
+                      .certificate_until_unix = visitor.until_unix});
+  peers_.leave(name, fleet::monotonic_seconds());
+  return name;
+}
+
+// The audit trail has the refusals of the console like those of the services.
+void Server::note_refused_action(const console::Visitor* visitor, const std::string& address,
+                                 const console::Action& action, const std::string& subject,
+                                 const Error& reason) {
+  const std::string rpc = console::name_of(action);
+  if (visitor == nullptr) return note_stranger("", address, rpc, subject, reason);
+  const bool has_row =
+      audit_->refused({.caller = {.who = visitor->who, .role = visitor->role, .address = address},
+                       .rpc = rpc,
+                       .subject = subject},
+                      reason);
+  if (has_row) spdlog::warn("call refused: {}: {}", rpc, audit::clean_text(reason.message));
+}
+
+// The functions by which the console acts for its visitors.
+void Server::let_console_act(console::Console::Options& options) {
+  options.introduce = [this](const console::Visitor& visitor, const std::string& address) {
+    return introduce(visitor, address);
+  };
+  options.may = [](const console::Visitor& visitor, const console::Action& action) {
+    const rpc::Right* right = rpc::find_right(action.service, action.method);
+    return right != nullptr &&
+           rpc::check_access({.role = auth::role_named(visitor.role), .who = visitor.who},
+                             right->access);
+  };
+  options.refused = [this](const console::Visitor* visitor, const std::string& address,
+                           const console::Action& action, const std::string& subject,
+                           const Error& reason) {
+    note_refused_action(visitor, address, action, subject, reason);
+  };
+  options.watcher = kConsoleWatches;
 }
 
 // A port that nobody asked for and that is taken costs the console, not the measuring.
@@ -231,8 +280,9 @@ Status Server::start_console(const Config& config) {
                 fmt::format("--console-web-config-file {}: tls_server_config is missing, which a "
                             "console beyond loopback needs",
                             config.console_web_config));
-  peers_.enter(kInProcess, {.role = auth::Role::kViewer, .who = "console", .address = "console"});
-  console_ = std::make_unique<console::Console>(console::Console::Options{
+  for (const char* name : {auth::kInProcess, kConsoleWatches})
+    peers_.enter(name, {.role = auth::Role::kViewer, .who = "console", .address = "console"});
+  console::Console::Options options{
       .connect =
           [this] {
             grpc::ChannelArguments arguments;
@@ -248,17 +298,21 @@ Status Server::start_console(const Config& config) {
       .is_revoked =
           [this](const console::Visitor& visitor) {
             return tls_ && tls_->is_revoked({.issuer = visitor.issuer, .serial = visitor.serial});
-          }});
+          }};
+  let_console_act(options);
+  console_ = std::make_unique<console::Console>(std::move(options));
   auto started = http::Server::start(
       address.host, address.port,
       {.metrics = {},
        .healthy = [this] { return !stopping_; },
        .refused =
            [this](const http::Refusal& refusal) {
-             note_stranger(refusal.user, refusal.address, "console.get", refusal.path,
+             note_stranger(refusal.user, refusal.address,
+                           refusal.method == "POST" ? "console.post" : "console.get", refusal.path,
                            refusal.reason);
            },
-       .other = [this](const http::Request& request) { return console_->answer(request); }},
+       .other = [this](const http::Request& request) { return console_->answer(request); },
+       .most_body_bytes = console::Console::kMostBodyBytes},
       config.console_web_config);
   if (!started) {
     const std::string cause = fmt::format("--console-listen {}", started.error().message);

@@ -5,11 +5,13 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "controller/api/code_word.h"
 #include "controller/api/contract.h"
+#include "controller/console/answers.h"
 #include "controller/console/open_api.h"
 #include "controller/console/query.h"
 #include "controller/http/local_host.h"
@@ -21,7 +23,7 @@ namespace railgauge::console {
 namespace {
 
 constexpr std::string_view kApi = "/api/v1/";
-constexpr std::string_view kCookie = "railgauge_session_";
+constexpr std::string_view kLive = "/api/v1/live/runs";
 // An answer of more bytes is refused: a browser would not be happier with it.
 constexpr std::size_t kMostAnswerText = 32U << 20U;
 
@@ -41,92 +43,34 @@ constexpr std::string_view kHowToOpen =
     "On the controller's host, `railgauge console` prints a URL that opens the console once.\n";
 constexpr std::string_view kNoPages =
     "The console's pages are not installed with this controller: it was built without Node.js.\n"
-    "Its read-only interface is there: /api/v1/openapi.json describes it.\n";
+    "Its interface is there: /api/v1/openapi.json describes it.\n";
 
-std::string header_of(const http::Request& request, const std::string& name) {
-  const auto found = request.headers.find(name);
-  return found == request.headers.end() ? "" : found->second;
+// As long for every wrong text of the right length, so that nobody guesses it byte by byte.
+bool is_same_secret(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned different = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    different |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
+  return different == 0;
 }
 
-int status_of(Code code) {
-  switch (code) {
-    case Code::kInvalidArgument:
-    case Code::kOutOfRange:
-      return 400;
-    case Code::kUnauthenticated:
-      return 401;
-    case Code::kPermissionDenied:
-      return 403;
-    case Code::kNotFound:
-      return 404;
-    case Code::kFailedPrecondition:
-    case Code::kAborted:
-      return 409;
-    case Code::kResourceExhausted:
-      return 429;
-    case Code::kUnavailable:
-      return 503;
-    case Code::kDeadlineExceeded:
-      return 504;
-    default:
-      return 500;
-  }
+bool is_json(std::string_view content_type) {
+  constexpr std::string_view kJson = "application/json";
+  return content_type == kJson || content_type.starts_with(std::string(kJson) + ";");
 }
 
-http::Answer error_answer(const Error& error) {
-  http::Answer answer{
-      .status = status_of(error.code),
-      .type = "application/json",
-      .body = fmt::format(R"({{"schema_version":{},"error":{{"code":"{}","message":{}}}}})",
-                          kSchemaVersion, api::code_word(error.code), json_string(error.message))};
-  answer.headers.emplace_back("Cache-Control", "no-store");
-  if (error.code == Code::kResourceExhausted) answer.headers.emplace_back("Retry-After", "2");
-  return answer;
-}
-
-http::Answer text_answer(int status, std::string_view text) {
-  http::Answer answer{.status = status, .body = std::string(text)};
-  answer.headers.emplace_back("Cache-Control", "no-store");
-  return answer;
-}
-
-// Digits behind the last colon of "127.0.0.1:7480"; a browser keeps one cookie for all ports of a
-// host, and each controller has its own.
-std::string port_digits(const std::string& host) {
-  const std::size_t colon = host.rfind(':');
-  if (colon == std::string::npos) return "";
-  const std::string digits = host.substr(colon + 1);
-  return digits.size() <= 5 &&
-                 std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; })
-             ? digits
-             : "";
-}
-
-std::string cookie_name(const http::Request& request) {
-  return fmt::format("{}{}", kCookie, port_digits(header_of(request, "host")));
-}
-
-// The cookie's value; "" without one.
-std::string cookie_of(const http::Request& request) {
-  const std::string wanted = cookie_name(request) + "=";
-  const std::string all = header_of(request, "cookie");
-  for (std::size_t at = 0; at < all.size();) {
-    const std::size_t end = std::min(all.find(';', at), all.size());
-    std::string_view one = std::string_view(all).substr(at, end - at);
-    while (one.starts_with(' ')) one.remove_prefix(1);
-    if (one.starts_with(wanted)) return std::string(one.substr(wanted.size()));
-    at = end + 1;
-  }
-  return "";
-}
-
-// The host of "127.0.0.1:7480" and "[::1]:7480", without the brackets.
-std::string host_of(std::string_view host) {
-  if (const std::size_t colon = host.rfind(':');
-      colon != std::string_view::npos && !host.ends_with(']'))
-    host = host.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  return std::string(host);
+// The answer as text.
+Result<std::string> text_of(const google::protobuf::Message& answer) {
+  const auto too_much = [](std::size_t bytes) {
+    return fail(Code::kInvalidArgument, fmt::format("the answer has {} bytes, more than {}: ask "
+                                                    "for less",
+                                                    bytes, kMostAnswerText));
+  };
+  // The text is several times as long as the message, so most of those too long are never made.
+  if (answer.ByteSizeLong() > kMostAnswerText) return too_much(answer.ByteSizeLong());
+  std::string text = to_json(answer, JsonLayout::kCompact);
+  if (text.size() > kMostAnswerText) return too_much(text.size());
+  return text;
 }
 
 }  // namespace
@@ -134,7 +78,9 @@ std::string host_of(std::string_view host) {
 Console::Console(Options options)
     : options_(std::move(options)),
       files_(read_page_files(options_.folder)),
-      reader_(options_.connect) {}
+      reader_(options_.connect),
+      doer_(options_.connect),
+      feed_(options_.connect, reader_, options_.watcher) {}
 
 Result<api::ConsoleTicket> Console::ticket_for(Visitor visitor, const std::string& origin) {
   const double now = options_.now_unix();
@@ -164,16 +110,35 @@ Status Console::check_origin(const http::Request& request) const {
 
 Result<Console::Guest> Console::guest_of(const http::Request& request) {
   if (!request.user.empty())
-    return Guest{.visitor = {.who = request.user, .role = "viewer"}, .ends_unix = std::nullopt};
-  if (!request.certificate.empty())
-    return Guest{.visitor = RG_TRY(options_.holder(request)), .ends_unix = std::nullopt};
+    return Guest{.visitor = {.who = request.user, .role = "viewer"},
+                 .ends_unix = std::nullopt,
+                 .token = "",
+                 .key = "user " + request.user};
+  if (!request.certificate.empty()) return guest_by_certificate(request);
   const auto session = sessions_.find(cookie_of(request), options_.now_unix());
   if (!session) return fail(Code::kUnauthenticated, "no session, or it has ended");
   if (Status holds = check_certificate(session->visitor); !holds) {
     sessions_.end(cookie_of(request));
     return tl::unexpected(holds.error());
   }
-  return Guest{.visitor = session->visitor, .ends_unix = session->ends_unix};
+  return Guest{.visitor = session->visitor,
+               .ends_unix = session->ends_unix,
+               .token = session->token,
+               .key = "session " + cookie_of(request)};
+}
+
+Result<Console::Guest> Console::guest_by_certificate(const http::Request& request) {
+  Guest guest{.visitor = RG_TRY(options_.holder(request)), .ends_unix = std::nullopt};
+  guest.key = fmt::format("certificate {} of {}", guest.visitor.serial, guest.visitor.issuer);
+  guest.token = sessions_.token_of(guest.key, options_.now_unix());
+  return guest;
+}
+
+// For a page that follows something: asking prolongs no session.
+bool Console::is_still_here(const http::Request& request, const Visitor& visitor) {
+  if (!request.user.empty()) return true;
+  if (!request.certificate.empty()) return static_cast<bool>(options_.holder(request));
+  return sessions_.holds(cookie_of(request), options_.now_unix()) && check_certificate(visitor);
 }
 
 Status Console::check_certificate(const Visitor& visitor) const {
@@ -190,23 +155,26 @@ Status Console::check_certificate(const Visitor& visitor) const {
 }
 
 http::Answer Console::answer(const http::Request& request) {
-  http::Answer answer = [&] {
-    const bool is_api = request.path.starts_with(kApi);
-    if (const Status fits = check_origin(request); !fits)
-      return is_api ? error_answer(fits.error()) : text_answer(403, fits.error().message + "\n");
-    if (request.path == "/login") return log_in(request);
-    const Result<Guest> guest = guest_of(request);
-    if (!guest)
-      return is_api ? error_answer(guest.error())
-                    : text_answer(status_of(guest.error().code),
-                                  guest.error().code == Code::kUnauthenticated
-                                      ? std::string(kHowToOpen)
-                                      : guest.error().message + "\n");
-    if (request.path == "/logout") return log_out(request);
-    return answer_guest(request, *guest);
-  }();
+  const Asked asked = request.method == "POST" ? find_action(request.path) : Asked();
+  http::Answer answer = asked.action != nullptr ? act(request, asked) : answer_visitor(request);
   for (const auto& [name, value] : kHeaders) answer.headers.emplace_back(name, value);
   return answer;
+}
+
+http::Answer Console::answer_visitor(const http::Request& request) {
+  const bool is_api = request.path.starts_with(kApi);
+  if (const Status fits = check_origin(request); !fits)
+    return is_api ? error_answer(fits.error()) : text_answer(403, fits.error().message + "\n");
+  if (request.path == "/login") return log_in(request);
+  const Result<Guest> guest = guest_of(request);
+  if (!guest)
+    return is_api ? error_answer(guest.error())
+                  : text_answer(status_of(guest.error().code),
+                                guest.error().code == Code::kUnauthenticated
+                                    ? std::string(kHowToOpen)
+                                    : guest.error().message + "\n");
+  if (request.path == "/logout") return log_out(request);
+  return answer_guest(request, *guest);
 }
 
 // The cookie is strict, so a redirect that began with a link on another site lacks it; a
@@ -245,12 +213,15 @@ http::Answer Console::log_out(const http::Request& request) {
 }
 
 http::Answer Console::answer_guest(const http::Request& request, const Guest& guest) {
-  if (request.method != "GET" && request.method != "HEAD") {
-    http::Answer answer = text_answer(405, "the console is read-only: GET and HEAD\n");
-    answer.headers.emplace_back("Allow", "GET, HEAD");
-    return answer;
-  }
-  return request.path.starts_with(kApi) ? answer_api(request, guest) : page(request.path);
+  if (request.method != "GET" && request.method != "HEAD") return method_answer("GET, HEAD");
+  const bool is_live = request.path == kLive || request.path.starts_with(std::string(kLive) + "/");
+  if (is_live) return request.method == "GET" ? follow(request, guest) : method_answer("GET");
+  if (!request.path.starts_with(kApi)) return page(request.path);
+  std::string field;
+  std::string value;
+  const bool is_read = find_route(request.path, field, value) != nullptr;
+  if (!is_read && find_action(request.path).action != nullptr) return method_answer("POST");
+  return answer_api(request, guest);
 }
 
 // Names of built files change with their contents, so that a browser may keep them.
@@ -268,13 +239,17 @@ http::Answer Console::page(const std::string& path) const {
 http::Answer Console::answer_api(const http::Request& request, const Guest& guest) {
   const std::string_view rest = std::string_view(request.path).substr(kApi.size());
   const Result<std::string> text = [&]() -> Result<std::string> {
-    if (rest == "openapi.json") return open_api(routes(), options_.version);
+    if (rest == "openapi.json") return open_api(routes(), actions(), options_.version);
+    if (rest == "actions") return list_actions(guest);
     if (rest != "session") return read(request);
     api::ConsoleSession session;
     session.set_schema_version(kSchemaVersion);
     session.set_who(guest.visitor.who);
     session.set_role(guest.visitor.role);
-    session.set_read_only(true);
+    session.set_read_only(guest.token.empty() ||
+                          std::ranges::none_of(actions(), [&](const Action& action) {
+                            return options_.may(guest.visitor, action);
+                          }));
     if (guest.ends_unix) session.set_ends_at(rfc3339(*guest.ends_unix));
     session.set_version(options_.version);
     return to_json(session, JsonLayout::kCompact);
@@ -298,16 +273,83 @@ Result<std::string> Console::read(const http::Request& request) {
   const std::unique_ptr<google::protobuf::Message> answer(route->answer().New());
   RG_TRY_OK(fill_request(query, *wanted));
   RG_TRY_OK(route->read(reader_, *wanted, *answer));
-  const auto too_much = [](std::size_t bytes) {
-    return fail(Code::kInvalidArgument, fmt::format("the answer has {} bytes, more than {}: ask "
-                                                    "for less",
-                                                    bytes, kMostAnswerText));
+  return text_of(*answer);
+}
+
+std::string Console::list_actions(const Guest& guest) const {
+  std::vector<std::string> all;
+  for (const Action& action : actions())
+    all.push_back(fmt::format(R"({{"path":"{}","call":"{}","summary":{},"allowed":{}}})",
+                              action.path, name_of(action), json_string(action.summary),
+                              !guest.token.empty() && options_.may(guest.visitor, action)));
+  return fmt::format(R"({{"schema_version":{},"token":{},"actions":[{}]}})", kSchemaVersion,
+                     json_string(guest.token), fmt::join(all, ","));
+}
+
+// The stream ends with what let the guest in, and after kFollowSeconds in any case.
+http::Answer Console::follow(const http::Request& request, const Guest& guest) {
+  const std::string run_id =
+      request.path.size() > kLive.size() ? request.path.substr(kLive.size() + 1) : "";
+  auto followed = feed_.follow(guest.key, run_id);
+  if (!followed) return error_answer(followed.error());
+  http::Answer answer{.type = "text/event-stream"};
+  answer.headers.emplace_back("Cache-Control", "no-store");
+  const double end = options_.now_unix() + kFollowSeconds;
+  const std::shared_ptr<RunFeed::Follower> follower = std::move(*followed);
+  answer.parts = [=, this, visitor = guest.visitor]() -> std::optional<std::string> {
+    if (options_.now_unix() >= end || !is_still_here(request, visitor)) return std::nullopt;
+    return follower->next();
   };
-  // The text is several times as long as the message, so most of those too long are never made.
-  if (answer->ByteSizeLong() > kMostAnswerText) return too_much(answer->ByteSizeLong());
-  std::string text = to_json(*answer, JsonLayout::kCompact);
-  if (text.size() > kMostAnswerText) return too_much(text.size());
-  return text;
+  return answer;
+}
+
+// A page of another site has neither the token, nor may it send JSON or this origin.
+Status Console::check_sender(const http::Request& request, const Guest& guest) const {
+  const std::string origin = header_of(request, "origin");
+  const std::string site = header_of(request, "sec-fetch-site");
+  const std::string own =
+      fmt::format("{}://{}", options_.has_tls ? "https" : "http", header_of(request, "host"));
+  if (origin != own || (!site.empty() && site != "same-origin"))
+    return fail(Code::kPermissionDenied,
+                fmt::format("origin {}: only the console's own pages may act", in_quotes(origin)));
+  if (guest.token.empty())
+    return fail(Code::kPermissionDenied,
+                "a password may only read; a session of `railgauge console` or a certificate of "
+                "an operator may act");
+  if (!is_same_secret(header_of(request, "x-railgauge-token"), guest.token))
+    return fail(Code::kPermissionDenied,
+                "x-railgauge-token: it is missing, or of another session; /api/v1/actions has it");
+  return {};
+}
+
+http::Answer Console::act(const http::Request& request, const Asked& asked) {
+  const Result<Guest> guest = guest_of(request);
+  const auto refuse = [&](const Error& error, int status = 0) {
+    options_.refused(guest ? &guest->visitor : nullptr, request.address, *asked.action,
+                     request.path, error);
+    http::Answer answer = error_answer(error);
+    if (status != 0) answer.status = status;
+    return answer;
+  };
+  if (const Status fits = check_origin(request); !fits) return refuse(fits.error());
+  if (!guest) return refuse(guest.error());
+  if (const Status sent = check_sender(request, *guest); !sent) return refuse(sent.error());
+  constexpr int kUnsupportedType = 415;
+  if (!is_json(header_of(request, "content-type")))
+    return refuse({Code::kInvalidArgument, "content-type: application/json is needed"},
+                  kUnsupportedType);
+  const std::unique_ptr<google::protobuf::Message> wanted(asked.action->request().New());
+  const std::unique_ptr<google::protobuf::Message> done(asked.action->answer().New());
+  if (const Status filled = fill_from_json(request.body, asked.field, asked.value, *wanted);
+      !filled)
+    return refuse(filled.error());
+  bool was_sent = false;
+  const Status carried =
+      carry_out(doer_, *asked.action, options_.introduce(guest->visitor, request.address), *wanted,
+                *done, was_sent);
+  if (!carried) return was_sent ? error_answer(carried.error()) : refuse(carried.error());
+  Result<std::string> text = text_of(*done);
+  return text ? json_answer(std::move(*text)) : error_answer(text.error());
 }
 
 }  // namespace railgauge::console

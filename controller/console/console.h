@@ -1,4 +1,5 @@
-// The console's port: who a request is from, its pages, and the read-only interface below /api/v1.
+// The console's port: who a request is from, its pages, and the interface below /api/v1: what is
+// read, what is followed while it changes, and what is done.
 // deploy/docs/guide/console.md is for its users. Thread safe.
 #pragma once
 
@@ -8,8 +9,10 @@
 #include <string>
 
 #include "controller/api/console.pb.h"
+#include "controller/console/actions.h"
 #include "controller/console/page_files.h"
 #include "controller/console/reader.h"
+#include "controller/console/run_feed.h"
 #include "controller/console/sessions.h"
 #include "controller/http/http_server.h"
 #include "kernels/core/base/result.h"
@@ -18,6 +21,11 @@ namespace railgauge::console {
 
 class Console {
  public:
+  // Bound of the body of an action.
+  static constexpr std::size_t kMostBodyBytes = 8'192;
+  // A page that follows a run comes again after so long, so that it is asked again who it is.
+  static constexpr double kFollowSeconds = 600;
+
   struct Options {
     Reader::Connect connect{};  // to the services, as a peer that may only read
     std::string folder{};       // of the built pages; "": there are none
@@ -29,6 +37,15 @@ class Console {
     std::function<Result<Visitor>(const http::Request& request)> holder{};
     // Whether the certificate that opened a session was revoked since. May be empty.
     std::function<bool(const Visitor& visitor)> is_revoked{};
+    // Makes the visitor known to the services, for one call: the name that the call says.
+    std::function<std::string(const Visitor& visitor, const std::string& address)> introduce{};
+    // Whether the services' table of rights lets the visitor make the call.
+    std::function<bool(const Visitor& visitor, const Action& action)> may{};
+    // Keeps an action that was refused before a service saw it. Null: nobody is known.
+    std::function<void(const Visitor* visitor, const std::string& address, const Action& action,
+                       const std::string& subject, const Error& reason)>
+        refused{};
+    std::string watcher{};  // by this name the services know the watches of runs, which may read
   };
 
   explicit Console(Options options);
@@ -39,7 +56,11 @@ class Console {
   // system has no random bytes.
   Result<api::ConsoleTicket> ticket_for(Visitor visitor, const std::string& origin);
   // Ends what waits for the services; the port may then be closed at once.
-  void stop() { reader_.stop(); }
+  void stop() {
+    feed_.stop();
+    reader_.stop();
+    doer_.stop();
+  }
   // Whether the pages are there.
   [[nodiscard]] bool has_pages() const { return files_.contains("/index.html"); }
 
@@ -48,22 +69,34 @@ class Console {
   struct Guest {
     Visitor visitor{};
     std::optional<double> ends_unix{};
+    std::string token{};  // that actions need; "": a password, which may only read
+    std::string key{};    // of what lets the guest in: session, certificate or user
   };
   Result<Guest> guest_of(const http::Request& request);
   // A session has no more than the certificate that opened it.
   [[nodiscard]] Status check_certificate(const Visitor& visitor) const;
+  [[nodiscard]] bool is_still_here(const http::Request& request, const Visitor& visitor);
+  Result<Guest> guest_by_certificate(const http::Request& request);
   Status check_origin(const http::Request& request) const;
   http::Answer log_in(const http::Request& request);
   http::Answer log_out(const http::Request& request);
   http::Answer answer_guest(const http::Request& request, const Guest& guest);
   http::Answer answer_api(const http::Request& request, const Guest& guest);
   Result<std::string> read(const http::Request& request);
+  // The token of the guest's actions, and which of them the guest may make.
+  [[nodiscard]] std::string list_actions(const Guest& guest) const;
+  http::Answer follow(const http::Request& request, const Guest& guest);
+  http::Answer act(const http::Request& request, const Asked& asked);
+  [[nodiscard]] Status check_sender(const http::Request& request, const Guest& guest) const;
+  http::Answer answer_visitor(const http::Request& request);
   [[nodiscard]] http::Answer page(const std::string& path) const;
 
   const Options options_;
   const PageFiles files_;
   Sessions sessions_;
   Reader reader_;
+  Reader doer_;  // has places of its own: a cancel waits for no reader
+  RunFeed feed_;
 };
 
 }  // namespace railgauge::console

@@ -13,7 +13,7 @@
 #include "controller/api/console.grpc.pb.h"
 #include "controller/http/http_testing.h"
 #include "controller/testing/certificates.h"
-#include "controller/testing/server_bench.h"
+#include "controller/testing/console_bench.h"
 
 namespace railgauge {
 namespace {
@@ -22,51 +22,9 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 using testing_agent::Certificates;
+using testing_agent::ConsoleServer;
 using testing_agent::ScriptedAgent;
-using testing_agent::ServerBench;
 using testing_agent::welcome;
-
-class ConsoleServer : public testing::Test {
- protected:
-  void SetUp() override {
-    std::filesystem::create_directories(bench_.path("pages/assets"));
-    bench_.write("pages/index.html", "<!doctype html><title>console</title>");
-    bench_.write("pages/assets/a.js", "export {};");
-    bench_.write("pages/secret.key", "no page");
-    bench_.config_.console_listen = "127.0.0.1:0";
-    bench_.config_.console_folder = bench_.path("pages");
-  }
-  void start() {
-    bench_.start();
-    ASSERT_NE(bench_.server_, nullptr);
-    client_ = std::make_unique<httplib::Client>("127.0.0.1", bench_.server_->console_port());
-  }
-  grpc::Status open(api::ConsoleTicket& ticket) {
-    const auto stub = api::Console::NewStub(
-        grpc::CreateChannel(bench_.target(), grpc::InsecureChannelCredentials()));
-    grpc::ClientContext context;
-    return stub->OpenConsole(&context, {}, &ticket);
-  }
-  // The path of a ticket's URL.
-  std::string login() {
-    api::ConsoleTicket ticket;
-    const grpc::Status status = open(ticket);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    const std::size_t at = ticket.url().find("/login");
-    return at == std::string::npos ? "" : ticket.url().substr(at);
-  }
-  httplib::Headers sign_in() {
-    const auto answer = client_->Get(login());
-    EXPECT_TRUE(answer);
-    if (!answer) return {};
-    EXPECT_EQ(answer->status, 200);
-    const std::string cookie = answer->get_header_value("Set-Cookie");
-    return {{"Cookie", cookie.substr(0, cookie.find(';'))}};
-  }
-
-  ServerBench bench_;
-  std::unique_ptr<httplib::Client> client_;
-};
 
 TEST_F(ConsoleServer, NobodyReadsWithoutASession) {
   start();
@@ -100,7 +58,7 @@ TEST_F(ConsoleServer, ATicketLetsItsHolderInOnce) {
   EXPECT_EQ(client_->Get("/secret.key", headers)->status, 404) << "its type is no page's";
   EXPECT_EQ(client_->Get("/../secret.key", headers)->status, 404);
   const auto session = client_->Get("/api/v1/session", headers);
-  EXPECT_THAT(session->body, HasSubstr(R"("read_only":true)"));
+  EXPECT_THAT(session->body, HasSubstr(R"("role":"any role","read_only":false)"));
   EXPECT_EQ(client_->Post("/logout", headers, "", "text/plain")->status, 200);
   EXPECT_EQ(client_->Get("/", headers)->status, 401);
 }
@@ -241,7 +199,7 @@ TEST_F(ConsoleServer, APasswordOrAViewersCertificateReads) {
   EXPECT_THAT(get("", {}), StartsWith("401"));
   EXPECT_THAT(get("", {{"Authorization", http::basic("ann:wrong")}}), StartsWith("401"));
   EXPECT_THAT(get("", {{"Authorization", http::basic("ann:pass")}}),
-              HasSubstr(R"("who":"ann","role":"viewer")"));
+              HasSubstr(R"("who":"ann","role":"viewer","read_only":true)"));
   bench_.stop();
   serve_with(", client_ca_file: pki/ca.crt, client_auth_type: VerifyClientCertIfGiven}\n");
   EXPECT_THAT(get("", {}), StartsWith("401"));

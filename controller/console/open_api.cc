@@ -7,6 +7,8 @@
 #include <fmt/ranges.h>
 #include <google/protobuf/descriptor.h>
 
+#include "controller/api/console.pb.h"
+#include "controller/api/control.pb.h"
 #include "kernels/core/text/json.h"
 
 namespace railgauge::console {
@@ -90,18 +92,73 @@ void add_parameters(const Descriptor& request, std::string_view path,
   }
 }
 
+// Operations by path and method.
+using Paths = std::map<std::string, std::map<std::string, std::string>>;
+
+constexpr std::string_view kJsonAnswer =
+    R"("responses":{{"200":{{"description":"the answer","content":{{"application/json":{{"schema":{{{}}}}}}}}}}})";
+
+void add_route(const Route& route, Schemas& schemas, Paths& paths) {
+  std::vector<std::string> parameters;
+  add_parameters(*route.request().GetDescriptor(), route.path, parameters);
+  paths[std::string(route.path)]["get"] =
+      fmt::format(R"({{"summary":{},"parameters":[{}],{}}})", json_string(route.summary),
+                  fmt::join(parameters, ","),
+                  fmt::format(kJsonAnswer, schemas.reference_to(*route.answer().GetDescriptor())));
+}
+
+// The body needs no key that the path has.
+void add_action(const Action& action, Schemas& schemas, Paths& paths) {
+  std::vector<std::string> parameters{
+      R"({"name":"X-Railgauge-Token","in":"header","required":true,"description":"token of /api/v1/actions","schema":{"type":"string"}})"};
+  if (const std::size_t open = action.path.find('{'); open != std::string_view::npos)
+    parameters.push_back(
+        fmt::format(R"({{"name":"{}","in":"path","required":true,"schema":{{"type":"string"}}}})",
+                    action.path.substr(open + 1, action.path.find('}') - open - 1)));
+  paths[std::string(action.path)]["post"] = fmt::format(
+      R"({{"summary":{},"description":"{}, with its rights, audit trail and errors; Origin is the console's own","parameters":[{}],"requestBody":{{"content":{{"application/json":{{"schema":{{{}}}}}}}}},{}}})",
+      json_string(action.summary), name_of(action), fmt::join(parameters, ","),
+      schemas.reference_to(*action.request().GetDescriptor()),
+      fmt::format(kJsonAnswer, schemas.reference_to(*action.answer().GetDescriptor())));
+}
+
+constexpr std::string_view kEvents =
+    R"({{"summary":"{}; server-sent events: state, at once and when it changes{}","parameters":[{}],"responses":{{"200":{{"description":"the data of an event","content":{{"text/event-stream":{{"schema":{{{}}}}}}}}}}}}})";
+
+// The paths that are no call: who asks, what may be done, and what is followed.
+void add_own_paths(Schemas& schemas, Paths& paths) {
+  paths["/api/v1/session"]["get"] = fmt::format(
+      R"({{"summary":"who asks",{}}})",
+      fmt::format(kJsonAnswer, schemas.reference_to(*api::ConsoleSession::descriptor())));
+  paths["/api/v1/actions"]["get"] = fmt::format(
+      R"({{"summary":"the token of this session's actions, and which of them it may make",{}}})",
+      fmt::format(
+          kJsonAnswer,
+          R"("type":"object","properties":{"schema_version":{"type":"integer"},"token":{"type":"string"},"actions":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string"},"call":{"type":"string"},"summary":{"type":"string"},"allowed":{"type":"boolean"}}}}})"));
+  paths["/api/v1/live/runs"]["get"] =
+      fmt::format(kEvents, "the newest runs, without their nodes", "", "",
+                  schemas.reference_to(*api::RunList::descriptor()));
+  paths["/api/v1/live/runs/{run_id}"]["get"] =
+      fmt::format(kEvents, "a run", ", and end",
+                  R"({"name":"run_id","in":"path","required":true,"schema":{"type":"string"}})",
+                  schemas.reference_to(*api::RunEvent::descriptor()));
+}
+
 }  // namespace
 
-std::string open_api(std::span<const Route> routes, const std::string& version) {
+std::string open_api(std::span<const Route> routes, std::span<const Action> actions,
+                     const std::string& version) {
   Schemas schemas;
+  Paths by_path;
+  for (const Route& route : routes) add_route(route, schemas, by_path);
+  for (const Action& action : actions) add_action(action, schemas, by_path);
+  add_own_paths(schemas, by_path);
   std::vector<std::string> paths;
-  for (const Route& route : routes) {
-    std::vector<std::string> parameters;
-    add_parameters(*route.request().GetDescriptor(), route.path, parameters);
-    paths.push_back(fmt::format(
-        R"("{}":{{"get":{{"summary":{},"parameters":[{}],"responses":{{"200":{{"description":"the answer","content":{{"application/json":{{"schema":{{{}}}}}}}}}}}}}}})",
-        route.path, json_string(route.summary), fmt::join(parameters, ","),
-        schemas.reference_to(*route.answer().GetDescriptor())));
+  for (const auto& [path, operations] : by_path) {
+    std::vector<std::string> all;
+    for (const auto& [method, operation] : operations)
+      all.push_back(fmt::format("\"{}\":{}", method, operation));
+    paths.push_back(fmt::format("\"{}\":{{{}}}", path, fmt::join(all, ",")));
   }
   return fmt::format(
       R"({{"openapi":"3.0.3","info":{{"title":"Railgauge console","version":{}}},"paths":{{{}}},"components":{{"schemas":{{{}}}}}}})",

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/util/json_util.h>
 
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -120,6 +121,43 @@ Status fill_request(const Query& query, Message& request) {
     RG_TRY_OK(set_field(*field, text, *owner));
   }
   return {};
+}
+
+Status fill_from_json(const std::string& json, const std::string& name, const std::string& value,
+                      Message& request) {
+  // An empty body is a request without fields.
+  const auto parsed =
+      google::protobuf::util::JsonStringToMessage(json.empty() ? "{}" : json, &request);
+  if (!parsed.ok())
+    return fail(Code::kInvalidArgument,
+                fmt::format("the body is no {}: {}", request.GetDescriptor()->name(),
+                            in_quotes(std::string(parsed.message()))));
+  if (name.empty()) return {};
+  const FieldDescriptor* field = request.GetDescriptor()->FindFieldByName(name);
+  const auto& reflection = *request.GetReflection();
+  const std::string given = reflection.GetString(request, field);
+  if (!given.empty() && given != value)
+    return wrong(*field, given, fmt::format("the path says {}", in_quotes(value)));
+  reflection.SetString(&request, field, valid_utf8(value));
+  return {};
+}
+
+bool fits_path(std::string_view pattern, std::string_view path, std::string& field,
+               std::string& value) {
+  const std::size_t open = pattern.find('{');
+  if (open == std::string_view::npos) return pattern == path;
+  const std::size_t close = pattern.find('}');
+  const std::string_view before = pattern.substr(0, open);
+  const std::string_view after = pattern.substr(close + 1);
+  if (path.size() <= before.size() + after.size() || !path.starts_with(before) ||
+      !path.ends_with(after))
+    return false;
+  const std::string_view inside =
+      path.substr(before.size(), path.size() - before.size() - after.size());
+  if (inside.find('/') != std::string_view::npos) return false;
+  field = pattern.substr(open + 1, close - open - 1);
+  value = inside;
+  return true;
 }
 
 }  // namespace railgauge::console

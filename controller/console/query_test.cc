@@ -5,6 +5,7 @@
 
 #include "controller/api/archive.pb.h"
 #include "controller/api/console.pb.h"
+#include "controller/api/control.pb.h"
 
 namespace railgauge::console {
 namespace {
@@ -54,6 +55,32 @@ TEST(ConsoleQuery, WhatIsNoValueIsRefusedByName) {
   }
   api::PointsRequest request;
   EXPECT_FALSE(fill_request({{"kernel", "a"}, {"kernel", "b"}}, request));
+}
+
+TEST(ConsoleQuery, ABodysKeysAreFieldsAndThePathHasOneOfThem) {
+  api::PauseNodesRequest request;
+  ASSERT_TRUE(fill_from_json(R"({"reason":"DIMM \u00e9","for_seconds":60})", "node_set", "n[1-2]",
+                             request));
+  EXPECT_EQ(request.node_set(), "n[1-2]");
+  EXPECT_EQ(request.reason(), "DIMM \u00e9");
+  EXPECT_EQ(request.for_seconds(), 60);
+  EXPECT_TRUE(fill_from_json(R"({"node_set":"n1"})", "node_set", "n1", request));
+  EXPECT_TRUE(fill_from_json("", "node_set", "n1", request));
+  EXPECT_TRUE(fill_from_json("{}", "", "", request));
+}
+
+TEST(ConsoleQuery, AWrongBodyIsRefusedInOneLine) {
+  const std::string deep = std::string(10'000, '[');
+  for (const std::string& body :
+       {std::string("{"), std::string("[]"), std::string("null x"), std::string(R"({"colour":1})"),
+        std::string(R"({"reason":1,)"), std::string(R"({"node_set":"n2"})"),
+        std::string("{\"reason\":\"\xff\"}"), R"({"reason":)" + deep + "}"}) {
+    api::PauseNodesRequest request;
+    const Status filled = fill_from_json(body, "node_set", "n1", request);
+    ASSERT_FALSE(filled) << body;
+    EXPECT_EQ(filled.error().code, Code::kInvalidArgument);
+    EXPECT_EQ(filled.error().message.find('\n'), std::string::npos) << filled.error().message;
+  }
 }
 
 }  // namespace

@@ -6,25 +6,15 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <grpcpp/grpcpp.h>
 
-#include "controller/api/archive.grpc.pb.h"
 #include "controller/api/console.pb.h"
-#include "controller/api/control.grpc.pb.h"
-#include "controller/api/judge.grpc.pb.h"
+#include "controller/console/query.h"
 #include "controller/console/series_changes.h"
+#include "controller/console/service_stubs.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/text/json.h"
 
 namespace railgauge::console {
-
-// One stub for each service. Stubs may be used from several threads.
-struct Stubs {
-  std::unique_ptr<api::Control::StubInterface> control;
-  std::unique_ptr<api::Archive::StubInterface> archive;
-  std::unique_ptr<api::Judge::StubInterface> judge;
-};
-
 namespace {
 
 using google::protobuf::Message;
@@ -69,6 +59,17 @@ Status read_changes(Reader& reader, const Message& request, Message& answer) {
   return {};
 }
 
+// A person is shown how large the run would be; the list of its tasks may be long.
+Status read_plan(Reader& reader, const Message& request, Message& answer) {
+  auto& plan = static_cast<api::RunPlan&>(answer);
+  RG_TRY_OK(reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
+    return stubs.control->PlanRun(&context, static_cast<const api::RunRequest&>(request), &plan);
+  }));
+  plan.clear_tasks();
+  plan.clear_planned_rounds();
+  return {};
+}
+
 }  // namespace
 
 Status Reader::call(const Send& send, double seconds) {
@@ -86,11 +87,7 @@ Status Reader::call(const Send& send, double seconds) {
   const double left = std::clamp((end_ns - monotonic_now_ns()) / 1e9, 0.0, kCallSeconds);
   context.set_deadline(std::chrono::system_clock::now() +
                        std::chrono::milliseconds(static_cast<int>(left * 1e3)));
-  const std::shared_ptr<grpc::Channel> channel = connect_();
-  const Stubs stubs{.control = api::Control::NewStub(channel),
-                    .archive = api::Archive::NewStub(channel),
-                    .judge = api::Judge::NewStub(channel)};
-  const grpc::Status status = send(stubs, context);
+  const grpc::Status status = send(Stubs(connect_()), context);
   {
     const std::lock_guard lock(mutex_);
     calls_.erase(&context);
@@ -182,6 +179,8 @@ constexpr std::array kRoutes{
          ListNodesRequest, NodeList),
     CALL("suites", "the suites in the controller's folder", control, ListSuites, ListSuitesRequest,
          SuiteList),
+    call_of<api::RunRequest, api::RunPlan>(
+        "/api/v1/plan", "what a run would measure, without its tasks; starts nothing", read_plan),
     CALL("runs", "the newest runs", control, ListRuns, ListRunsRequest, RunList),
     CALL("runs/{run_id}", "one run with its tasks", control, GetRun, RunRef, RunDetail),
     CALL("runs/{run_id}/tasks", "tasks of a run by pages", archive, GetTasks, TasksRequest,
@@ -221,25 +220,8 @@ constexpr std::array kRoutes{
 std::span<const Route> routes() { return kRoutes; }
 
 const Route* find_route(std::string_view path, std::string& field, std::string& value) {
-  for (const Route& route : kRoutes) {
-    const std::size_t open = route.path.find('{');
-    if (open == std::string_view::npos) {
-      if (route.path == path) return &route;
-      continue;
-    }
-    const std::size_t close = route.path.find('}');
-    const std::string_view before = route.path.substr(0, open);
-    const std::string_view after = route.path.substr(close + 1);
-    if (path.size() <= before.size() + after.size() || !path.starts_with(before) ||
-        !path.ends_with(after))
-      continue;
-    const std::string_view inside =
-        path.substr(before.size(), path.size() - before.size() - after.size());
-    if (inside.find('/') != std::string_view::npos) continue;
-    field = route.path.substr(open + 1, close - open - 1);
-    value = inside;
-    return &route;
-  }
+  for (const Route& route : kRoutes)
+    if (fits_path(route.path, path, field, value)) return &route;
   return nullptr;
 }
 

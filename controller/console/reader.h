@@ -27,7 +27,7 @@ class Status;
 
 namespace railgauge::console {
 
-struct Stubs;  // in reader.cc, the only source of this room that includes gRPC
+struct Stubs;  // in service_stubs.h
 
 // Calls of the services, at most kMostCalls at a time, since those of a connection are bounded.
 // Thread safe.

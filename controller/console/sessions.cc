@@ -43,14 +43,16 @@ std::string Sessions::issue(Visitor visitor, double now) {
 
 std::optional<std::string> Sessions::redeem(const std::string& ticket, double now) {
   std::string secret = new_secret();
+  std::string token = new_secret();
   const std::lock_guard lock(mutex_);
   const auto found = tickets_.find(ticket);
-  if (secret.empty() || found == tickets_.end() || found->second.ends_unix <= now)
+  if (secret.empty() || token.empty() || found == tickets_.end() || found->second.ends_unix <= now)
     return std::nullopt;
   make_room(sessions_, kMostSessions, now);
   sessions_[secret] = {.visitor = std::move(found->second.visitor),
                        .ends_unix = now + kIdleSeconds,
-                       .last_unix = now + kLongestSeconds};
+                       .last_unix = now + kLongestSeconds,
+                       .token = std::move(token)};
   tickets_.erase(found);
   return secret;
 }
@@ -65,7 +67,24 @@ std::optional<Sessions::Session> Sessions::find(const std::string& secret, doubl
     return std::nullopt;
   }
   entry.ends_unix = std::min(now + kIdleSeconds, entry.last_unix);
-  return Session{.visitor = entry.visitor, .ends_unix = entry.ends_unix};
+  return Session{.visitor = entry.visitor, .ends_unix = entry.ends_unix, .token = entry.token};
+}
+
+bool Sessions::holds(const std::string& secret, double now) {
+  const std::lock_guard lock(mutex_);
+  const auto found = sessions_.find(secret);
+  return found != sessions_.end() && found->second.ends_unix > now;
+}
+
+std::string Sessions::token_of(const std::string& id, double now) {
+  const std::lock_guard lock(mutex_);
+  auto found = certificates_.find(id);
+  if (found == certificates_.end()) {
+    make_room(certificates_, kMostSessions, now);
+    found = certificates_.emplace(id, Entry{.token = new_secret()}).first;
+  }
+  found->second.ends_unix = now + kLongestSeconds;
+  return found->second.token;
 }
 
 void Sessions::end(const std::string& secret) {

@@ -1,5 +1,5 @@
-// Tickets and sessions of the console. A ticket is in a URL, is good once and soon ends; it is
-// exchanged for a session, whose secret is a cookie. Both live in memory: a restart ends them.
+// Tickets, sessions and tokens of the console. A ticket is in a URL, is good once and soon ends; it
+// is exchanged for a session, whose secret is a cookie. Both live in memory: a restart ends them.
 // Thread safe.
 #pragma once
 
@@ -33,6 +33,7 @@ class Sessions {
   struct Session {
     Visitor visitor{};
     double ends_unix = 0;
+    std::string token{};  // that its actions have, so that another site's page cannot send one
   };
 
   // Makes a ticket. `now` is in unix seconds, here and below. "": the system has no random bytes.
@@ -42,13 +43,19 @@ class Sessions {
   std::optional<std::string> redeem(const std::string& ticket, double now);
   // Returns the session and prolongs it; absent: there is none, or it has ended.
   std::optional<Session> find(const std::string& secret, double now);
+  // Whether find() would return it; prolongs nothing.
+  bool holds(const std::string& secret, double now);
   void end(const std::string& secret);
+  // The token of a visitor who shows the certificate `id` with each request, in the place of a
+  // session. "": the system has no random bytes.
+  std::string token_of(const std::string& id, double now);
 
  private:
   struct Entry {
     Visitor visitor{};
     double ends_unix = 0;
     double last_unix = 0;  // it ends then, whatever happens
+    std::string token{};
   };
   // By the secret: 256 random bits, so that the time of a look-up is of no use to a guesser.
   using Entries = std::map<std::string, Entry>;
@@ -57,6 +64,7 @@ class Sessions {
   std::mutex mutex_;
   Entries tickets_;
   Entries sessions_;
+  Entries certificates_;  // by id
 };
 
 }  // namespace railgauge::console

@@ -46,6 +46,26 @@ TEST(Sessions, AnEndedSessionIsGone) {
   EXPECT_FALSE(sessions.find(*secret, kNow));
 }
 
+TEST(Sessions, EachHasATokenOfItsOwnAndSoHasACertificate) {
+  Sessions sessions;
+  const auto token = [&](const std::string& secret) { return sessions.find(secret, kNow)->token; };
+  const auto a = sessions.redeem(sessions.issue({}, kNow), kNow);
+  const auto b = sessions.redeem(sessions.issue({}, kNow), kNow);
+  EXPECT_EQ(token(*a), token(*a));
+  EXPECT_NE(token(*a), token(*b));
+  EXPECT_NE(token(*a), *a) << "a page may have it, the cookie it may not";
+  EXPECT_EQ(sessions.token_of("1 of ca", kNow), sessions.token_of("1 of ca", kNow + 1));
+  EXPECT_NE(sessions.token_of("1 of ca", kNow), sessions.token_of("2 of ca", kNow));
+}
+
+TEST(Sessions, AskingWhetherOneHoldsProlongsNone) {
+  Sessions sessions;
+  const auto secret = sessions.redeem(sessions.issue({}, kNow), kNow);
+  EXPECT_TRUE(sessions.holds(*secret, kNow + Sessions::kIdleSeconds - 1));
+  EXPECT_FALSE(sessions.holds(*secret, kNow + Sessions::kIdleSeconds));
+  EXPECT_FALSE(sessions.holds("no", kNow));
+}
+
 TEST(Sessions, TheirNumberIsBoundedAndTheNewestStay) {
   Sessions sessions;
   std::set<std::string> secrets;

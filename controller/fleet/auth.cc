@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/api/on_behalf.h"
 #include "controller/trust/identity_uri.h"
 
 namespace railgauge::auth {
@@ -58,6 +59,11 @@ std::optional<std::string> known_name(uid_t uid) {
 
 std::string_view name_of(Role role) { return kRoleNames.at(static_cast<std::size_t>(role)); }
 
+Role role_named(std::string_view text) {
+  const auto* found = std::ranges::find(kRoleNames, text);
+  return found == kRoleNames.end() ? Role::kNone : static_cast<Role>(found - kRoleNames.begin());
+}
+
 bool may_connect(const Credentials& peer, uid_t own_uid, std::optional<gid_t> group) {
   if (peer.uid == 0 || peer.uid == own_uid) return true;
   return group &&
@@ -93,8 +99,16 @@ Peer PeerBook::peer_of(const grpc::ServerContextBase& context) const {
   return peer;
 }
 
+std::string PeerBook::name_of(const grpc::ServerContextBase& context) {
+  std::string name = context.peer();
+  if (name != kInProcess) return name;
+  const auto found = context.client_metadata().find(api::kOnBehalfOf);
+  if (found == context.client_metadata().end()) return name;
+  return {found->second.data(), found->second.size()};
+}
+
 Peer PeerBook::caller_of(const grpc::ServerContextBase& context) const {
-  Peer peer{.address = context.peer()};
+  Peer peer{.address = name_of(context)};
   if (peer.address.starts_with(kDescriptorPrefix)) {
     int fd = -1;
     std::from_chars(peer.address.data() + kDescriptorPrefix.size(),
@@ -147,7 +161,7 @@ std::vector<std::uint64_t> PeerBook::invalid_connections(double now, double now_
     if (is_revoked_ && is_revoked_(peer.certificate))
       is_invalid =
           now - revoked_since_.try_emplace(peer.certificate, now).first->second >= kReasonSeconds;
-    if (is_invalid) connections.push_back(peer.connection);
+    if (is_invalid && peer.connection != 0) connections.push_back(peer.connection);
   }
   return connections;
 }

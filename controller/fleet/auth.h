@@ -29,6 +29,8 @@ namespace railgauge::auth {
 enum class Role { kNone, kAgent, kOperator, kViewer, kAny };
 // "agent", the word of a certificate's OU; "no known role", "any role".
 std::string_view name_of(Role role);
+// kNone for a text that is no role's name.
+Role role_named(std::string_view text);
 
 struct Peer {
   Role role = Role::kNone;    // kAny: unix socket and --insecure
@@ -53,6 +55,10 @@ bool may_connect(const Credentials& peer, uid_t own_uid, std::optional<gid_t> gr
 Result<Credentials> credentials_of(int fd);
 std::string user_name(uid_t uid);
 
+// gRPC's name of a connection inside the process. No other has it: those from outside are known by
+// their descriptor or by the name that the relay gives them.
+inline constexpr const char* kInProcess = "unknown";
+
 // Whether a certificate is revoked; called on any thread.
 using IsRevoked = std::function<bool(const trust::CertificateId&)>;
 
@@ -71,6 +77,9 @@ class PeerBook {
   void set(int fd, std::string user);
   // Enters a connection under a name that is never used again, before gRPC has it.
   void enter(const std::string& name, Peer peer);
+  // The name by which the call's peer is known: of its connection, or of the person for whom a call
+  // inside the process is made (controller/api/on_behalf.h).
+  static std::string name_of(const grpc::ServerContextBase& context);
   // The connection has ended. `now`: seconds of one clock that never falls.
   void leave(const std::string& name, double now);
   // Numbers of connections whose certificate is revoked for kReasonSeconds or longer, or has ended.

@@ -94,7 +94,7 @@ Result<std::shared_ptr<Call>> Gate::admit(const grpc::ServerContextBase& context
   if (const Status allowed = check_access(peer, right.access); !allowed)
     return refuse({allowed.error().code, audit::clean_text(allowed.error().message)});
   ConnectionCalls::Place place;
-  const std::string connection = context.peer();
+  const std::string connection = auth::PeerBook::name_of(context);
   if (!connection.starts_with(kDescriptorPrefix)) {
     auto taken = calls_.take(connection);
     if (!taken)

@@ -92,7 +92,7 @@ inline constexpr std::array kRights{
     Right{kJudge, "PinBaselines", Access::kWrite},
     Right{kJudge, "ListBaselines", Access::kRead},
     Right{kJudge, "GetCertificate", Access::kRead},
-    // The session that it leads to may only read.
+    // The session that it leads to has the rights of the caller.
     Right{kConsole, "OpenConsole", Access::kRead},
     // Whoever makes tokens makes agents: an operator may use the fabric, not say who is part of it.
     Right{kEnrolment, "CreateToken", Access::kAdminWrite},
