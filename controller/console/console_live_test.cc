@@ -180,6 +180,21 @@ TEST_F(ConsoleLive, ASessionHasFewStreamsAndTheyEndWithIt) {
   for (Stream& stream : streams) EXPECT_TRUE(stream.ends()) << "its session has ended";
 }
 
+TEST_F(ConsoleLive, AllSessionsTogetherHaveFewStreams) {
+  start();
+  std::list<Stream> streams;
+  while (streams.size() < RunFeed::kMostFollowers) {
+    const httplib::Headers session = sign_in();
+    for (std::size_t i = 0; i < RunFeed::kMostOfOneSession; ++i)
+      EXPECT_EQ(streams.emplace_back(port(), "/api/v1/live/runs", session).status(), 200);
+  }
+  const httplib::Headers session = sign_in();
+  const auto more = client_->Get("/api/v1/live/runs", session);
+  ASSERT_TRUE(more);
+  EXPECT_EQ(more->status, 429) << more->body;
+  EXPECT_EQ(client_->Get("/api/v1/runs", session)->status, 200) << "who reads has room";
+}
+
 TEST_F(ConsoleLive, StreamsEndWithTheController) {
   start();
   ScriptedAgent a(bench_.agent("n1", Script::kHang));

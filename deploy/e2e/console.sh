@@ -14,7 +14,11 @@ command -v node >/dev/null || waive "there is no node; deploy/deps.sh installs i
 [ -d "$pages/node_modules/puppeteer-core" ] || waive "the packages of dashboards/console are missing; deploy/deps.sh fetches them"
 [ -e "$bin/../share/railgauge/console/index.html" ] || waive "this build has no pages of the console"
 
-cat >"$work/pairs.yaml" <<'Y'
+# By name for the pages: the shipped quick one, one that ends at once, and one that takes a while.
+suites=$work/suites
+mkdir "$suites"
+cp "$top/suites/quick.yaml" "$suites"
+cat >"$suites/pairs.yaml" <<'Y'
 version: 1
 metadata: {name: pairs, summary: "bandwidth of some pairs on all rails, both ways"}
 stages:
@@ -22,6 +26,7 @@ stages:
     parameters: {sizes: 64KiB}
     placement: {pairs: quick, matchings: 6, directions: both, rails: same, rails_together: true}
 Y
+sed 's/name: pairs,/name: slow,/; s/^stages:/rounds: {settle: 700ms}\nstages:/' "$suites/pairs.yaml" >"$suites/slow.yaml"
 printf 'sim[0001-0008] leaf=L0\nsim[0009-0016] leaf=L1\nsim[0017-0024] leaf=L2\nsim[0025-0032] leaf=L3\n' >"$work/leaves"
 cat >"$work/site.yaml" <<Y
 version: 1
@@ -42,6 +47,16 @@ start_controller --site-profile "$work/site.yaml" --console-listen 127.0.0.1:0
 "$bin/railgauge-fleet" --controller "unix:$socket" --scenario "$work/scenario.yaml" >>"$work/fleet.log" 2>&1 &
 echo $! >"$work/fleet.pid"
 wait_for "32 nodes attach" 60 attached 32
-cli run "$work/pairs.yaml" --all >"$work/run.txt" 2>&1 || true
+cli run pairs --all >"$work/run.txt" 2>&1 || true
 login=$(cli console 2>/dev/null)
+# The same controller again, on the port that its pages know.
+cat >"$work/restart.sh" <<R
+. "$top/deploy/e2e/lib.sh"
+trap - EXIT
+rmdir "\$work"
+work=$work socket=$socket suites=$suites
+export RAILGAUGE_CONTROLLER=unix:$socket
+start_controller --site-profile "$work/site.yaml" --console-listen "\$1"
+R
+export RAILGAUGE_BIN=$bin RAILGAUGE_RESTART=$work/restart.sh
 node "$pages/tests/console.e2e.mjs" "$chromium" "$login" "$(pid_of controller)" "$@"

@@ -57,12 +57,124 @@ export interface Loaded<Answer> {
   loading: boolean;
 }
 
-// Reads `path` again every `seconds` (0: once). An answer stays while a later reading fails.
-// An undefined path reads nothing.
+// Carries out an action with the token of this session. A new session has another token: it is read
+// once more after a refusal.
+export async function post<Answer>(path: string, body: object): Promise<Answer> {
+  for (let tries = 0; ; ++tries) {
+    const { token } = await actions();
+    const answer = await fetch(`api/v1/${path}`, {
+      method: 'POST',
+      headers: { Accept: 'application/json', 'Content-Type': 'application/json', 'X-Railgauge-Token': token },
+      body: JSON.stringify(body),
+    });
+    if (answer.status === 401) tell('ended');
+    const document = await answer.json().catch(() => null);
+    if (answer.ok && document !== null) {
+      dispatchEvent(new Event(kActed));
+      return document as Answer;
+    }
+    if (answer.status === 403 && tries === 0) {
+      known = undefined;
+      if ((await actions()).token !== token) continue;
+    }
+    throw new ApiError(answer.status, document?.error?.message ?? `HTTP ${answer.status}`);
+  }
+}
+const kActed = 'railgauge-acted';
+
+interface Actions {
+  token: string;
+  actions: { path: string; call: string; allowed: boolean }[];
+}
+let known: Promise<Actions> | undefined;
+function actions(): Promise<Actions> {
+  known ??= get<Actions>('actions').catch((cause) => {
+    known = undefined;
+    throw cause;
+  });
+  return known;
+}
+
+// Whether this visitor may make a call, "Judge.StepFinding".
+export function useMay(call: string): boolean {
+  const [may, setMay] = useState(false);
+  useEffect(() => {
+    actions().then(
+      (all) => setMay(all.actions.some((one) => one.call === call && one.allowed)),
+      () => setMay(false),
+    );
+  }, [call]);
+  return may;
+}
+
+// The state of a stream of server-sent events, which begins with the present one: after a broken
+// connection nothing is missing. `tick` counts states, at most one in kTickMs, for what is read
+// besides. An undefined path follows nothing.
+export interface Live<State> {
+  state?: State;
+  isLive: boolean;
+  tick: number;
+}
+const kTickMs = 2000;
+const kMostWaitMs = 30_000;
+
+export function useLive<State>(path: string | undefined): Live<State> {
+  const [live, setLive] = useState<Live<State>>({ isLive: false, tick: 0 });
+  useEffect(() => {
+    setLive((old) => ({ isLive: false, tick: old.tick }));
+    if (path === undefined) return;
+    let source: EventSource;
+    let again = 0;
+    let ticks = 0;
+    let wait = 1000;
+    let isOver = false;
+    const tick = () => {
+      ticks = 0;
+      setLive((old) => ({ ...old, tick: old.tick + 1 }));
+    };
+    const begin = () => {
+      source = new EventSource(`api/v1/${path}`);
+      source.addEventListener('state', (event) => {
+        wait = 1000;
+        tell('well');
+        const state = JSON.parse((event as MessageEvent<string>).data) as State;
+        setLive((old) => ({ ...old, state, isLive: true }));
+        ticks ||= window.setTimeout(tick, kTickMs);
+      });
+      source.addEventListener('end', () => {
+        isOver = true;
+        source.close();
+        clearTimeout(ticks);
+        setLive((old) => ({ ...old, isLive: false, tick: old.tick + 1 }));
+      });
+      source.onerror = () => {
+        if (isOver) return;
+        setLive((old) => ({ ...old, isLive: false }));
+        // Whether the controller is away, or the session has ended.
+        void get('session').catch(() => undefined);
+        if (source.readyState !== EventSource.CLOSED) return;
+        again = window.setTimeout(begin, wait);
+        wait = Math.min(2 * wait, kMostWaitMs);
+      };
+    };
+    begin();
+    return () => {
+      isOver = true;
+      source.close();
+      clearTimeout(again);
+      clearTimeout(ticks);
+    };
+  }, [path]);
+  return live;
+}
+
+// Reads `path` again every `seconds` (0: once), when `version` changes, and after each action. An
+// answer stays while a later reading fails. An undefined path reads nothing.
 export function useApi<Answer>(
   path: string | undefined,
   values: Values = {},
   seconds = 0,
+  version: number | string = 0,
 ): Loaded<Answer> {
   const [state, setState] = useState<Loaded<Answer>>({ loading: path !== undefined });
   const key = path === undefined ? '' : path + query(values);
@@ -83,12 +195,18 @@ export function useApi<Answer>(
       }
       if (seconds > 0 && !abort.signal.aborted) timer = window.setTimeout(read, seconds * 1000);
     };
-    void read();
+    const readNow = () => {
+      clearTimeout(timer);
+      void read();
+    };
+    readNow();
+    addEventListener(kActed, readNow);
     return () => {
+      removeEventListener(kActed, readNow);
       abort.abort();
       clearTimeout(timer);
     };
-  }, [key, seconds]);
+  }, [key, seconds, version]);
   return state;
 }
 

@@ -1,11 +1,14 @@
 // The inbox of findings, and one finding with its evidence.
-import { useApi, part } from './api';
+import { useState } from 'preact/hooks';
+import { Step } from './actions';
+import { useApi, useMay, part } from './api';
 import { figure, signed } from './format';
 import { Evidence } from './matrix';
 import { Command, Facts, Levels, Lines, Name, Shown, State, Table, To, When } from './parts';
 import { change, link, type Route } from './route';
 import type { Finding, FindingList, SuspectList } from './types';
 
+const kClosed = ['accepted', 'fixed', 'false'];
 const kStates = ['', 'new', 'confirmed', 'acknowledged', 'accepted', 'fixed', 'false', 'reopened'];
 
 function fits(finding: Finding, side: string, text: string): boolean {
@@ -21,6 +24,12 @@ export function Findings({ route }: { route: Route }) {
   const side = route.query.get('side') ?? '';
   const text = route.query.get('text') ?? '';
   const list = useApi<FindingList>('findings', { state, limit: 1000 }, 10);
+  const may = useMay('Judge.StepFinding');
+  const [chosen, setChosen] = useState<string[]>([]);
+  const shown = (list.data?.findings ?? []).filter((finding) => fits(finding, side, text));
+  // Those that a filter hides are not acted on.
+  const ids = chosen.filter((id) => shown.some((finding) => finding.finding_id === id));
+  const choose = (id: string, is: boolean) => setChosen(is ? [...chosen, id] : chosen.filter((one) => one !== id));
   return (
     <>
       <h1>Findings</h1>
@@ -47,12 +56,24 @@ export function Findings({ route }: { route: Route }) {
       <Shown of={list}>
         {(found) => (
           <>
+            {may && shown.length > 1 && (
+              <p class="bar noprint">
+                <label>
+                  <input type="checkbox" checked={ids.length === shown.length} onChange={(event) => setChosen(event.currentTarget.checked ? shown.map((one) => one.finding_id) : [])} />{' '}
+                  all {shown.length}
+                </label>
+                {ids.length > 0 && <>{ids.length} chosen: {['ack', 'dismiss', 'resolve'].map((action) => <Step key={action} ids={ids} action={action} />)}</>}
+              </p>
+            )}
             <Table
               caption="findings"
-              rows={found.findings.filter((finding) => fits(finding, side, text))}
+              rows={shown}
               none="No finding is of this kind."
               open={(row) => link(['findings', row.finding_id])}
               columns={[
+                ...(may && shown.length > 1
+                  ? [{ head: '', cell: (row: Finding) => <input type="checkbox" aria-label={`choose ${row.finding_id}`} checked={ids.includes(row.finding_id)} onChange={(event) => choose(row.finding_id, event.currentTarget.checked)} /> }]
+                  : []),
                 { head: 'State', cell: (row) => <State word={row.state} /> },
                 { head: 'Severity', cell: (row) => row.severity },
                 { head: 'Kind', cell: (row) => row.kind.replace(/_/g, ' ') },
@@ -61,6 +82,7 @@ export function Findings({ route }: { route: Route }) {
                 { head: 'Worse', cell: (row) => signed(row.worse_percent), right: true },
                 { head: 'Since', cell: (row) => <When at={row.since ?? row.opened_at} /> },
                 { head: 'Event', cell: (row) => row.event_id ?? '' },
+                { head: '', cell: (row) => (kClosed.includes(row.state) || row.state === 'acknowledged' ? '' : <Step ids={[row.finding_id]} action="ack" isKey />) },
               ]}
             />
             {found.measured_twice !== null && found.measured_twice > 0 && (
@@ -78,10 +100,15 @@ export function Findings({ route }: { route: Route }) {
 
 function Triage({ finding }: { finding: Finding }) {
   const id = finding.finding_id;
+  const may = useMay('Judge.StepFinding');
+  const steps = kClosed.includes(finding.state) ? ['reopen'] : ['ack', 'dismiss', 'accept', 'resolve'];
   return (
     <section>
       <h3>Triage</h3>
-      <p class="quiet">This console is read-only. These commands change the finding; `i` and `a` on the keyboard lead here.</p>
+      {may && <p class="links" id="steps">{steps.map((action) => <Step key={action} ids={[id]} action={action} isKey />)}</p>}
+      <p class="quiet">
+        {may ? 'Each is in the audit trail. The same by commands, and what goes to its vendor:' : 'Your role may only read. These commands change the finding; `i` and `a` on the keyboard lead here.'}
+      </p>
       <ul class="plain" id="triage" tabIndex={-1}>
         <li data-key="a">acknowledge: <Command text={`railgauge findings ack ${id} --note WHY`} /></li>
         <li data-key="i">false alarm: <Command text={`railgauge findings resolve ${id} --false`} /></li>

@@ -54,9 +54,38 @@ export function ago(text: string | null | undefined, now = Date.now()): string {
   return seconds >= 0 ? `${said} ago` : `in ${said}`;
 }
 
-export function span(from: string | null, to: string | null): string {
-  if (!from) return '–';
-  const seconds = ((to ? new Date(to).getTime() : Date.now()) - new Date(from).getTime()) / 1000;
+export function duration(seconds: number): string {
   if (seconds < 90) return `${seconds.toFixed(1)} s`;
   return seconds < 5400 ? `${(seconds / 60).toFixed(1)} min` : `${(seconds / 3600).toFixed(1)} h`;
+}
+
+// A node set of these names: "gpu[001-003,007],login". Numbers keep their digits.
+export function foldNames(names: string[]): string {
+  const groups = new Map<string, string[]>();
+  for (const name of [...new Set(names)].sort()) {
+    const [, before, digits] = /^(.*?)(\d*)$/.exec(name)!;
+    const key = digits ? `${before}\n${digits.length}` : name;
+    groups.set(key, [...(groups.get(key) ?? []), digits]);
+  }
+  const folded: string[] = [];
+  for (const [key, all] of groups) {
+    const before = key.split('\n')[0];
+    if (all.length === 1) {
+      folded.push(before + all[0]);
+      continue;
+    }
+    const ranges: [string, string][] = [];
+    for (const digits of all) {
+      const last = ranges[ranges.length - 1];
+      if (last && Number(last[1]) + 1 === Number(digits)) last[1] = digits;
+      else ranges.push([digits, digits]);
+    }
+    folded.push(`${before}[${ranges.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join(',')}]`);
+  }
+  return folded.join(',');
+}
+
+export function span(from: string | null, to: string | null): string {
+  if (!from) return '–';
+  return duration(((to ? new Date(to).getTime() : Date.now()) - new Date(from).getTime()) / 1000);
 }

@@ -28,8 +28,8 @@ const kPages: [string, string][] = [
 const kKeys: [string, string][] = [
   ['j, k', 'the next and the previous row'],
   ['Enter', 'open the row'],
-  ['a', 'how to acknowledge this finding'],
-  ['i', 'how to mark this finding as a false alarm'],
+  ['a', 'acknowledge this finding, or the chosen one'],
+  ['i', 'mark this finding as a false alarm'],
   ['/', 'the filter of this page'],
   ['?', 'these keys'],
   ['o f m s r u n', 'overview, findings, matrix, series, runs, upgrades, nodes'],
@@ -69,13 +69,22 @@ function walk(by: number): void {
   next.scrollIntoView({ block: 'nearest' });
 }
 
+// The button of the chosen row, of the page, or the command to copy for those who may only read.
+function press(key: string): void {
+  const button = [`main .chosen [data-key="${key}"] button`, `#steps [data-key="${key}"] button`, `#triage [data-key="${key}"] button`]
+    .map((where) => document.querySelector<HTMLElement>(where))
+    .find((found) => found !== null);
+  button?.focus();
+  if (button?.hasAttribute('data-act')) button.click();
+}
+
 function act(key: string, toggleHelp: () => void): boolean {
   const go: Record<string, string> = { o: '', f: 'findings', m: 'matrix', s: 'series', r: 'runs', u: 'upgrades', n: 'nodes' };
   if (key === 'j') walk(1);
   else if (key === 'k') walk(-1);
   else if (key === '/') document.querySelector<HTMLElement>('[data-filter]')?.focus();
   else if (key === '?') toggleHelp();
-  else if (key === 'a' || key === 'i') document.querySelector<HTMLElement>(`#triage [data-key="${key}"] button`)?.focus();
+  else if (key === 'a' || key === 'i') press(key);
   else if (key in go) location.hash = `#/${go[key]}`;
   else return false;
   return true;
@@ -85,7 +94,7 @@ function useKeys(toggleHelp: () => void): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || target.closest('dialog.ask')) return;
       if (event.key === 'Escape') return target.blur();
       if (/^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
       if (event.key === 'Enter' && !/^(A|BUTTON|SUMMARY)$/.test(target.tagName)) {
@@ -150,7 +159,7 @@ function Foot() {
   if (!data) return null;
   return (
     <footer>
-      <Name text={data.who} /> ({data.role}) · {data.read_only && 'this console is read-only: it shows the commands that change something · '}
+      <Name text={data.who} /> ({data.role}) · {data.read_only && 'may only read: pages show the commands that change something · '}
       {data.ends_at && `idle sessions end ${time(data.ends_at)} · `}railgauge {data.version} · <a href="api/v1/openapi.json">interface</a>
       {data.ends_at && (
         <>

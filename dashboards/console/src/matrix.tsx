@@ -1,5 +1,6 @@
 // The pair matrix of a run: selection, picture, what is under the pointer, suspects, table twin.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { StartRun } from './actions';
 import { get, useApi, words } from './api';
 import { bytes, figure, percent, time } from './format';
 import { kHeats, kRamp } from './heat';
@@ -331,6 +332,7 @@ function Pinned({ frame, cell }: { frame: MatrixFrame; cell: Cell }) {
           Its series over time
         </To>
       </p>
+      <StartRun label="Measure this pair again" nodes={[from, to]} />
     </section>
   );
 }

@@ -1,4 +1,5 @@
 // The nodes, and one node: inventory, stack, its findings.
+import { Maintenance } from './actions';
 import { useApi, part } from './api';
 import { Command, Facts, Name, Shown, State, Table, To, When } from './parts';
 import { change, link, type Route } from './route';
@@ -106,8 +107,9 @@ export function NodePage({ name }: { name: string }) {
           nodes.map((node) => (
             <>
               <p>
-                <State word={node.state} /> {node.busy && <State word="busy" />} <Name text={node.busy_reasons.join('; ')} />
+                <State word={node.state} /> {node.pause && <State word="paused" />} {node.busy && <State word="busy" />} <Name text={heldBy(node)} />
               </p>
+              <p><Maintenance node={node} /></p>
               <Facts
                 rows={[
                   ['Id', <Name text={node.node_id} />],

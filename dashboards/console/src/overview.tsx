@@ -1,5 +1,6 @@
 // What is wrong now, since when, and what to do.
-import { useApi } from './api';
+import { ScheduleActs } from './actions';
+import { useApi, useLive } from './api';
 import { percent, time } from './format';
 import { Name, Shown, State, Synthetic, Table, To, When } from './parts';
 import { link } from './route';
@@ -42,8 +43,9 @@ function Nodes() {
   );
 }
 
-function Findings() {
-  const list = useApi<FindingList>('findings', {}, kSeconds);
+// `version` changes when a run was judged.
+function Findings({ version }: { version: string }) {
+  const list = useApi<FindingList>('findings', {}, kSeconds, version);
   return (
     <section class="card wide">
       <h2>Open findings</h2>
@@ -121,7 +123,7 @@ function Runs({ runs }: { runs: RunSummary[] }) {
           <li>
             <State word={run.outcome ?? run.state} />{' '}
             <To path={['runs', run.run_id]}><Name text={run.suite} /></To>{' '}
-            <small>{time(run.created_at)}</small>
+            <small>{run.state === 'running' ? `${run.tasks_ended} of ${run.tasks_total} tasks` : time(run.created_at)}</small>
           </li>
         ))}
       </ul>
@@ -170,7 +172,7 @@ function Schedules() {
               {schedules.slice(0, 6).map((one) => (
                 <li>
                   <State word={one.error ? 'broken' : one.state} /> <Name text={one.name} />{' '}
-                  <small>next {time(one.next_at)}</small>
+                  <small>next {time(one.next_at)}</small> <ScheduleActs name={one.name} state={one.state} />
                   {one.missed > 0 && <small> · {one.missed} missed in 30 days</small>}
                 </li>
               ))}
@@ -183,13 +185,15 @@ function Schedules() {
 }
 
 export function Overview() {
-  const list = useApi<{ runs: RunSummary[] }>('runs', { limit: 20 }, kSeconds);
-  const runs = list.data?.runs ?? [];
+  const live = useLive<{ runs: RunSummary[] }>('live/runs');
+  const list = useApi<{ runs: RunSummary[] }>(live.isLive ? undefined : 'runs', { limit: 20 }, kSeconds);
+  const runs = live.state?.runs ?? list.data?.runs ?? [];
+  const judged = runs.map((run) => run.judged_at ?? run.ended_at ?? '').join();
   return (
     <>
       <h1>Overview</h1>
       <div class="cards">
-        <Findings />
+        <Findings version={judged} />
         <Suspects run={runs.find((run) => run.state === 'ended')} />
         <Nodes />
         <Runs runs={runs} />

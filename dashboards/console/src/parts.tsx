@@ -125,7 +125,7 @@ export function Lines({ title, rows }: { title: string; rows: string[] | undefin
   );
 }
 
-// What the command line does: this console changes nothing.
+// What the command line does.
 export function Command({ text }: { text: string }) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {

@@ -1,16 +1,18 @@
 // Runs, and one run while it is under way.
 import { useEffect, useState } from 'preact/hooks';
-import { useApi, part } from './api';
-import { span, time } from './format';
+import { CancelRun, StartRun } from './actions';
+import { useApi, useLive, part } from './api';
+import { duration, span, time } from './format';
 import { Facts, Name, Shown, State, Table, To, When } from './parts';
 import { link } from './route';
-import type { RunSummary, TaskDetail } from './types';
+import type { RunEvent, RunSummary, TaskDetail } from './types';
 
 export function Runs() {
   const list = useApi<{ runs: RunSummary[] }>('runs', { limit: 200 }, 10);
   return (
     <>
       <h1>Runs</h1>
+      <p><StartRun label="Start a suite" /></p>
       <Shown of={list}>
         {({ runs }) => (
           <Table
@@ -30,6 +32,26 @@ export function Runs() {
           />
         )}
       </Shown>
+    </>
+  );
+}
+
+// While it is under way: the newest line of `railgauge runs watch`, and what is left.
+function Now({ event }: { event: RunEvent }) {
+  const { progress, text } = event;
+  return (
+    <>
+      {progress && (
+        <Facts
+          rows={[
+            ['Round', `${progress.round} of ${progress.rounds_total}`],
+            ['Left', progress.seconds_left === null ? '–' : `about ${duration(progress.seconds_left)}`],
+            ['Failures', String(progress.failures)],
+            ['Held by', <Name text={progress.held_by ?? '–'} />],
+          ]}
+        />
+      )}
+      {text && <p class="quiet" id="now">Last: <Name text={text} /></p>}
     </>
   );
 }
@@ -77,46 +99,58 @@ function Tasks({ page }: { page: TaskPage }) {
   );
 }
 
-// Read again every kLiveSeconds until the run has ended.
+// Without a stream of events the tasks are read again every kLiveSeconds until the run has ended.
 const kLiveSeconds = 2;
 
 export function Run({ id }: { id: string }) {
-  const [seconds, setSeconds] = useState(kLiveSeconds);
-  const page = useApi<TaskPage>(`runs/${part(id)}/tasks`, {}, seconds);
-  const isOver = page.data?.run.state === 'ended';
-  useEffect(() => setSeconds(isOver ? 0 : kLiveSeconds), [isOver, id]);
+  const [state, setState] = useState('');
+  const live = useLive<RunEvent>(state && state !== 'ended' ? `live/runs/${part(id)}` : undefined);
+  const seconds = state === 'ended' || live.isLive ? 0 : kLiveSeconds;
+  const page = useApi<TaskPage>(`runs/${part(id)}/tasks`, {}, seconds, live.tick);
+  useEffect(() => setState(page.data?.run.state ?? ''), [page.data]);
   return (
     <>
       <h1>
         Run <Name text={id} />
       </h1>
       <Shown of={page}>
-        {(data) => (
-          <>
-            <p>
-              <State word={data.run.outcome ?? data.run.state} /> {data.run.reason && <Name text={data.run.reason} />}
-            </p>
-            <Progress run={data.run} />
-            <nav class="links" aria-label="this run's pages">
-              <To path={['matrix']} values={{ run_id: id }}>Pair matrix and suspects</To>
-              <To path={['series']} values={{ run_id: id }}>Its series</To>
-            </nav>
-            <Facts
-              rows={[
-                ['Suite', <Name text={data.run.suite} />],
-                ['Created', <When at={data.run.created_at} />],
-                ['Started', <When at={data.run.started_at} />],
-                ['Ended', <When at={data.run.ended_at} />],
-                ['Took', span(data.run.started_at, data.run.ended_at)],
-                ['By', <Name text={`${data.run.requested_by} (${data.run.trigger})`} />],
-                ['Nodes', `${data.run.nodes.length}`],
-              ]}
-            />
-            <h2>Tasks</h2>
-            <Tasks page={data} />
-          </>
-        )}
+        {(data) => <RunParts id={id} page={data} event={data.run.state === 'ended' ? undefined : live.state} isLive={live.isLive} />}
       </Shown>
+    </>
+  );
+}
+
+function RunParts({ id, page, event, isLive }: { id: string; page: TaskPage; event?: RunEvent; isLive: boolean }) {
+  const run = event ? { ...page.run, ...event.run, nodes: page.run.nodes } : page.run;
+  const isOver = run.state === 'ended';
+  return (
+    <>
+      <p>
+        <State word={run.outcome ?? run.state} /> {run.reason && <Name text={run.reason} />} {!isOver && isLive && <small id="live">live</small>}
+      </p>
+      <Progress run={run} />
+      {event && !isOver && <Now event={event} />}
+      <p class="links">
+        {!isOver && <CancelRun id={id} />}
+        <StartRun label="Run this again" suite={run.suite} nodes={run.nodes} />
+      </p>
+      <nav class="links" aria-label="this run's pages">
+        <To path={['matrix']} values={{ run_id: id }}>Pair matrix and suspects</To>
+        <To path={['series']} values={{ run_id: id }}>Its series</To>
+      </nav>
+      <Facts
+        rows={[
+          ['Suite', <Name text={run.suite} />],
+          ['Created', <When at={run.created_at} />],
+          ['Started', <When at={run.started_at} />],
+          ['Ended', <When at={run.ended_at} />],
+          ['Took', span(run.started_at, run.ended_at)],
+          ['By', <Name text={`${run.requested_by} (${run.trigger})`} />],
+          ['Nodes', `${run.nodes.length}`],
+        ]}
+      />
+      <h2>Tasks</h2>
+      <Tasks page={page} />
     </>
   );
 }

@@ -44,6 +44,26 @@ export interface RunSummary {
   tasks_ended: number;
   outcomes: Record<string, number>;
   nodes: string[];
+  judged_at: string | null;
+}
+// One state of a run under way; its nodes are in some of them only.
+export interface RunEvent {
+  run: RunSummary;
+  task_id: string;
+  text: string;
+  progress: {
+    round: number;
+    rounds_total: number;
+    failures: number;
+    waiting_again: number;
+    seconds_left: number | null;
+    held_by: string | null;
+  } | null;
+}
+export interface SuiteInfo {
+  name: string;
+  summary: string;
+  error: string;
 }
 export interface TaskDetail {
   task_id: string;

@@ -1,7 +1,9 @@
 // The console in a real browser on a real controller:
 //   node console.e2e.mjs CHROMIUM LOGIN_URL CONTROLLER_PID [PICTURES]
-// The controller has a run of a modelled fleet whose port sim0012 rail 1 sends slowly. With a folder
-// PICTURES it also writes a screenshot of each page. Ends the controller.
+// The controller has a run of a modelled fleet whose port sim0012 rail 1 sends slowly, and a suite `slow`
+// that takes some seconds. With a folder PICTURES it also writes a screenshot of each page. Ends the
+// controller and starts it again: the environment has RAILGAUGE_BIN and the script RAILGAUGE_RESTART.
+import { spawnSync } from 'node:child_process';
 import assert from 'node:assert/strict';
 import { broken, launch, open, overflows, says } from './browser.mjs';
 
@@ -36,6 +38,37 @@ const picture = async (name) => {
   await page.screenshot({ path: `${pictures}/${name}.png` });
 };
 const theme = (word) => page.evaluate((to) => { document.documentElement.dataset.theme = to; }, word);
+
+// The same by the command line, as JSON.
+const cli = (...words) => {
+  const { stdout, stderr } = spawnSync(`${process.env.RAILGAUGE_BIN}/railgauge`, [...words, '-o', 'json'], { encoding: 'utf8' });
+  assert.ok(stdout, stderr);
+  return JSON.parse(stdout);
+};
+const trail = (rpc) => cli('audit').entries.filter((entry) => entry.rpc === rpc && entry.outcome !== 'begun');
+const button = (label, where = 'main') =>
+  page.waitForFunction((words, root) => [...document.querySelectorAll(`${root} button`)].find((one) => one.textContent === words), { polling: 50, timeout: 15_000 }, label, where);
+const press = async (label) => (await button(label)).evaluate((one) => one.click());
+// Fills the dialog that is open, and sends it.
+const confirm = async (given = {}) => {
+  await page.waitForSelector('dialog.ask[open]');
+  for (const [name, text] of Object.entries(given))
+    await page.$eval(`dialog.ask [name="${name}"]`, (field, value) => {
+      field.value = value;
+      field.dispatchEvent(new Event(field.tagName === 'SELECT' ? 'change' : 'input', { bubbles: true }));
+    }, text);
+  await new Promise((done) => setTimeout(done, 50));
+  await page.click('dialog.ask button[type=submit]');
+  await page.waitForFunction(() => !document.querySelector('dialog.ask'), { polling: 50, timeout: 15_000 });
+};
+const runOfPage = async () => {
+  await page.waitForFunction(() => /^#\/runs\/./.test(location.hash), { polling: 50 });
+  return page.evaluate(() => decodeURIComponent(location.hash.split('/')[2]));
+};
+
+// Waits for the state of the run whose page is open.
+const isRun = (word, seconds) =>
+  page.waitForFunction((text) => document.querySelector('h1 + p .state')?.textContent.includes(text), { polling: 50, timeout: 1000 * seconds }, word);
 
 await check('the one-time URL opens the overview, once', async () => {
   await page.goto(login);
@@ -176,12 +209,145 @@ await check('unknown things are said in a line', async () => {
   await page.waitForSelector('.error');
 });
 
-await check('a controller that goes away is told, and what was read stays', async () => {
-  await go('nodes');
-  await says(page, /sim0012/);
+await check('the key a acknowledges the chosen finding, and the trail says who', async () => {
+  await go('findings');
+  await says(page, /sim0012 rail 1/);
+  await page.keyboard.press('j');
+  await page.keyboard.press('a');
+  await page.waitForSelector('dialog.ask[open]');
+  assert.deepEqual(await broken(page), []);
+  await picture('acknowledge_light');
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => !document.querySelector('dialog.ask'), { polling: 50 });
+  assert.equal(trail('Judge.StepFinding').length, 0, 'nothing was confirmed');
+  await page.keyboard.press('a');
+  await confirm({ text: 'cable "ordered" <b>' });
+  await says(page, /acknowledged/);
+  const { findings } = cli('findings', '--state', 'acknowledged');
+  assert.deepEqual(findings.map((one) => one.suspect), ['sim0012 rail 1, sending']);
+  const [row] = trail('Judge.StepFinding');
+  assert.equal(row.outcome, 'ok');
+  assert.equal(row.role, 'any role');
+  assert.match(row.address, /^ipv4:127\.0\.0\.1:/);
+  assert.ok(row.who);
+  await go(`findings/${findings[0].finding_id}`);
+  await says(page, 'cable "ordered" <b>');
+  assert.deepEqual(await broken(page), []);
+});
+
+await check('a suite starts from a page that shows its plan, and is followed live to its end', async () => {
+  const other = await open(browser, origin, faults);
+  await other.goto(`${origin}/#/`);
+  await says(other, 'Open findings');
+  await page.bringToFront();
+  await go('runs');
+  await press('Start a suite');
+  await page.waitForSelector('dialog.ask[open]');
+  assert.deepEqual(await broken(page), []);
+  await confirm({ suite: 'slow', nodes: 'sim[0001-0004]' });
+  const id = await runOfPage();
+  await page.waitForSelector('#live', { timeout: 10_000 });
+  await says(page, /\d+ of \d+ tasks have ended/);
+  // The overview has no reading of its own while it follows: this is the stream.
+  await says(other, /slow \d+ of \d+ tasks/, 6);
+  await other.close();
+  await isRun('passed', 40);
+  assert.equal(cli('runs', 'show', id).run.outcome, 'passed');
+  assert.equal(trail('Control.StartRun')[0].outcome, 'ok');
+});
+
+await check('a run under way is cancelled from its page', async () => {
+  await press('Run this again');
+  await page.waitForSelector('dialog.ask[open]');
+  await says(page, /4 nodes, \d+ tasks in \d+ rounds/);
+  await confirm();
+  await page.waitForSelector('#live', { timeout: 10_000 });
+  const id = await runOfPage();
+  await press('Cancel this run');
+  await confirm();
+  await isRun('cancelled', 20);
+  assert.equal(cli('runs', 'show', id).run.outcome, 'cancelled');
+  assert.equal(trail('Control.CancelRun')[0].subject, id);
+});
+
+await check('a node is paused with a reason, and resumed', async () => {
+  await go('nodes/sim0003');
+  await press('Pause for maintenance');
+  await page.waitForSelector('dialog.ask[open]');
+  await page.click('dialog.ask button[type=submit]');
+  assert.ok(await page.$('dialog.ask[open]'), 'a reason is needed');
+  await confirm({ reason: 'DIMM swap' });
+  await says(page, /paused until .* by .*: DIMM swap/);
+  await press('End its maintenance');
+  await confirm();
+  await button('Pause for maintenance');
+  assert.equal(trail('Control.PauseNodes')[0].outcome, 'ok');
+  assert.equal(trail('Control.ResumeNodes')[0].outcome, 'ok');
+});
+
+await check('a refusal is said in the dialog', async () => {
+  await go('runs');
+  await press('Start a suite');
+  await page.waitForSelector('dialog.ask[open]');
+  await page.$eval('dialog.ask [name="nodes"]', (field) => {
+    field.value = 'no-such-node';
+    field.dispatchEvent(new Event('input', { bubbles: true }));
+  });
+  await page.click('dialog.ask button[type=submit]');
+  await page.waitForSelector('dialog.ask .error');
+  await page.keyboard.press('Escape');
+});
+
+await check('a visitor who may only read has no buttons and sees the commands', async () => {
+  const guest = await open(browser, origin, faults);
+  await guest.setRequestInterception(true);
+  guest.on('request', async (request) => {
+    if (!/api\/v1\/actions$/.test(request.url())) return request.continue();
+    return request.respond({ contentType: 'application/json', body: JSON.stringify({ schema_version: 1, token: '', actions: [{ call: 'Judge.StepFinding', allowed: false }] }) });
+  });
+  for (const [path, words] of [['findings', 'Event'], ['runs', 'Outcome'], ['nodes/sim0003', 'Open findings'], [`findings/${cli('findings').findings[0].finding_id}`, 'railgauge findings ack']]) {
+    await guest.goto(`${origin}/#/${path}`);
+    await guest.reload();
+    await says(guest, words);
+    assert.equal(await guest.$$eval('[data-act]', (all) => all.length), 0, path);
+  }
+  await guest.close();
+  await page.bringToFront();
+});
+
+await check('a page elsewhere acts for nobody, and the trail has its attempt', async () => {
+  const cookie = (await page.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
+  const { token } = await page.evaluate(() => fetch('api/v1/actions').then((answer) => answer.json()));
+  const send = (headers) => fetch(`${origin}/api/v1/runs`, {
+    method: 'POST', body: '{"suite":{"name":"pairs"}}', headers: { cookie, 'content-type': 'application/json', ...headers },
+  }).then((answer) => answer.status);
+  assert.equal(await send({ origin: 'https://evil.example', 'x-railgauge-token': token }), 403);
+  assert.equal(await send({ origin }), 403);
+  assert.equal(await send({ origin, 'x-railgauge-token': token.replace(/./g, '0') }), 403);
+  const refused = trail('Control.StartRun').filter((entry) => entry.refused);
+  assert.ok(refused.length >= 3, `${refused.length} refusals`);
+});
+
+await check('a controller that goes away is told, what was read stays, and the page continues with it', async () => {
+  await go('runs');
+  await press('Start a suite');
+  await confirm({ suite: 'slow', nodes: 'sim[0001-0004]' });
+  const id = await runOfPage();
+  await page.waitForSelector('#live', { timeout: 10_000 });
   process.kill(Number(pid), 'SIGKILL');
   const said = await says(page, /The controller does not answer/, 20);
-  assert.match(said, /sim0012/);
+  assert.match(said, new RegExp(id));
+  const { status, stderr } = spawnSync('bash', [process.env.RAILGAUGE_RESTART, new URL(origin).host], { encoding: 'utf8' });
+  assert.equal(status, 0, stderr);
+  await says(page, /The session has ended/, 40);
+  const other = await open(browser, origin, []);
+  await other.goto(cli('console').url);
+  await says(other, 'Open findings');
+  await other.close();
+  await page.bringToFront();
+  // Without a word from anybody: the run ended with the controller, and the page knows.
+  await isRun('crashed', 40);
+  assert.doesNotMatch(await says(page, id), /The session has ended|does not answer/);
 });
 
 await check('nothing was asked of another host, and no script failed', async () => assert.deepEqual(faults, []));

@@ -9,7 +9,7 @@ const load = async (name) => {
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].text).toString('base64')}`);
 };
 
-const { bytes, figure, percent, time, ago } = await load('format');
+const { bytes, figure, foldNames, percent, time, ago } = await load('format');
 const { heatOf, isWorse, kHeats, pixel } = await load('heat');
 const { link, parse } = await load('route');
 
@@ -88,6 +88,16 @@ test('a tile that was not read is asked for again, and its error goes', async (c
   assert.ok(tiles.at(1, 0, 0));
   assert.deepEqual(said, ['too busy', undefined, '']);
   tiles.end();
+});
+
+test('names are folded into a node set that has them all', () => {
+  assert.equal(foldNames([]), '');
+  assert.equal(foldNames(['login']), 'login');
+  assert.equal(foldNames(['gpu003', 'gpu001', 'gpu002', 'gpu002', 'gpu007', 'login']), 'gpu[001-003,007],login');
+  assert.equal(foldNames(['n9', 'n10', 'n11']), 'n[10-11],n9');
+  assert.equal(foldNames(['rack1-gpu1', 'rack1-gpu2', 'rack2-gpu1']), 'rack1-gpu[1-2],rack2-gpu1');
+  const many = Array.from({ length: 10_000 }, (_, i) => `sim${String(i).padStart(5, '0')}`);
+  assert.equal(foldNames(many), 'sim[00000-09999]');
 });
 
 test('figures are printed as the tables have them', () => {
