@@ -210,6 +210,7 @@ await check('unknown things are said in a line', async () => {
 });
 
 await check('the key a acknowledges the chosen finding, and the trail says who', async () => {
+  await theme('light');
   await go('findings');
   await says(page, /sim0012 rail 1/);
   await page.keyboard.press('j');
@@ -251,6 +252,7 @@ await check('a suite starts from a page that shows its plan, and is followed liv
   // The overview has no reading of its own while it follows: this is the stream.
   await says(other, /slow \d+ of \d+ tasks/, 6);
   await other.close();
+  await picture('run_live_light');
   await isRun('passed', 40);
   assert.equal(cli('runs', 'show', id).run.outcome, 'passed');
   assert.equal(trail('Control.StartRun')[0].outcome, 'ok');
