@@ -184,13 +184,16 @@ export function useApi<Answer>(
     const abort = new AbortController();
     let timer = 0;
     if (shown.current !== key) setState({ loading: true });
+    let newest = 0;
     const read = async () => {
+      const turn = ++newest; // an older reading that comes late counts no more
       try {
         const data = await get<Answer>(path, values, abort.signal);
+        if (turn !== newest) return;
         shown.current = key;
         setState({ data, loading: false });
       } catch (cause) {
-        if (abort.signal.aborted) return;
+        if (abort.signal.aborted || turn !== newest) return;
         setState((old) => ({ data: old.data, error: words(cause), loading: false }));
       }
       if (seconds > 0 && !abort.signal.aborted) timer = window.setTimeout(read, seconds * 1000);
