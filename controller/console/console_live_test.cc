@@ -2,6 +2,7 @@
 #include <chrono>
 #include <functional>
 #include <list>
+#include <mutex>
 #include <thread>
 
 #include <gmock/gmock.h>
