@@ -35,7 +35,7 @@ struct Layer {
   double repeat_noise = 0;
 };
 
-// What the ends of the pairs are. The words of a suspect follow it; the search does not.
+// Kind of the ends of the pairs. The words of a suspect follow it; the search does not.
 enum class Ends {
   // Nodes on rails, below leaves.
   kNodes,
