@@ -55,8 +55,7 @@ use_of() {
     "nodes show" | topo) echo "$1 sim0001" ;;
     "nodes diff") echo "$1 sim0001 sim0002" ;;
     "nodes pause") echo "$1 sim0003 --for 1h --reason test" ;;
-    "nodes resume") echo "$1 sim0003" ;;
-    "findings show" | "findings reopen") echo "$1 part-sim0020-rail-0" ;;
+    "findings show") echo "$1 part-sim0020-rail-0" ;;
     run) echo "$1 $work/pairs.yaml --nodes sim0001,sim0002" ;;
     "runs show" | "runs wait" | "runs cancel") echo "$1 $2" ;;
     "runs compare") echo "$1 $2 $3" ;;
@@ -65,23 +64,23 @@ use_of() {
     "suites show" | "suites check" | "suites plan") echo "$1 quick" ;;
     "schedules add") echo "$1 marks$RANDOM$RANDOM quick --cron @daily --paused" ;;
     "kernels show") echo "$1 verbs.write_bw" ;;
-    "tokens create") echo "$1" ;;
     export) echo "$1 all" ;;
     sql) echo "$1 SELECT(1)" ;;
     "db prune") echo "$1 --raw-days 3650" ;;
     "db backup") echo "$1 marks$RANDOM$RANDOM.db" ;;
-    "findings "* | "nodes rename" | "runs resume" | "schedules "* | "baselines pin" | "upgrades "* | "tokens revoke") echo acts ;;
-    verify | analyze | pki* | config* | metrics | completion | demo | clock | "db restore") echo none ;;
+    "findings "* | "nodes rename" | "nodes resume" | "runs resume" | "schedules "* | "baselines pin" | "upgrades "* | "tokens "*) echo acts ;;
+    verify | analyze | pki* | config* | metrics | help | completion | demo | clock | "db restore") echo none ;;
     *) return 1 ;;
   esac
 }
 
-# is_marked FORMAT: reads a verb's output.
+# is_marked FORMAT: reads a verb's output. Lines of JSON may be none.
 is_marked() {
   case $1 in
     table) grep -q '^\(railgauge: \|regressed: \|inconclusive: \|pass: \|invalid: \)\?SYNTHETIC: ' ;;
     csv) head -n 1 | grep -q ',data_kind$' ;;
-    *) jq -es 'length > 0 and all(.[]; .data_kind == "synthetic")' ;;
+    ndjson) jq -es 'all(.[]; .data_kind == "synthetic")' ;;
+    json) jq -es 'map(.data_kind) == ["synthetic"]' ;;
   esac
 }
 
