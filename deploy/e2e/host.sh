@@ -32,10 +32,10 @@ running_task() { cli runs show "$1" -o json | jq -e '[.tasks[] | select(.state =
 real_data_has_no_mark() {
   local verb format
   for verb in nodes runs findings events schedules history report results version doctor "topo a"; do
-    for format in table json ndjson; do
+    for format in table json csv; do
       # shellcheck disable=SC2086
       cli $verb -o "$format" >"$work/real.txt" 2>&1 || true
-      [ -s "$work/real.txt" ]
+      [ -s "$work/real.txt" ] || { echo "$verb -o $format: says nothing"; return 1; }
       ! grep -E "this controller's data|data_kind" "$work/real.txt" || { echo "$verb -o $format"; return 1; }
     done
   done
