@@ -1,4 +1,4 @@
-// What each verb prints of synthetic data, in each format, and that real data has no mark. The
+// The mark of synthetic data in the output of each verb, in each format, and none of real data. The
 // verbs are the grammar's rows: a new one fails here until it has a line, and is marked by itself.
 #include <unistd.h>
 

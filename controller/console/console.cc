@@ -10,7 +10,7 @@
 
 #include "controller/api/code_word.h"
 #include "controller/api/contract.h"
-#include "controller/api/data_kind.h"
+#include "controller/api/synthetic_mark.h"
 #include "controller/console/open_api.h"
 #include "controller/console/query.h"
 #include "controller/http/local_host.h"

@@ -6,7 +6,7 @@
 #include <grpc/grpc.h>
 #include <spdlog/spdlog.h>
 
-#include "controller/api/data_kind.h"
+#include "controller/api/synthetic_mark.h"
 #include "controller/fleet/stream_gate.h"
 #include "controller/rpc/subject.h"
 

@@ -124,8 +124,8 @@ class Call {
 // Thread safe. Peers and log outlive it; it outlives the server.
 class Gate {
  public:
-  // `is_synthetic`, called at each call, says whether the answer gets the mark of api/data_kind.h.
-  // Without it none has.
+  // `is_synthetic`, called at each call, says whether the answer gets the mark of
+  // api/synthetic_mark.h. Without it none has.
   Gate(const auth::PeerBook& peers, audit::AuditLog& log, std::function<bool()> is_synthetic = {})
       : peers_(peers), log_(log), is_synthetic_(std::move(is_synthetic)) {}
   Gate(const Gate&) = delete;

@@ -18,8 +18,8 @@
 #include <gtest/gtest.h>
 
 #include "controller/api/archive.grpc.pb.h"
-#include "controller/api/data_kind.h"
 #include "controller/api/judge.grpc.pb.h"
+#include "controller/api/synthetic_mark.h"
 #include "controller/http/http_testing.h"
 #include "controller/rpc/subject.h"
 #include "controller/store/sqlite/sqlite.h"

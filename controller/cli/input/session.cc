@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "controller/api/data_kind.h"
+#include "controller/api/synthetic_mark.h"
 #include "controller/cli/input/inputs.h"
 #include "controller/cli/input/stubs.h"
 #include "controller/trust/pem_files.h"

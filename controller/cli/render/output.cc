@@ -6,8 +6,8 @@
 #include <google/protobuf/descriptor.h>
 
 #include "controller/api/code_word.h"
-#include "controller/api/data_kind.h"
 #include "controller/api/states.h"
+#include "controller/api/synthetic_mark.h"
 #include "controller/cli/render/csv.h"
 #include "controller/cli/render/report.pb.h"
 #include "kernels/core/base/outcome.h"
@@ -45,7 +45,7 @@ std::string take_mark(const Output& output) {
   constexpr std::string_view kText =
       "SYNTHETIC: this controller's data is of a modelled site, not of hardware";
   DataMark& mark = *output.mark;
-  if (!mark.is_synthetic || std::exchange(mark.is_told, true)) return "";
+  if (!mark.is_synthetic || std::exchange(mark.is_shown, true)) return "";
   if (mark.is_value) print_fault(output, kText);
   return mark.is_value || output.format != Format::kTable
              ? ""

@@ -28,11 +28,11 @@ struct Screen {
   int rows = 0;     // likewise
 };
 
-// What is known of the data that one command prints, and how it was told.
+// The mark of the data that one command prints.
 struct DataMark {
   bool is_synthetic = false;  // an answer of the controller said so
   bool is_value = false;      // `out` has one value for scripts, and nothing else
-  bool is_told = false;       // the line of the table format is printed
+  bool is_shown = false;      // the line of the table format is printed
 };
 
 struct Output {

@@ -146,7 +146,7 @@ Result<int> show_report(Session& session, const Arguments& arguments) {
                 "report: it is no list; --format text, md, html, json or ndjson");
   const report::Gathered gathered = RG_TRY(gather(session, arguments));
   const SiteReport report = report::make_report(gathered.material);
-  output.mark->is_told = true;  // by the headline
+  output.mark->is_shown = true;  // by the headline
   if (output.format == Format::kHtml)
     output.out << report_html(report::page_of(report, kEntriesOfHtml), matrix_svg(gathered.matrix),
                               gathered.no_matrix);

@@ -4,7 +4,7 @@
 
 #include <grpcpp/support/server_interceptor.h>
 
-#include "controller/api/data_kind.h"
+#include "controller/api/synthetic_mark.h"
 #include "controller/cli/input/stubs.h"
 #include "controller/cli/live/on_screen.h"
 #include "controller/cli/render/table.h"
