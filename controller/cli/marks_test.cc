@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -197,6 +199,18 @@ TEST_F(Marks, APageThatIsCutEndsWithTheMark) {
   const std::size_t last = out_.rfind("SYNTHETIC: ");
   ASSERT_NE(last, std::string::npos) << out_;
   EXPECT_THAT(out_.substr(last), HasSubstr("not of hardware\n"));
+}
+
+TEST_F(Marks, AnArchiveSaysItInItsReadme) {
+  const auto text_of_archive = [&] {
+    use(marked_uses().at("bundle"), Format::kTable);
+    std::stringstream text;
+    text << std::ifstream(archive_path_).rdbuf();
+    return text.str();
+  };
+  EXPECT_THAT(text_of_archive(), Not(HasSubstr("SYNTHETIC: it is of a modelled site")));
+  is_synthetic_ = true;
+  EXPECT_THAT(text_of_archive(), HasSubstr("SYNTHETIC: it is of a modelled site"));
 }
 
 TEST_F(Marks, TheReportsOfAModelledSiteSayItInEachForm) {
