@@ -233,6 +233,7 @@ Result<EnrolledNode> do_the_rest(Call& call, const trust::Material& held) {
   RG_TRY_OK(call.files.begin_call(call.token.id));
   call.rights.reset();
   RG_TRY_OK(call.settings.write(plan.settings));
+  failpoint("enroll.settings");
   EnrolledNode node = node_with(plan, call.files, call.settings, held.own);
   node.is_rest = true;
   return node;
