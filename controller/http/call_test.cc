@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -118,16 +119,16 @@ class DrippingServer {
 
   DrippingServer(const std::string& certificate, const std::string& key)
       : server_(certificate.c_str(), key.c_str()) {
-    server_.Get("/", [](const httplib::Request&, httplib::Response& response) {
-      response.set_chunked_content_provider(
-          "text/plain", [drips = 0](std::size_t, httplib::DataSink& sink) mutable {
-            pause();
-            if (++drips > kDrips)
-              sink.done();
-            else
-              sink.write("x", 1);
-            return true;
-          });
+    server_.Get("/", [this](const httplib::Request&, httplib::Response& response) {
+      response.set_chunked_content_provider("text/plain",
+                                            [this](std::size_t, httplib::DataSink& sink) {
+                                              pause();
+                                              if (++drips_ > kDrips)
+                                                sink.done();
+                                              else
+                                                sink.write("x", 1);
+                                              return true;
+                                            });
     });
     port_ = server_.bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { server_.listen_after_bind(); });
@@ -138,8 +139,10 @@ class DrippingServer {
     thread_.join();
   }
   [[nodiscard]] std::string url() const { return fmt::format("https://localhost:{}", port_); }
+  [[nodiscard]] int drips() const { return drips_; }
 
  private:
+  std::atomic<int> drips_ = 0;
   httplib::SSLServer server_;
   int port_ = 0;
   std::thread thread_;
@@ -150,6 +153,7 @@ TEST_F(CallTest, AServerThatDripsItsAnswerIsCutWhenTheWholeTimeIsOver) {
   const DrippingServer server(authority_.path("controller.crt"), authority_.path("controller.key"));
   const auto reply =
       call(server.url(), {.path = "/", .ca_file = authority_.path("ca.crt"), .seconds = 1});
+  EXPECT_LT(server.drips(), DrippingServer::kDrips) << "its end was not waited for";
   ASSERT_FALSE(reply);
   EXPECT_THAT(reply.error().message, HasSubstr("no whole answer within 1 s"));
 }
@@ -163,17 +167,19 @@ TEST_F(CallTest, AServerThatDripsItsHandshakeIsCutToo) {
   ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
   ASSERT_EQ(::listen(listener.get(), 1), 0);
   ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  std::atomic<int> drips = 0;
   std::thread server([&] {
     const Fd peer(::accept(listener.get(), nullptr, nullptr));
     const std::string record("\x16\x03\x03\x3f\xff", 5);
-    for (int i = 0; i < DrippingServer::kDrips; ++i) {
-      const char byte = i < 5 ? record[static_cast<std::size_t>(i)] : '\0';
+    for (; drips < DrippingServer::kDrips; ++drips) {
+      const char byte = drips < 5 ? record[static_cast<std::size_t>(drips)] : '\0';
       if (::send(peer.get(), &byte, 1, MSG_NOSIGNAL) != 1) return;
       DrippingServer::pause();
     }
   });
   const auto reply = call(fmt::format("https://127.0.0.1:{}", ntohs(address.sin_port)),
                           {.checks_server = false, .seconds = 1});
+  EXPECT_LT(drips, DrippingServer::kDrips) << "its end was not waited for";
   server.join();
   ASSERT_FALSE(reply);
   EXPECT_THAT(reply.error().message, HasSubstr("no whole answer within 1 s"));
