@@ -239,6 +239,9 @@ void Server::note_refused_action(const console::Visitor* visitor, const std::str
 
 // The functions by which the console acts for its visitors.
 void Server::let_console_act(console::Console::Options& options) {
+  options.is_revoked = [this](const console::Visitor& visitor) {
+    return tls_ && tls_->is_revoked({.issuer = visitor.issuer, .serial = visitor.serial});
+  };
   options.introduce = [this](const console::Visitor& visitor, const std::string& address) {
     return introduce(visitor, address);
   };
@@ -291,14 +294,11 @@ Status Server::start_console(const Config& config) {
           },
       .folder = config.console_folder.empty() ? default_console_folder() : config.console_folder,
       .version = RAILGAUGE_VERSION,
+      .is_synthetic = [this] { return data_mark_.is_synthetic(); },
       .is_local = is_local,
       .has_tls = has_tls,
       .now_unix = fleet::unix_seconds,
-      .holder = [this](const http::Request& request) { return console_visitor(request); },
-      .is_revoked =
-          [this](const console::Visitor& visitor) {
-            return tls_ && tls_->is_revoked({.issuer = visitor.issuer, .serial = visitor.serial});
-          }};
+      .holder = [this](const http::Request& request) { return console_visitor(request); }};
   let_console_act(options);
   console_ = std::make_unique<console::Console>(std::move(options));
   auto started = http::Server::start(

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "controller/api/contract.h"
+#include "controller/api/synthetic_mark.h"
 #include "controller/console/answers.h"
 #include "controller/console/open_api.h"
 #include "controller/console/query.h"
@@ -255,9 +256,12 @@ http::Answer Console::answer_api(const http::Request& request, const Guest& gues
     return to_json(session, JsonLayout::kCompact);
   }();
   if (!text) return error_answer(text.error());
-  http::Answer answer{.type = "application/json", .body = *text};
-  answer.headers.emplace_back("Cache-Control", "no-store");
-  return answer;
+  return json_answer(rest == "openapi.json" ? *text : marked(*text));
+}
+
+std::string Console::marked(std::string text) const {
+  const bool is_marked = options_.is_synthetic && options_.is_synthetic();
+  return is_marked ? api::marked_synthetic(std::move(text)) : text;
 }
 
 Result<std::string> Console::read(const http::Request& request) {
@@ -349,7 +353,7 @@ http::Answer Console::act(const http::Request& request, const Asked& asked) {
                 *done, was_sent);
   if (!carried) return was_sent ? error_answer(carried.error()) : refuse(carried.error());
   Result<std::string> text = text_of(*done);
-  return text ? json_answer(std::move(*text)) : error_answer(text.error());
+  return text ? json_answer(marked(std::move(*text))) : error_answer(text.error());
 }
 
 }  // namespace railgauge::console

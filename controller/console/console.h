@@ -30,6 +30,8 @@ class Console {
     Reader::Connect connect{};  // to the services, as a peer that may only read
     std::string folder{};       // of the built pages; "": there are none
     std::string version{};
+    // Whether all data is of a modelled site: each answer is marked then. May be empty.
+    std::function<bool()> is_synthetic{};
     bool is_local = true;  // the port is on loopback, so that other hosts' names are refused
     bool has_tls = false;  // cookies are for TLS only
     std::function<double()> now_unix{};
@@ -85,6 +87,8 @@ class Console {
   Result<std::string> read(const http::Request& request);
   // The token of the guest's actions, and which of them the guest may make.
   [[nodiscard]] std::string list_actions(const Guest& guest) const;
+  // The JSON object, with the mark of synthetic data where it is.
+  [[nodiscard]] std::string marked(std::string text) const;
   http::Answer follow(const http::Request& request, const Guest& guest);
   http::Answer act(const http::Request& request, const Asked& asked);
   [[nodiscard]] Status check_sender(const http::Request& request, const Guest& guest) const;
