@@ -16,7 +16,13 @@ export async function matrixTimes(browser, url, picture) {
     };
   });
   await page.goto(url);
-  await page.waitForFunction(() => globalThis.firstPaint && globalThis.matrixView, { timeout: 60_000 });
+  const refused = () => /^.*cells.*$/m.exec(document.querySelector('main [role=alert], main .error')?.innerText ?? '')?.[0];
+  await page.waitForFunction(`(globalThis.firstPaint && globalThis.matrixView) || (${refused})()`, { timeout: 60_000 });
+  const why = await page.evaluate(refused);
+  if (why) {
+    await page.close();
+    throw new Error(why);
+  }
   const first = await page.evaluate(() => globalThis.firstPaint);
   await page.waitForNetworkIdle({ idleTime: 300 });
   const frames = await page.evaluate(async (count) => {
