@@ -141,6 +141,7 @@ controller/cli/report: =core kernels/peers/nccl_tests controller/api controller/
 controller/cli/bundle: =core controller/api controller/cli/peers controller/cli/render controller/cli/report controller/cli/verbs
 controller/cli/demo: =core controller/api controller/clock controller/cli/input controller/cli/render controller/cli/verbs
 controller/cli/site: =core controller/api controller/certificate controller/cli/live controller/metric controller/report controller/trust controller/cli/input controller/cli/render controller/cli/report controller/cli/verbs
+controller/cli/mcp: =core controller/api controller/report controller/cli/input controller/cli/render controller/cli/site controller/cli/verbs
 controller/cli/verbs: =core kernels/peers kernels/peers/perftest controller/api controller/clock controller/metric controller/plan/topology controller/trust/authority controller/cli/input controller/cli/live controller/cli/peers controller/cli/render controller/cli/report
 controller/cli: =core kernels/core/version controller/api controller/cli/input controller/cli/live controller/cli/render controller/cli/verbs
 deploy/vfabric: =core

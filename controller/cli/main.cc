@@ -116,6 +116,8 @@ Format format_despite_error(std::span<const std::string> words, const Environmen
       parse_format(environment("RAILGAUGE_FORMAT").value_or("")).value_or(Format::kTable);
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
+    // Its stdout has the protocol alone.
+    if (word == "mcp") return Format::kTable;
     if ((word == "-o" || word == "--format") && i + 1 < words.size())
       format = parse_format(words[i + 1]).value_or(format);
     if (word.starts_with("--format="))
@@ -189,7 +191,7 @@ int run_program(std::span<const std::string> words, const Environment& environme
   if (!settings) return fail_with(settings.error());
   output.is_quiet = arguments->has("quiet");
   for (const std::string& line : unknown_variables(variable_names())) print_notice(output, line);
-  output.format = settings->format;
+  output.format = arguments->verb->run == &serve_assistant ? Format::kTable : settings->format;
   output.units = settings->units;
   output.colour = wants_colour(environment, terminal);
   // --watch cuts instead, so that more rows fit.

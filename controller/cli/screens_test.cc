@@ -97,6 +97,7 @@ const std::map<std::string, std::string>& exempt() {
       {"demo", "a line at a time while it goes on"},
       {"bundle", "one line"},
       {"console", "one line"},
+      {"mcp", "lines of a protocol, for a program"},
       {"clock", "one line"},
       {"nodes rename", "one line"},
       {"nodes pause", "a line for nodes that were paused alike"},

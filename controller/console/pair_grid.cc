@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -32,26 +33,37 @@ std::size_t cell_of(int n, int from, int to) {
          static_cast<std::size_t>(to);
 }
 
+// The leaves of the nodes as numbers: a large matrix has millions of pairs to compare.
+std::vector<int> leaf_numbers(const api::PairMatrix& matrix) {
+  std::map<std::string_view, int> numbers;
+  std::vector<int> leaves;
+  for (int node = 0; node < matrix.nodes_size(); ++node)
+    leaves.push_back(
+        numbers.try_emplace(leaf_of(matrix, node), static_cast<int>(numbers.size())).first->second);
+  return leaves;
+}
+
 // The medians of the pairs within a leaf and across leaves; 0: none was measured.
-std::array<float, 2> class_medians(const api::PairMatrix& matrix) {
+std::array<float, 2> class_medians(const api::PairMatrix& matrix, const std::vector<int>& leaves) {
   std::array<std::vector<float>, 2> classes;
   const int n = matrix.nodes_size();
-  for (int from = 0; from < n; ++from)
-    for (int to = 0; to < n; ++to)
-      if (const float value = matrix.values(from * n + to); from != to && value > 0)
-        classes[leaf_of(matrix, from) == leaf_of(matrix, to) ? 0 : 1].push_back(value);
+  const float* value = matrix.values().data();
+  for (int from = 0; from < n; ++from) {
+    const int leaf = leaves[static_cast<std::size_t>(from)];
+    for (int to = 0; to < n; ++to, ++value)
+      if (from != to && *value > 0)
+        classes[leaf == leaves[static_cast<std::size_t>(to)] ? 0 : 1].push_back(*value);
+  }
   return {upper_median(std::move(classes[0])), upper_median(std::move(classes[1]))};
 }
 
 // The expected figure of each pair, from-major as the matrix has them; 0: nothing is.
-std::vector<float> expected_by_class(const api::PairMatrix& matrix,
+std::vector<float> expected_by_class(const std::vector<int>& leaves,
                                      const std::array<float, 2>& medians) {
-  const int n = matrix.nodes_size();
-  std::vector<float> expected(static_cast<std::size_t>(matrix.values_size()));
-  for (int from = 0; from < n; ++from)
-    for (int to = 0; to < n; ++to)
-      expected[cell_of(n, from, to)] =
-          medians[leaf_of(matrix, from) == leaf_of(matrix, to) ? 0 : 1];
+  std::vector<float> expected;
+  expected.reserve(leaves.size() * leaves.size());
+  for (const int from : leaves)
+    for (const int to : leaves) expected.push_back(medians[from == to ? 0 : 1]);
   return expected;
 }
 
@@ -136,10 +148,11 @@ Result<PairGrid> PairGrid::make(const api::PairMatrix& matrix, const std::string
   if (against != nullptr) {
     grid.arrange(matrix, expected_by_run(matrix, *against));
   } else {
-    const std::array<float, 2> medians = class_medians(matrix);
+    const std::vector<int> leaves = leaf_numbers(matrix);
+    const std::array<float, 2> medians = class_medians(matrix, leaves);
     if (medians[0] > 0) frame.set_expected_within_leaf(medians[0]);
     if (medians[1] > 0) frame.set_expected_across_leaves(medians[1]);
-    grid.arrange(matrix, expected_by_class(matrix, medians));
+    grid.arrange(matrix, expected_by_class(leaves, medians));
   }
   grid.coarsen();
   return grid;

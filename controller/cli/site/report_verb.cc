@@ -7,6 +7,7 @@
 #include "controller/cli/input/inputs.h"
 #include "controller/cli/input/session.h"
 #include "controller/cli/render/heat_map.h"
+#include "controller/cli/site/report_calls.h"
 #include "controller/cli/site/report_html.h"
 #include "controller/cli/verbs/commands.h"
 #include "controller/report/gather.h"
@@ -33,69 +34,11 @@ PairsRequest matrix_request(const std::string& run_id, std::optional<std::int32_
 
 // The calls of the report, each a call of the controller.
 report::Source source_of(Session& session, const std::string& node_set) {
-  const bool has_picture = session.output.format == Format::kHtml;
   const auto ask = [&session](const auto& rpc, const auto& request) {
     return call(session, rpc, request, kReadSeconds);
   };
-  report::Source source{
-      .is_synthetic = [&session] { return session.output.mark->is_synthetic; },
-      .nodes = [ask,
-                node_set] { return ask(rpc::kListNodes, request_for<ListNodesRequest>(node_set)); },
-      .runs =
-          [ask](std::uint32_t limit) {
-            ListRunsRequest request;
-            request.set_limit(limit);
-            return ask(rpc::kListRuns, request);
-          },
-      .groups =
-          [ask](const std::string& run_id) {
-            return ask(rpc::kGetTaskGroups, request_for<TaskGroupsRequest>(run_id));
-          },
-      .suspects =
-          [ask](const std::string& run_id) {
-            return ask(rpc::kGetSuspects, request_for<PairsRequest>(run_id));
-          },
-      .findings =
-          [ask, node_set](const std::string& state, std::uint32_t limit) {
-            auto request = request_for<ListFindingsRequest>(state);
-            request.set_node_set(node_set);
-            request.set_limit(limit);
-            return ask(rpc::kListFindings, request);
-          },
-      .finding =
-          [ask](const std::string& id) {
-            return ask(rpc::kGetFinding, request_for<FindingRef>(id));
-          },
-      .upgrades =
-          [ask](std::uint32_t limit) {
-            ListUpgradesRequest request;
-            request.set_limit(limit);
-            return ask(rpc::kListUpgrades, request);
-          },
-      .upgrade =
-          [ask](const std::string& id) {
-            return ask(rpc::kGetUpgrade, request_for<UpgradeRef>(id));
-          },
-      .schedules =
-          [ask](const std::string& name) {
-            return ask(rpc::kListSchedules, request_for<ListSchedulesRequest>(name));
-          },
-      .events =
-          [ask, node_set](double since, std::uint32_t limit) {
-            EventsRequest request;
-            request.set_node_set(node_set);
-            request.set_since_unix_seconds(since);
-            request.set_limit(limit);
-            return ask(rpc::kListEvents, request);
-          },
-      .proposals =
-          [ask](std::uint32_t limit) {
-            EventsRequest request;
-            request.set_kinds(std::string(report::kProposedKind));
-            request.set_limit(limit);
-            return ask(rpc::kListEvents, request);
-          },
-  };
+  report::Source source = report_source(ask, node_set);
+  source.is_synthetic = [&session] { return session.output.mark->is_synthetic; };
   if (has_picture)
     source.matrix = [ask](const std::string& run_id, std::optional<std::int32_t> rail) {
       return ask(rpc::kGetMatrix, matrix_request(run_id, rail));

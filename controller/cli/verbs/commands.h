@@ -64,6 +64,9 @@ Command init_pki, issue_certificates, renew_certificates, revoke_certificates, w
 // tokens: by which nodes get certificates. Ctrl-C does not end a change.
 Command list_tokens, create_token, revoke_token;
 
+// mcp: answers an assistant's program until stdin ends. Reads and changes nothing.
+Command serve_assistant;
+
 // demo: starts a controller and a modelled fleet of its own; asks no other controller.
 Command run_demo;
 

@@ -408,6 +408,8 @@ constexpr auto kInstallationVerbs = in_group(
              kMetricsFlags, show_metrics, true},
         Verb{"console", "", "", "print a URL that opens the web console once", "console", kNoFlags,
              open_console},
+        Verb{"mcp", "", "", "answer an assistant (MCP) on stdin and stdout: read-only tools", "mcp",
+             kNoFlags, serve_assistant, false, true},
         Verb{"bundle", "", "RUN|FINDING|NODE", "support archive",
              "bundle 20261126-013000-8e02b7 --redact", kBundleFlags, make_bundle},
         Verb{"completion", "", "SHELL",

@@ -5,10 +5,10 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join, normalize } from 'node:path';
 import { launch } from './browser.mjs';
+import { matrixTimes, seriesTime } from './times.mjs';
 
 const [chromium, pages, pictures] = process.argv.slice(2);
 const kTypes = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
-const kFrames = 150;
 const kSlowEvery = 997;
 
 // The same share for the same place; one sender in kSlowEvery is slow.
@@ -86,74 +86,10 @@ await new Promise((done) => server.listen(0, '127.0.0.1', done));
 const origin = `http://127.0.0.1:${server.address().port}`;
 const browser = await launch(chromium);
 
-const quantile = (values, q) => [...values].sort((a, b) => a - b)[Math.min(Math.floor(values.length * q), values.length - 1)];
-
-// Milliseconds from the begin of the navigation to the first picture of the matrix on its canvas.
-async function matrix(nodes) {
-  const page = await browser.newPage();
-  await page.setViewport({ width: 1280, height: 900 });
-  await page.evaluateOnNewDocument(() => {
-    const draw = CanvasRenderingContext2D.prototype.drawImage;
-    CanvasRenderingContext2D.prototype.drawImage = function (...all) {
-      if (this.canvas.isConnected) globalThis.firstPaint ??= performance.now();
-      return draw.apply(this, all);
-    };
-  });
-  await page.goto(`${origin}/#/matrix?run_id=r-${nodes}`);
-  await page.waitForFunction(() => globalThis.firstPaint && globalThis.matrixView);
-  const first = await page.evaluate(() => globalThis.firstPaint);
-  await page.waitForNetworkIdle({ idleTime: 300 });
-  const frames = await page.evaluate(async (count) => {
-    const view = globalThis.matrixView;
-    view.zoomBy(4);
-    const times = [];
-    const draws = [];
-    let last = performance.now();
-    for (let i = 0; i < count; ++i) {
-      view.moveBy(i % 60 < 30 ? -6 : 6, 4 - (i % 9));
-      const begin = performance.now();
-      view.draw();
-      draws.push(performance.now() - begin);
-      await new Promise((done) => requestAnimationFrame(done));
-      times.push(performance.now() - last);
-      last = performance.now();
-    }
-    return { times, draws };
-  }, kFrames);
-  if (pictures) await page.screenshot({ path: `${pictures}/bench_${nodes}.png` });
-  await page.close();
-  return { first, pan: quantile(frames.times, 0.95), draw: quantile(frames.draws, 0.95) };
-}
-
-// Milliseconds to draw the chart of 100,000 points, once they are in the page.
-async function series() {
-  const page = await browser.newPage();
-  await page.setViewport({ width: 1280, height: 900 });
-  await page.evaluateOnNewDocument(() => {
-    const parse = Response.prototype.json;
-    Response.prototype.json = async function () {
-      const all = await parse.call(this);
-      if (all?.points?.length > 1000) globalThis.readAt = performance.now();
-      return all;
-    };
-    const stroke = CanvasRenderingContext2D.prototype.stroke;
-    CanvasRenderingContext2D.prototype.stroke = function (...all) {
-      const result = stroke.apply(this, all);
-      if (this.canvas.closest?.('.chart')) globalThis.drawnAt = performance.now();
-      return result;
-    };
-  });
-  await page.goto(`${origin}/#/series?series_id=1`);
-  await page.waitForFunction(() => globalThis.drawnAt, { timeout: 60_000 });
-  const took = await page.evaluate(() => globalThis.drawnAt - globalThis.readAt);
-  await page.close();
-  return took;
-}
-
 for (const nodes of [1000, 10_000]) {
-  const found = await matrix(nodes);
+  const found = await matrixTimes(browser, `${origin}/#/matrix?run_id=r-${nodes}`, pictures && `${pictures}/bench_${nodes}.png`);
   console.log(`matrix ${nodes} x ${nodes}: first paint ${found.first.toFixed(0)} ms, panning p95 ${found.pan.toFixed(1)} ms a frame, of it drawing ${found.draw.toFixed(1)} ms`);
 }
-console.log(`series of 100,000 points: ${(await series()).toFixed(0)} ms from the answer to the picture`);
+console.log(`series of 100,000 points: ${(await seriesTime(browser, `${origin}/#/series?series_id=1`)).toFixed(0)} ms from the answer to the picture`);
 await browser.close();
 server.close();

@@ -1,0 +1,136 @@
+// Writes a synthetic database for deploy/console_speed.sh: a run with a whole pair matrix for each
+// size, and a series of many points.
+//   speed_store_bench FILE POINTS NODES...
+// Runs are named matrix-NODES. One port in 997 sends a fifth less. All figures are made up, and the
+// database is marked so.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "controller/store/queries/data_kind.h"
+#include "controller/store/queries/pair_matrix.h"
+#include "controller/store/store.h"
+#include "controller/store/testing/store_bench.h"
+#include "controller/store/testing/store_testing.h"
+#include "controller/store/upkeep/schema.h"
+
+namespace railgauge::store {
+namespace {
+
+constexpr int kNodesOfLeaf = 32;
+constexpr std::size_t kSlowEvery = 997;
+
+std::string node_name(int number) { return fmt::format("sim{:05}", number + 1); }
+
+NodeRow modelled_node(int number) {
+  NodeRow row{.node_id = fmt::format("id-{}", number), .name = node_name(number)};
+  row.version = "0.1.0";
+  row.facts = {{"leaf", fmt::format("L{:03}", number / kNodesOfLeaf)}, {"synthetic", "true"}};
+  row.endpoints = {{.kind = "nic",
+                    .device = "mlx5_0",
+                    .port = 1,
+                    .pci_address = "0000:10:00.0",
+                    .state = "active",
+                    .rate_bits_per_second = 4e11}};
+  return row;
+}
+
+PairMatrixRow matrix_of(const std::string& run_id, int nodes) {
+  PairMatrixRow matrix{.run_id = run_id,
+                       .kernel = "verbs.write_bw",
+                       .metric = "bandwidth_bytes_per_second",
+                       .message_bytes = 65'536,
+                       .unit = "bytes_per_second",
+                       .larger_is_better = true};
+  const auto count = static_cast<std::size_t>(nodes);
+  matrix.values.resize(count * count);
+  for (int node = 0; node < nodes; ++node)
+    matrix.endpoints.push_back(node_name(node) + "/mlx5_0:1");
+  for (std::size_t row = 0; row < count; ++row)
+    for (std::size_t column = 0; column < count; ++column) {
+      const double unrest = static_cast<double>((row * 73'856'093 ^ column * 19'349'663) % 1'000);
+      const double slow = row % kSlowEvery == 11 ? 0.8 : 1;
+      matrix.values[row * count + column] = static_cast<float>(4e10 * slow * (1 - unrest / 50'000));
+    }
+  for (std::size_t i = 0; i < count; ++i) matrix.values[i * count + i] = std::nanf("");
+  return matrix;
+}
+
+void add_matrix(Store& store, int nodes) {
+  RunRow run{
+      .run_id = fmt::format("matrix-{}", nodes), .suite = "pairs", .suite_text = "version: 1\n"};
+  run.trigger = "cli";
+  run.requested_by = "bench";
+  run.state = RunState::kEnded;
+  run.outcome = "passed";
+  for (int node = 0; node < nodes; ++node) run.nodes.push_back(node_name(node));
+  must(store.create_run(run, {}));
+  must(store.write(write_pair_matrices, run.run_id, std::vector{matrix_of(run.run_id, nodes)}));
+}
+
+// One rank that reported all points of series 1, an hour apart.
+void add_series(Connection& connection, int points) {
+  must(connection.script("PRAGMA foreign_keys=OFF; BEGIN"));
+  must(connection.execute(
+      "INSERT INTO parameter_set (id, hash, body) VALUES (1, 0, '{\"memory\":\"host\"}')"));
+  must(connection.execute(
+      "INSERT INTO task (id, run, task_id, stage, round, kernel, parameter_set, "
+      "identity_parameters, deadline_seconds, expected_seconds, expected_bytes, state, outcome, "
+      "reason, attempts, counted_attempt) VALUES (1, 1, 't1', 0, 0, 'verbs.write_lat', 1, '[]', "
+      "30, "
+      "3, 1e6, 'ended', 'passed', '', 1, 1)"));
+  must(connection.execute(
+      "INSERT INTO task_rank (task, rank, node, node_name, endpoint_text) VALUES (1, 0, 1, ?1, "
+      "'mlx5_0:1')",
+      node_name(0)));
+  must(connection.execute(
+      "INSERT INTO attempt (id, task, attempt, outcome, reason) VALUES (1, 1, 1, "
+      "'passed', '')"));
+  must(connection.execute(
+      "INSERT INTO rank (id, attempt, rank, revision, endpoint_text, parameter_set, fact_set, "
+      "started_at, ended_at, outcome, reason, start_ns, measure_ns, cpu_seconds) VALUES (1, 1, 0, "
+      "1, "
+      "'mlx5_0:1', 1, NULL, 1.6e9, 1.6e9, 'passed', '', 5e6, 3e9, 0.25)"));
+  must(connection.execute(
+      "INSERT INTO series (id, kernel, revision, metric, meaning, message_bytes, rank, parameters, "
+      "endpoints, pair, unit, larger_is_better) VALUES (1, 'verbs.write_lat', 1, 'latency_ns', "
+      "'half_rtt', 8, 0, '{}', 'e1', '', 'ns', 0)"));
+  must(connection.execute(
+      "WITH RECURSIVE i (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < ?1) INSERT INTO "
+      "point (id, series, measured_ms, median, median_low, median_high, p99, sample_count, flags) "
+      "SELECT (1 << 20) + n, 1, 1300000000000 + n * 3600000, 1500 + n * 7919 % 50, 1480, 1560, "
+      "1700, "
+      "300, 7 FROM i",
+      points));
+  must(connection.script("COMMIT"));
+}
+
+int make(int argc, char** argv) {
+  if (argc < 4) {
+    std::fputs("speed_store_bench: FILE, POINTS and NODES are needed\n", stderr);
+    return 2;
+  }
+  std::vector<int> sizes;
+  for (int i = 3; i < argc; ++i) sizes.push_back(std::atoi(argv[i]));
+  {
+    auto store = open_store(argv[1]);
+    must(store->write(mark_synthetic));
+    for (int node = 0; node < *std::ranges::max_element(sizes); ++node)
+      must(store->put_node(modelled_node(node)));
+    for (const int nodes : sizes) add_matrix(*store, nodes);
+  }
+  auto connection = open_and_migrate(argv[1], 1, 0);
+  must(connection);
+  add_series(*connection, std::atoi(argv[2]));
+  return 0;
+}
+
+}  // namespace
+}  // namespace railgauge::store
+
+int main(int argc, char** argv) { return railgauge::store::make(argc, argv); }

@@ -1,0 +1,73 @@
+// Times of pages in a browser, for the benchmarks.
+const kFrames = 150;
+
+export const quantile = (values, q) => [...values].sort((a, b) => a - b)[Math.min(Math.floor(values.length * q), values.length - 1)];
+
+// Milliseconds from the begin of the navigation to the first picture of the matrix on its canvas, and of a frame while it
+// is moved: `pan` from frame to frame, `draw` of it in our own code.
+export async function matrixTimes(browser, url, picture) {
+  const page = await browser.newPage();
+  await page.setViewport({ width: 1280, height: 900 });
+  await page.evaluateOnNewDocument(() => {
+    const draw = CanvasRenderingContext2D.prototype.drawImage;
+    CanvasRenderingContext2D.prototype.drawImage = function (...all) {
+      if (this.canvas.isConnected) globalThis.firstPaint ??= performance.now();
+      return draw.apply(this, all);
+    };
+  });
+  await page.goto(url);
+  const refused = () => /^.*cells.*$/m.exec(document.querySelector('main [role=alert], main .error')?.innerText ?? '')?.[0];
+  await page.waitForFunction(`(globalThis.firstPaint && globalThis.matrixView) || (${refused})()`, { timeout: 60_000 });
+  const why = await page.evaluate(refused);
+  if (why) {
+    await page.close();
+    throw new Error(why);
+  }
+  const first = await page.evaluate(() => globalThis.firstPaint);
+  await page.waitForNetworkIdle({ idleTime: 300 });
+  const frames = await page.evaluate(async (count) => {
+    const view = globalThis.matrixView;
+    view.zoomBy(4);
+    const times = [];
+    const draws = [];
+    let last = performance.now();
+    for (let i = 0; i < count; ++i) {
+      view.moveBy(i % 60 < 30 ? -6 : 6, 4 - (i % 9));
+      const begin = performance.now();
+      view.draw();
+      draws.push(performance.now() - begin);
+      await new Promise((done) => requestAnimationFrame(done));
+      times.push(performance.now() - last);
+      last = performance.now();
+    }
+    return { times, draws };
+  }, kFrames);
+  if (picture) await page.screenshot({ path: picture });
+  await page.close();
+  return { first, pan: quantile(frames.times, 0.95), draw: quantile(frames.draws, 0.95) };
+}
+
+// Milliseconds from the answer with a series' points in the page to its chart.
+export async function seriesTime(browser, url) {
+  const page = await browser.newPage();
+  await page.setViewport({ width: 1280, height: 900 });
+  await page.evaluateOnNewDocument(() => {
+    const parse = Response.prototype.json;
+    Response.prototype.json = async function () {
+      const all = await parse.call(this);
+      if (all?.points?.length > 100) globalThis.readAt = performance.now();
+      return all;
+    };
+    const stroke = CanvasRenderingContext2D.prototype.stroke;
+    CanvasRenderingContext2D.prototype.stroke = function (...all) {
+      const result = stroke.apply(this, all);
+      if (this.canvas.closest?.('.chart')) globalThis.drawnAt = performance.now();
+      return result;
+    };
+  });
+  await page.goto(url);
+  await page.waitForFunction(() => globalThis.drawnAt, { timeout: 60_000 });
+  const took = await page.evaluate(() => globalThis.drawnAt - globalThis.readAt);
+  await page.close();
+  return took;
+}

@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# Measures the web console in a headless Chromium without a GPU and prints one Markdown table: the pages by themselves,
+# the pages on a controller with a generated database, and the interface with thousands of modelled agents. All figures
+# of the fabric are synthetic. It is a bench, not a test: it fails only where something does not work at all.
+#   deploy/console_speed.sh [--build DIR] [--nodes N] [--seconds S] [--matrices "1000 5000"] [--points N] [--page FILE]
+# --build    build folder with the targets railgauge-controller, railgauge-fleet, railgauge, railgauge-console and
+#            speed_store_bench (build/ci)
+# --nodes    modelled agents for the interface's times (10000); 0 leaves them out
+# --seconds  seconds of calls to the interface (60)
+# --matrices sides of the matrices in generated databases (1000 10000)
+# --points   points of their series (100000)
+# --page     also writes the whole page into FILE; what follows the table there stays
+# Exit 0 measured; 2 wrong use; 77 without Chromium, Node.js or the built pages; else a program failed.
+# shellcheck source-path=SCRIPTDIR
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+build="" nodes=10000 seconds=60 matrices="1000 10000" points=100000 page=""
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --build) build=${2:?console_speed.sh: --build needs a folder}; shift ;;
+    --nodes) nodes=${2:?console_speed.sh: --nodes needs a number}; shift ;;
+    --seconds) seconds=${2:?console_speed.sh: --seconds needs a number}; shift ;;
+    --matrices) matrices=${2:?console_speed.sh: --matrices needs numbers}; shift ;;
+    --points) points=${2:?console_speed.sh: --points needs a number}; shift ;;
+    --page) page=${2:?console_speed.sh: --page needs a file}; shift ;;
+    *) echo "console_speed.sh: unknown option $1; allowed: --build, --nodes, --seconds, --matrices, --points, --page" >&2; exit 2 ;;
+  esac
+  shift
+done
+export LC_ALL=C RAILGAUGE_BUILD_DIR=${build:-$here/../build/ci}
+for program in railgauge railgauge-controller railgauge-fleet speed_store_bench; do
+  [ -x "$RAILGAUGE_BUILD_DIR/bin/$program" ] ||
+    { echo "console_speed.sh: no $program in $RAILGAUGE_BUILD_DIR/bin; build it, or name a build with --build" >&2; exit 2; }
+done
+# shellcheck source=e2e/lib.sh
+. "$here/e2e/lib.sh"
+readonly kAttachSeconds=300
+pages=$top/dashboards/console/tests
+share=$RAILGAUGE_BUILD_DIR/share/railgauge/console
+chromium=$(command -v chromium || true)
+if [ -z "$chromium" ] || ! command -v node >/dev/null || [ ! -e "$share/index.html" ] || [ ! -d "$pages/../node_modules/puppeteer-core" ]; then
+  echo "waived: Chromium, Node.js, the packages of dashboards/console or the built pages are missing; deploy/deps.sh installs them"
+  exit 77
+fi
+ulimit -n "$(ulimit -Hn)"
+load() { cut -d ' ' -f 1-3 /proc/loadavg; }
+# cpu_of PROCESS: CPU milliseconds of the process so far. They depend on what else runs here far less than times do.
+cpu_of() { awk -v hz="$(getconf CLK_TCK)" '{ printf "%.0f", ($14 + $15) * 1000 / hz }' "/proc/$(pid_of "$1")/stat"; }
+stop() { kill "$(pid_of "$1")"; wait "$(pid_of "$1")" || true; }
+
+measure_pages() { node "$pages/bench.mjs" "$chromium" "$share" >"$work/alone.txt"; }
+
+# Each matrix in a database of its own, which nobody measured: beside a large one a small one waits.
+measure_whole() {
+  local side begin cpu
+  for side in $matrices; do
+    begin=$(date +%s)
+    "$bin/speed_store_bench" "$work/railgauge.db" "$points" "$side"
+    echo "matrix of $side generated in $(($(date +%s) - begin)) s, $(du -m "$work/railgauge.db" | cut -f 1) MiB" >&2
+    start_controller --synthetic --console-listen 127.0.0.1:0
+    sleep 10
+    cpu=$(cpu_of controller)
+    node "$pages/speed.mjs" "$chromium" "$(cli console 2>/dev/null)" "$side" >"$work/one.json"
+    jq -c --argjson mib "$(awk '$1 == "VmHWM:" { printf "%.0f", $2 / 1024 }' "/proc/$(pid_of controller)/status")" \
+      --argjson cpu "$(($(cpu_of controller) - cpu))" '. + {mib: $mib, cpu: $cpu}' "$work/one.json" >>"$work/whole.json"
+    stop controller
+    rm -f "$work"/railgauge.db*
+  done
+}
+
+is_attached() { [ "$(cli nodes -o json | jq '[.nodes[] | select(.state == "attached")] | length')" = "$nodes" ]; }
+measure_interface() {
+  cat >"$work/scenario.yaml" <<Y
+version: 1
+metadata: {name: speed}
+seed: 1
+fabric: {nodes: $nodes, rails: 8, leaves: $(((nodes + 31) / 32)), spines: 8}
+Y
+  start_controller --synthetic --console-listen 127.0.0.1:0
+  "$bin/railgauge-fleet" --controller "unix:$socket" --scenario "$work/scenario.yaml" >>"$work/fleet.log" 2>&1 &
+  echo $! >"$work/fleet.pid"
+  wait_for "$nodes agents attach" "$kAttachSeconds" is_attached
+  sleep 10
+  local cpu; cpu=$(cpu_of controller)
+  node "$pages/api_load.mjs" "$(cli console 2>/dev/null)" "$seconds" >"$work/interface.json"
+  echo "$(($(cpu_of controller) - cpu))" >"$work/cpu"
+  stop fleet
+  stop controller
+}
+
+matrix_rows() {
+  jq -r 'select(.what == "matrix") | "\(.nodes) x \(.nodes)" as $size |
+    if .refused then "| first paint, \($size), on a controller | 1,000 ms | refused: \(.refused | split(";")[0]) |"
+    else "| first paint, \($size), on a controller that reads it | 1,000 ms | \(.cold | round) ms |",
+      "| CPU of the controller for that, and its memory | | \(.cpu) ms, \(.mib) MiB |",
+      "| first paint, \($size), on a controller that has read it | 1,000 ms | \(.warm | round) ms |",
+      "| panning, \($size), 95th percentile of a frame | 33 ms | \(.pan * 10 | round / 10) ms, of it drawing \(.draw * 10 | round / 10) ms |" end' "$work/whole.json"
+}
+alone_rows() {
+  sed -nE 's/^matrix ([0-9]+) x [0-9]+: first paint ([0-9]+) ms, panning p95 ([0-9.]+) ms a frame, of it drawing ([0-9.]+) ms/| first paint, \1 x \1, page alone | 1,000 ms | \2 ms |\n| panning, \1 x \1, page alone, 95th percentile of a frame | 33 ms | \3 ms, of it drawing \4 ms |/p
+    s/^series of ([0-9,]+) points: ([0-9]+) ms.*/| series of \1 points, page alone, from the answer to its chart | 200 ms | \2 ms |/p' "$work/alone.txt"
+}
+interface_rows() {
+  [ -e "$work/interface.json" ] || return 0
+  jq -rs --argjson cpu "$(cat "$work/cpu")" '.[-1] as $all | "| interface with \($all.attached) agents, all paths, 99th percentile of \($all.calls) calls | 100 ms | \($all.p99 | round) ms |",
+    "| CPU of the controller for a call, mean, with what the agents cost it | | \($cpu / $all.calls | round) ms |",
+    "| calls that were refused or not answered | 0 | \($all.refused) |",
+    (.[:-1][] | "| of them `\(.what)`, 99th percentile (median) | 100 ms | \(.p99 | round) ms (\(.p50 | round) ms) |")' "$work/interface.json"
+}
+table() {
+  printf 'Measured %s, %s, %s cores, load %s before and %s after.\n\n' \
+    "$(date -u +%F)" "$(awk -F ': ' '/^model name/ { print $2; exit }' /proc/cpuinfo)" "$(nproc)" "$load_before" "$load_after"
+  printf '| what | bound | measured |\n|---|---|---|\n'
+  matrix_rows
+  jq -rs 'map(select(.what == "series")) | .[0] | "| series, the newest 1,000 points on a controller, from the answer to its chart | 200 ms | \(.milliseconds | round) ms |"' "$work/whole.json"
+  alone_rows
+  interface_rows
+}
+whole_page() {
+  cat <<'P'
+# Speed of the web console
+
+By `deploy/console_speed.sh --page deploy/docs/results/console-speed.md`. Headless Chromium and
+controller share the cores, without a GPU. A generator writes the matrices and the series; agents
+are those of `railgauge-fleet`. All figures of the fabric are synthetic. *Page alone* is answered by
+a program with a modelled matrix, so that the controller's share is left out. Calls to the interface
+begin 20 times a second, the paths in turn, whether or not earlier ones were answered.
+
+P
+  cat "$work/table.md"
+  [ ! -e "$page" ] || sed -n '/^## /,$p' "$page" | sed '1s/^/\n/'
+}
+
+load_before=$(load)
+measure_pages
+measure_whole
+if [ "$nodes" != 0 ]; then measure_interface; fi
+load_after=$(load)
+table >"$work/table.md"
+cat "$work/table.md"
+[ -n "$page" ] || exit 0
+whole_page >"$work/page.md"
+cp "$work/page.md" "$page"
