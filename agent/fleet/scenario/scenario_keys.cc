@@ -145,7 +145,9 @@ const KeyTable kScenarioKeys(
     {
         required(other("version", kVersion, "version of the format")),
         required(mapping("metadata", "metadata", "name and summary for people")),
-        count("seed", 0, 1e12, "seed of all chance; the same seed gives the same figures", "1"),
+        count("seed", 0, 1e12,
+              "seed of all chance; the same seed gives the same figures under a simulated clock",
+              "1"),
         other("begin", kDate, "date and time of the scenario's time 0, UTC", "2026-01-05"),
         required(mapping("fabric", "fabric", "sizes")),
         list("classes", "class", kMaxClasses,
@@ -296,10 +298,7 @@ const KeyTable kFaultKeys(
         R"({"exclusiveMaximum": 1}}}})");
 
 const KeyTable kChangeKeys(
-    "change",
-    "without an effect it changes the stack alone; at its end the stack is as before; of two "
-    "changes "
-    "of one key the later begin holds",
+    "change", "without an effect it changes the stack alone; at its end the stack is as before",
     {
         text("name", "for people"),
         nodes_key(),

@@ -47,8 +47,8 @@ line that has file, line, key and the allowed values.
 
 | clock of the controller | the same seed gives |
 |---|---|
-| simulated, `--simulated-clock` | the same figures, bit for bit: a task has the time of the last jump |
-| the host's | the same faults, jobs and stacks at the same times; figures of other moments, hence other noise |
+| simulated, `--simulated-clock` | figures bit for bit, where runs begin in the same order |
+| the host's | faults, jobs and stacks at the same times; tasks at others, hence other noise |
 )";
 
 // The end of the page.
@@ -77,7 +77,7 @@ constexpr const char* kTail = R"(
   events and ports in it.
 - Healthy time has short pauses, so that `flow` varies. `takes` lowers the pace and leaves the flow;
   `stall` lowers it.
-- Of two changes of one key the one that began later holds, whichever the file has first.
+- Two changes of one key: the later begin holds, whichever the file has first.
 - A stack change without an end stays; what its `effect` takes is taken once a task, whether one of
   its nodes has the change or all.
 )";
