@@ -112,9 +112,8 @@ void check_crossed(const YamlValue& value, const YamlMap& map, const Scenario& s
   const bool is_of_spines = fault.part == Part::kUplink || fault.part == Part::kSpine;
   if (rails > 0)
     map.find("rail")->problem(
-        fmt::format("is {}; allowed: 0 to {}, since no task between two nodes has a NIC beyond it "
-                    "there",
-                    fault.rail, rails - 1));
+        fmt::format("is {0}; allowed: 0 to {1}, since the nodes at both ends of it have {2} NIC{3}",
+                    fault.rail, rails - 1, rails, rails == 1 ? "" : "s"));
   else if (is_of_spines && sizes.leaves == 1)
     value.problem("no task crosses a spine, since fabric has 1 leaf; allowed: another kind");
   else

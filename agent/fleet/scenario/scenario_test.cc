@@ -138,7 +138,8 @@ TEST(Scenario, AnImpossibleOneIsRefusedWithPlaceKeyAndWhatIsAllowed) {
       {"jobs:\n  - {nodes: 'sim[0007-0009]'}\n", kSizes, "jobs[0].nodes: ", "sim0009"},
       {"losses:\n  - {kernels: [nccl]}\n", kSizes, "losses[0]: ", "lacks the key reason"},
       {"classes:\n  - {name: s, nics: 2}\nfaults:\n  - {kind: rail, rail: 7, takes: 0.1}\n", kSizes,
-       "t.yaml:7:24: faults[0].rail: ", "is 7; allowed: 0 to 1, since no task"},
+       "t.yaml:7:24: faults[0].rail: ",
+       "is 7; allowed: 0 to 1, since the nodes at both ends of it have 2 NICs"},
       {"classes:\n  - {name: s, nodes: sim0001, nics: 2}\n  - {name: r}\nfaults:\n"
        "  - {kind: pair, node: sim0001, to_node: sim0002, rail: 6, takes: 0.1}\n",
        kSizes, "faults[0].rail: ", "is 6; allowed: 0 to 1"},

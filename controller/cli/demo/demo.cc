@@ -318,7 +318,7 @@ void Demo::show_around() const {
       "metrics  {2}\n"
       "logs     {3}/controller.log, {3}/fleet.log\n",
       again_, finding_, metrics_, folder_->path(),
-      has_console_ ? again_ + " console   # prints a URL that opens the web console once"
+      has_console_ ? again_ + " console   # prints its URL, good once"
                    : "none: this build has no pages of it");
 }
 
