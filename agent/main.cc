@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -18,6 +19,7 @@
 
 #include "agent/agent.h"
 #include "agent/enrol/enroll_command.h"
+#include "agent/enrol/enrolled_files.h"
 #include "agent/enrol/renewer.h"
 #include "agent/inventory/print.h"
 #include "agent/inventory/read_inventory.h"
@@ -93,6 +95,19 @@ std::unique_ptr<Renewer> renewer_of(const Settings& settings) {
       trust::PemFiles{.certificate = link.tls_cert, .key = link.tls_key, .authority = link.tls_ca});
 }
 
+// A certificate of one set beside a key of another would keep the agent from attaching. An `enroll`
+// that is still under way finishes its files itself.
+void finish_cut_enrolment(const LinkOptions& link) {
+  const std::string folder = std::filesystem::path(link.tls_cert).parent_path().string();
+  if (folder.empty() || !NodeFiles::has_cut(folder)) return;
+  constexpr double kWaitSeconds = 5;
+  if (const auto files = NodeFiles::open_folder(folder, kWaitSeconds); !files)
+    spdlog::warn("TLS: a replacement of the certificate that was cut: {}", files.error().message);
+  else
+    spdlog::info("TLS: a replacement of the certificate that was cut is finished or undone, in {}",
+                 folder);
+}
+
 // Exports the settings that runners read from the environment, whatever their origin.
 void hand_on(const Settings& settings) {
   ::setenv("RAILGAUGE_MPI_INSTALLATIONS", settings.mpi_installations.c_str(), 1);
@@ -120,6 +135,7 @@ int run(const Settings& settings) {
   if (settings.agent.link.insecure)
     spdlog::warn("--insecure: the link to {} is neither encrypted nor authenticated",
                  settings.agent.link.controller);
+  finish_cut_enrolment(settings.agent.link);
   if (const Status status = check_key(settings.agent.link); !status)
     return end_start(settings, status.error());
   Metrics metrics;

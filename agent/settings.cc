@@ -123,7 +123,9 @@ void declare_agent(CLI::App& app, Settings& settings) {
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
   app.add_option("--log-format", settings.log_format, "text, or json for one object a line")
       ->check(CLI::IsMember({"text", "json"}));
-  app.add_option("--config", settings.config, "settings file, key = value lines");
+  app.add_option(
+      "--config", settings.config,
+      "settings file, key = value lines; those of agent.d beside agent.conf come after it");
   for (CLI::Option* option : app.get_options()) {
     option->take_last();  // the last one counts: wrappers put their flags in front of the user's
     const std::string& name = option->get_single_name();
@@ -165,7 +167,7 @@ void declare_settings(CLI::App& app, Settings& settings) {
 Status apply_file(CLI::App& app, Settings& settings) {
   const bool named = app.get_option("--config")->count() > 0;
   for (const auto& [name, setting] :
-       RG_TRY(read_settings_file(settings.config, setting_names(app), named))) {
+       RG_TRY(read_settings_files(settings.config, setting_names(app), named))) {
     CLI::Option* option = app.get_option("--" + name);
     if (option->count() > 0) continue;
     try {

@@ -10,6 +10,7 @@
 #include "controller/api/contract.h"
 #include "controller/findings/run_judge.h"
 #include "controller/fleet/event_loop.h"
+#include "controller/store/data_mark.h"
 #include "controller/upgrades/judge_report.h"
 #include "controller/upgrades/upgrade_judge.h"
 
@@ -22,6 +23,8 @@ report::Source report_source(const ReportServices& services) {
   store::Store& store = services.store;
   const auto findings = std::make_shared<FindingService>(store, services.leaves);
   return {
+      .is_synthetic =
+          [mark = std::make_shared<store::DataMark>(store)] { return mark->is_synthetic(); },
       .nodes = [&control] { return control.list_nodes({}); },
       .runs =
           [&control](std::uint32_t limit) {

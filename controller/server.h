@@ -39,6 +39,7 @@
 #include "controller/rpc/gate.h"
 #include "controller/rpc/services.h"
 #include "controller/schedule/schedule_service.h"
+#include "controller/store/data_mark.h"
 #include "controller/store/store.h"
 #include "controller/tls.h"
 
@@ -172,6 +173,7 @@ class Server {
   void start_confirming(const std::vector<store::SeriesRow>& series);
 
   std::unique_ptr<store::Store> store_;
+  store::DataMark data_mark_{*store_};
   std::unique_ptr<audit::AuditLog> audit_;
   const LeafSource leaves_;
   const certificate::Certifier certifier_;
@@ -180,7 +182,8 @@ class Server {
   MemoryGuard memory_;
   Metrics metrics_;
   auth::PeerBook peers_;
-  rpc::Gate gate_{peers_, *audit_};  // outlives the fleet, whose streams are calls
+  // Outlives the fleet, whose streams are calls.
+  rpc::Gate gate_{peers_, *audit_, [this] { return data_mark_.is_synthetic(); }};
   fleet::EventLoop loop_;
   fleet::Fleet fleet_;
   PreflightService preflights_;

@@ -241,6 +241,7 @@ Status Server::start_console(const Config& config) {
           },
       .folder = config.console_folder.empty() ? default_console_folder() : config.console_folder,
       .version = RAILGAUGE_VERSION,
+      .is_synthetic = [this] { return data_mark_.is_synthetic(); },
       .is_local = is_local,
       .has_tls = has_tls,
       .now_unix = fleet::unix_seconds,

@@ -46,8 +46,15 @@ def named(names):
     return f"Among them:{{{{ range query `{names['query']}` | sortByLabel \"{order}\" }}}}{{{{ if {condition} }}}} {name}{{{{ end }}}}{{{{ end }}}}"
 
 
+# Words before an alert of a cluster whose data is of a modelled site, also while its controller is away. Each alert is
+# of one cluster, or of none.
+SYNTHETIC = "SYNTHETIC: "
+IF_SYNTHETIC = ("{{ range query `max by (cluster) (last_over_time(railgauge_data_synthetic[1h])) == 1` }}{{ if eq .Labels.cluster $labels.cluster }}"
+                f"{SYNTHETIC}{{{{ end }}}}{{{{ end }}}}")
+
+
 def annotations(alert):
-    made = {"summary": alert["summary"], "description": alert["description"]}
+    made = {"summary": IF_SYNTHETIC + alert["summary"], "description": alert["description"]}
     if "names" in alert:
         made["named"] = named(alert["names"])
     return {**made, "runbook_url": RUNBOOK + alert["name"].lower()}
@@ -70,8 +77,8 @@ def selector(name, labels):
     return f"{name}{{{inside}}}"
 
 
-def expected(alert, value, labels, names=None, runbook=PAGE):
-    """Returns the alert as it fires: labels and annotations with value, labels and names filled in."""
+def expected(alert, value, labels, names=None, runbook=PAGE, summary=""):
+    """Returns the alert as it fires: labels and annotations with value, labels and names filled in. `summary`: its begin."""
     shown = {"severity": alert["severity"], "cluster": "c", **labels}
     shown = {key: item for key, item in shown.items() if item is not None}
 
@@ -83,7 +90,7 @@ def expected(alert, value, labels, names=None, runbook=PAGE):
     for key, item in shown.items():
         text += f"              {key}: {quoted(item)}\n"
     text += "            exp_annotations:\n"
-    made = {**annotations(alert), "runbook_url": f"{runbook}#{alert['name'].lower()}"}
+    made = {**annotations(alert), "summary": summary + alert["summary"], "runbook_url": f"{runbook}#{alert['name'].lower()}"}
     if "named" in made:
         given = alert["named"] if names is None else names
         made["named"] = "Among them:" + (f" {given}" if given else "")
@@ -157,7 +164,8 @@ def rule_tests():
     for case in alerts.EXTRA:
         alert = by_name[case["alert"]]
         runbook = case.get("runbook", PAGE)
-        expectation = expected(alert, case.get("value"), case.get("labels", {}), case.get("named"), runbook) if case["fires"] else ""
+        summary = SYNTHETIC if case.get("synthetic") else ""
+        expectation = expected(alert, case.get("value"), case.get("labels", {}), case.get("named"), runbook, summary) if case["fires"] else ""
         for value, labels, names in case.get("also", []):
             expectation += expected(alert, value, labels, names, runbook)
         text += rule_case(f"{case['alert']}: {case['name']}", alert, case["series"], case["at"], expectation, case.get("runbook"))

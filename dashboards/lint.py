@@ -43,7 +43,7 @@ SHOWN = {"railgauge-service": {
     "railgauge_deliveries_total", "railgauge_deliveries_waiting", "railgauge_backup_timestamp_seconds", "railgauge_backup_interval_seconds",
     "railgauge_schedule_last_due_timestamp_seconds", "railgauge_runs_waiting", "railgauge_store_read_only", "railgauge_memory_short",
     "railgauge_certificate_expiry_timestamp_seconds", "railgauge_port_accepts", "railgauge_agent_spool_bytes", "railgauge_agents_refused_total"}}
-MARKS = ["Runs", "Upgrades", "Settings", "Maintenance"]
+MARKS = ["Runs", "Upgrades", "Settings", "Maintenance", "Synthetic"]
 ORDER = ["datasource", "cluster", "node", "device", "rail", "kernel", "part", "before"]
 
 faults = []

@@ -113,7 +113,7 @@ if command -v dpkg-query >/dev/null; then
     [ ! -e "/usr/share/doc/$package/copyright" ] || cp -L "/usr/share/doc/$package/copyright" "$root/share/doc/licences/$package"
   done < <(for path in "${packed[@]}"; do dpkg-query -S "$(readlink -f "$path")" 2>/dev/null || dpkg-query -S "$path" 2>/dev/null || true; done | cut -d: -f1 | sort -u)
 fi
-cp deploy/enroll_nodes.sh deploy/compare_gpu.sh deploy/compare_nccl.sh deploy/compare_topology.sh "$root/"
+cp deploy/enroll_nodes.sh deploy/compare_gpu.sh deploy/compare_nccl.sh deploy/compare_topology.sh deploy/gpu_host.sh "$root/"
 cp README.md LICENSE "$root/share/doc/"
 cp -r suites deploy/pipelines "$root/share/railgauge/"
 [ ! -d "$build/share/railgauge/console" ] || cp -r "$build/share/railgauge/console" "$root/share/railgauge/"

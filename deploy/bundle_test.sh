@@ -76,7 +76,7 @@ for program in railgauge railgauge-agent railgauge-controller railgauge-fleet ra
   grep -qE 'commit ([0-9a-f]{10}|unknown)' "$work/version"
 done
 [ -x "$root$bundle/bin/railgauge-launch-shim" ]
-for script in compare_gpu.sh compare_nccl.sh compare_topology.sh; do [ -x "$root$bundle/$script" ]; done
+for script in compare_gpu.sh compare_nccl.sh compare_topology.sh gpu_host.sh; do [ -x "$root$bundle/$script" ]; done
 for mpi in openmpi mpich; do
   [ ! -x "$build/bin/railgauge-runner-$mpi" ] || [ -x "$root$bundle/bin/railgauge-runner-$mpi" ]
 done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares railgauge-runner's nccl-tests aliases with nccl-tests' own programs on this machine's GPUs: they take turns,
 # one launch each in a round, over the same sizes, out of place. The table gives ratios of the medians over the rounds:
-# of bus bandwidth at 8, 128 and 512 MiB (above 1: ours is larger) and of the time of the smallest message that both
+# of bus bandwidth at 8, 128 and 512 MiB, 2 and 8 GiB (above 1: ours is larger) and of the time of the smallest message that both
 # move (above 1: ours is slower), with spreads. With --mpi 1 also of the times of 2 KiB to 512 KiB, and their geometric
 # mean. From six rounds on theirs runs a second time in each round, and a Markdown table has the paired ratio of every row
 # with its 95 % interval (Hodges and Lehmann's estimate over the rounds) and two controls: theirs against itself, which
@@ -10,7 +10,7 @@
 # Exit 0 when both sides have every figure; 1 a ratio below the floor or above the ceiling, or ours found wrong bytes;
 # 2 wrong use; 4 a program failed, crashed or timed out, or a figure is missing; 5 waived (no such program, no GPU).
 #   deploy/compare_nccl.sh [--peer DIR] [--runner PATH] [--rounds N] [--gpus N] [--tests LIST] [--iterations N]
-#     [--exact 0|1] [--mpi 0|1] [--sockets 0|1] [--floor R] [--ceiling R] [--mean R] [--json OUT]
+#     [--sizes FROM:TO] [--exact 0|1] [--mpi 0|1] [--sockets 0|1] [--floor R] [--ceiling R] [--mean R] [--json OUT]
 #     [--keep FILE] [--from FILE] [--markdown FILE] [--judge PATH]
 # --peer        the folder with all_reduce_perf and its sisters (default: the PATH)
 # --runner      railgauge-runner (default: beside this script in a bundle, else build/release/bin, else the PATH)
@@ -18,6 +18,7 @@
 # --mpi         1: both are started by mpirun with a process for each GPU; theirs must be built with MPI
 # --tests       comma separated (default: all_reduce_perf,all_gather_perf,alltoall_perf,sendrecv_perf)
 # --iterations  calls of a size, of theirs and with --exact 1 of ours (default 20)
+# --sizes       the smallest and the largest, powers of 4 times 8 B (default: 8:512M; 2G:8G are large ones alone)
 # --exact       1 (the default) takes that many; 0: ours stops when the interval is narrow enough (--adaptive)
 # --sockets     1 turns direct copies, shared memory and InfiniBand off, on both sides: a cluster without RDMA
 # --floor       exit 1 when a ratio of bus bandwidths is below R, as 0.99 (default: none)
@@ -34,22 +35,26 @@ here=$(cd "$(dirname "$0")" && pwd)
 die() { local code=$1; shift; echo "compare_nccl.sh: $*" >&2; exit "$code"; }
 waive() { echo "waived: $*"; exit 5; }
 peer="" runner="" rounds=5 gpus=2 iterations=20 exact=1 mpi=0 sockets=0 floor="" ceiling="" mean="" json="" keep=""
-from="" markdown="" judge=""
+from="" markdown="" judge="" range=8:512M
 tests=all_reduce_perf,all_gather_perf,alltoall_perf,sendrecv_perf
 while [ $# -gt 0 ]; do
   [ $# -gt 1 ] || die 2 "$1 needs a value"
   case "$1" in
     --peer) peer=$2 ;; --runner) runner=$2 ;; --rounds) rounds=$2 ;; --gpus) gpus=$2 ;; --tests) tests=$2 ;;
-    --iterations) iterations=$2 ;; --exact) exact=$2 ;; --mpi) mpi=$2 ;; --sockets) sockets=$2 ;;
+    --iterations) iterations=$2 ;; --sizes) range=$2 ;; --exact) exact=$2 ;; --mpi) mpi=$2 ;; --sockets) sockets=$2 ;;
     --floor) floor=$2 ;; --ceiling) ceiling=$2 ;; --mean) mean=$2 ;; --json) json=$2 ;; --keep) keep=$2 ;;
     --from) from=$2 ;; --markdown) markdown=$2 ;; --judge) judge=$2 ;;
-    *) die 2 "unknown option $1; allowed: --peer, --runner, --rounds, --gpus, --tests, --iterations, --exact, --mpi, --sockets, --floor, --ceiling, --mean, --json, --keep, --from, --markdown, --judge" ;;
+    *) die 2 "unknown option $1; allowed: --peer, --runner, --rounds, --gpus, --tests, --iterations, --sizes, --exact, --mpi, --sockets, --floor, --ceiling, --mean, --json, --keep, --from, --markdown, --judge" ;;
   esac
   shift 2
 done
 for number in rounds gpus iterations; do
   [[ ${!number} =~ ^[1-9][0-9]{0,3}$ ]] || die 2 "--$number ${!number}: 1 to 9999"
 done
+[[ $range =~ ^(8|32|128|512|2K|8K|32K|128K|512K|2M|8M|32M|128M|512M|2G|8G):(8M|32M|128M|512M|2G|8G)$ ]] ||
+  die 2 "--sizes $range: FROM:TO, each 8, 32, 128 or 512 and K, 2, 8, 32, 128 or 512 and M, 2G or 8G, TO from 8M on"
+smallest=$(numfmt --from=iec "${range%:*}") largest=$(numfmt --from=iec "${range#*:}")
+((smallest <= largest)) || die 2 "--sizes $range: the first is larger than the second"
 for switch in exact mpi sockets; do [[ ${!switch} =~ ^[01]$ ]] || die 2 "--$switch ${!switch}: 0 or 1"; done
 for ratio in floor ceiling mean; do [[ ${!ratio} =~ ^([0-9]+(\.[0-9]+)?)?$ ]] || die 2 "--$ratio ${!ratio}: a ratio, as 0.99"; done
 [[ $tests =~ ^[a-z_]+_perf(,[a-z_]+_perf)*$ ]] || die 2 "--tests $tests: programs of nccl-tests separated by commas"
@@ -131,7 +136,10 @@ prepare() {
 }
 
 # The sizes go up by 4, so that 8 B, 8 MiB, 128 MiB and 512 MiB are among them.
-sizes=(-b 8 -e 512M -f 4)
+sizes=(-b "${range%:*}" -e "${range#*:}" -f 4)
+readonly kLarge="8388608 134217728 536870912 2147483648 8589934592"
+# wanted_sizes: prints those of the large sizes that are measured.
+wanted_sizes() { local size; for size in $kLarge; do ((size < smallest || size > largest)) || echo "$size"; done; }
 counts=(-n "$iterations")
 [ "$exact" = 1 ] || counts=(--adaptive --set time_cap=1s)
 
@@ -139,7 +147,7 @@ counts=(-n "$iterations")
 # rounds the requested size down; a size of 0 is no figure.
 figures() {
   awk -v OFS='\t' -v test="$1" -v side="$2" '
-    function asked(size,  s) { for (s = 8; s < size; s *= 4); return s }
+    function asked(size,  s) { for (s = 8; s < size; s *= 4); return sprintf("%.0f", s) }
     BEGIN { if (side == "ours") FS = "," }
     side == "ours" && NR > 1 && $6 == "out" && $11 == "passed" { size = $2; time = $7; rate = $9 }
     side != "ours" && $1 ~ /^[0-9]+$/ && NF >= 9 { size = $1; time = $6; rate = $8; if ($9 ~ /^[0-9]+$/ && $9 > 0) print test, "wrong", size, $9 }
@@ -162,8 +170,8 @@ launch() {
   figures "$name" "$side" <"$work/out" >"$work/launch"
   wrong=$(awk -F '\t' '$2 == "wrong" { print $4 " wrong elements at " $3 " B"; exit }' "$work/launch")
   [ -z "$wrong" ] || die 4 "$side: ${command[*]}: $wrong"
-  for size in 8388608 134217728 536870912; do
-    awk -F '\t' -v size=$size '$2 == size && $4 > 0 { found = 1 } END { exit !found }' "$work/launch" ||
+  for size in $(wanted_sizes); do
+    awk -F '\t' -v size="$size" '$2 == size && $4 > 0 { found = 1 } END { exit !found }' "$work/launch" ||
       die 4 "$side: ${command[*]}: no figure of $size B: $(last_words)"
   done
   sed "s/^/$side\t/" "$work/launch" >>"$work/figures"
@@ -198,8 +206,8 @@ measure() {
 read_kept() {
   about=$(sed -n 's/^# //p' "$from")
   [ -n "$about" ] || about="$from names no machine"
-  rounds=$(awk -F '\t' '$3 == 8388608 || $3 == 134217728 || $3 == 536870912 { n[$1, $2, $3]++ } END { for (k in n) if (least == "" || n[k] < least) least = n[k]; print least + 0 }' "$from")
-  [ "$rounds" -gt 0 ] || die 2 "--from $from: no launch with a figure of 8 MiB; wanted lines of side, test, size, us, GB/s"
+  rounds=$(awk -F '\t' -v largest="$largest" '$3 == largest { n[$1, $2, $3]++ } END { for (k in n) if (least == "" || n[k] < least) least = n[k]; print least + 0 }' "$from")
+  [ "$rounds" -gt 0 ] || die 2 "--from $from: no launch with a figure of ${range#*:}; wanted lines of side, test, size, us, GB/s"
   awk -F '\t' -v rounds="$rounds" '!/^#/ && n[$1, $2, $3]++ < rounds' "$from" >"$work/figures"
 }
 
@@ -222,7 +230,7 @@ echo "$about"
 [ -z "$library" ] || [ -z "$own" ] || [ "$library" = "$own" ] || echo "compare_nccl.sh: warning: theirs runs NCCL $library, ours $own: the ratios compare these too" >&2
 code=0
 # Turns lines of side, test, size, time, rate into a table and a JSON document.
-awk -F '\t' -v rounds="$rounds" -v json="$json" -v floor="$floor" -v ceiling="$ceiling" -v mpi="$mpi" -v mean="$mean" -v head="\"date\": \"$date\", \"gpus\": $gpus, \"gpu\": \"$gpu\", \"driver\": \"$driver\", \"nccl\": \"$nccl\", \"nccl_tests\": \"$tests_version\", \"environment\": \"${environment% }\", \"mpi\": $mpi, \"sockets\": $sockets, \"iterations\": $iterations, \"exact\": $exact" '
+awk -F '\t' -v rounds="$rounds" -v json="$json" -v floor="$floor" -v ceiling="$ceiling" -v mpi="$mpi" -v mean="$mean" -v smallest="$smallest" -v large="$(wanted_sizes | tr '\n' ' ')" -v head="\"date\": \"$date\", \"gpus\": $gpus, \"gpu\": \"$gpu\", \"driver\": \"$driver\", \"nccl\": \"$nccl\", \"nccl_tests\": \"$tests_version\", \"environment\": \"${environment% }\", \"mpi\": $mpi, \"sockets\": $sockets, \"iterations\": $iterations, \"exact\": $exact" '
   function median(key,  n, i, j, v, sorted) {
     n = count[key]
     for (i = 1; i <= n; i++) {
@@ -242,7 +250,7 @@ awk -F '\t' -v rounds="$rounds" -v json="$json" -v floor="$floor" -v ceiling="$c
     return middle == 0 ? "" : sprintf("%.2f", 100 * (high - low) / middle)
   }
   function number(v) { return v == "" ? "null" : sprintf("%.9g", v) }
-  function bytes(size) { return size >= 1048576 ? size / 1048576 " MiB" : size >= 1024 ? size / 1024 " KiB" : size " B" }
+  function bytes(size) { return size >= 1073741824 ? size / 1073741824 " GiB" : size >= 1048576 ? size / 1048576 " MiB" : size >= 1024 ? size / 1024 " KiB" : size " B" }
   function add(key, value) { values[key, ++count[key]] = value }
   function show(test, what, unit, size, field,  key, ours, theirs, ratio) {
     key = FS test FS size FS field
@@ -253,7 +261,7 @@ awk -F '\t' -v rounds="$rounds" -v json="$json" -v floor="$floor" -v ceiling="$c
     if (ratio != "" && field == "rate" && floor != "" && ratio < floor + 0) missed = missed sprintf("%s %s %s: ratio %.3f is below %s\n", test, what, bytes(size), ratio, floor)
     if (ratio != "" && field == "time" && ceiling != "" && ratio > ceiling + 0) missed = missed sprintf("%s %s %s: ratio %.3f is above %s\n", test, what, bytes(size), ratio, ceiling)
     printf "%-22s %-14s %9s %10s %10s %8s %9s %9s\n", test, what " " unit, bytes(size), ours == "" ? "-" : sprintf("%.5g", ours), theirs == "" ? "-" : sprintf("%.5g", theirs), ratio == "" ? "-" : sprintf("%.3f", ratio), spread("ours" key), spread("theirs" key)
-    document = document (shown++ ? "," : "") sprintf("\n    {\"test\": \"%s\", \"figure\": \"%s\", \"unit\": \"%s\", \"size_bytes\": %d, \"ours\": %s, \"theirs\": %s, \"ratio\": %s, \"spread_percent_ours\": %s, \"spread_percent_theirs\": %s, \"launches_ours\": %d, \"launches_theirs\": %d}", test, what, unit, size, number(ours), number(theirs), number(ratio), number(spread("ours" key)), number(spread("theirs" key)), count["ours" key], count["theirs" key])
+    document = document (shown++ ? "," : "") sprintf("\n    {\"test\": \"%s\", \"figure\": \"%s\", \"unit\": \"%s\", \"size_bytes\": %.0f, \"ours\": %s, \"theirs\": %s, \"ratio\": %s, \"spread_percent_ours\": %s, \"spread_percent_theirs\": %s, \"launches_ours\": %d, \"launches_theirs\": %d}", test, what, unit, size, number(ours), number(theirs), number(ratio), number(spread("ours" key)), number(spread("theirs" key)), count["ours" key], count["theirs" key])
   }
   # The times of small messages, and their geometric mean.
   function show_small(test,  size, key, logs, n, ratio) {
@@ -276,12 +284,12 @@ awk -F '\t' -v rounds="$rounds" -v json="$json" -v floor="$floor" -v ceiling="$c
       # The smallest that every launch of both moved; larger than 32 KiB is no small message.
       for (size = 8; size <= 32768; size *= 4)
         if (count["ours" FS names[i] FS size FS "time"] == rounds && count["theirs" FS names[i] FS size FS "time"] == rounds) break
-      if (size <= 32768) show(names[i], "time", "us", size, "time")
+      if (smallest > 32768) size = 0
+      else if (size <= 32768) show(names[i], "time", "us", size, "time")
       else if (lacking == "") lacking = names[i] ": no small message that both moved in every launch"
-      if (mpi) show_small(names[i])
-      show(names[i], "busbw", "GB/s", 8388608, "rate")
-      show(names[i], "busbw", "GB/s", 134217728, "rate")
-      show(names[i], "busbw", "GB/s", 536870912, "rate")
+      if (mpi && smallest <= 2048) show_small(names[i])
+      wanted = split(large, sizes, " ")
+      for (k = 1; k <= wanted; k++) show(names[i], "busbw", "GB/s", sizes[k], "rate")
     }
     if (json != "") printf "{\n  \"schema_version\": 1, %s,\n  \"rounds\": %d,\n  \"figures\": [%s\n  ]\n}\n", head, rounds, document > json
     printf "%s", missed

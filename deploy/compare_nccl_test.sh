@@ -99,6 +99,19 @@ grep -q "^$(date -u +%F)T.* nccl-tests 2.17.6" "$work/page.md" || fails "no date
 tables() { rm -f "$work/from.md"; code=0; deploy/compare_nccl.sh --from "$1" --mpi 1 --judge "$judge" --markdown "$work/from.md" >"$work/out" 2>"$work/err" || code=$?; }
 tables "$work/kept6"
 [ $code = 0 ] && cmp "$work/from.md" "$work/page.md" || fails "the table of the kept launches is another: $code"
+# Large sizes alone: a row for each, and none of small messages; a size that is no power of 4 times 8 B is wrong use.
+sed -i 's/^size=8$/size=2147483648/; s/-le 536870912/-le 8589934592/' "$work/bad/runner" "$work/peer/all_reduce_perf"
+by_mpi --sizes 2G:8G
+[ $code = 0 ] && ! grep -q 'time us' "$work/out" || fails "large sizes alone exit with $code"
+row 'all_reduce_perf busbw GB/s 2 GiB 150 120 1.250 0.00 0.00'
+row 'all_reduce_perf busbw GB/s 8 GiB 150 120 1.250 0.00 0.00'
+by_mpi --sizes 8:8G
+[ $code = 4 ] && grep -q 'no figure of 8388608 B' "$work/err" || fails "a launch without 8 MiB exits with $code"
+for range in 9:8G 2G:8M 8:64K 8G; do
+  by_mpi --sizes $range
+  [ $code = 2 ] && grep -q -- "--sizes $range: " "$work/err" || fails "--sizes $range exits with $code"
+done
+peer "$work/peer/all_reduce_perf" 0
 # A round that the end of the run cut off is no round.
 head -n -3 "$work/kept6" >"$work/cut"
 tables "$work/cut"

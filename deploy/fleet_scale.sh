@@ -33,7 +33,9 @@ while [ $# -gt 0 ]; do
   shift
 done
 export LC_ALL=C RAILGAUGE_BUILD_DIR=${build:-$here/../build/ci}
-[ -x "$RAILGAUGE_BUILD_DIR/bin/railgauge-fleet" ] || { echo "fleet_scale.sh: no railgauge-fleet in $RAILGAUGE_BUILD_DIR/bin; build it, or name a build with --build" >&2; exit 2; }
+for program in railgauge railgauge-controller railgauge-fleet rpc_latency_bench; do
+  [ -x "$RAILGAUGE_BUILD_DIR/bin/$program" ] || { echo "fleet_scale.sh: no $program in $RAILGAUGE_BUILD_DIR/bin; build it, or name a build with --build" >&2; exit 2; }
+done
 # shellcheck source=e2e/lib.sh
 . "$here/e2e/lib.sh"
 readonly kAttachSeconds=170 kMostRoundNodes=1000 kWholeSeconds=7200

@@ -1,13 +1,15 @@
 #include "agent/enrol/enrol_client.h"
 
 #include <cmath>
-#include <optional>
+#include <cstdint>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "controller/http/call.h"
 #include "controller/trust/identity_uri.h"
 #include "controller/trust/signing_request.h"
+#include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
@@ -23,6 +25,7 @@ Code code_of(int status) {
     case 413:
       return Code::kInvalidArgument;
     case 401:
+      return Code::kUnauthenticated;
     case 403:
       return Code::kPermissionDenied;
     case 409:
@@ -34,17 +37,25 @@ Code code_of(int status) {
   }
 }
 
+// Words that help against an error of the call itself.
+std::string_view help_for(Code code) {
+  switch (code) {
+    case Code::kPermissionDenied:
+      return "; the controller is to be named as its certificate does";
+    case Code::kFailedPrecondition:
+      return "";  // the caller knows the clock
+    default:
+      return "; is --enroll-listen set on the controller, and the port open?";
+  }
+}
+
 // The answer's body, or an error.
 Result<http::Reply> ask(const EnrolServer& server, const http::CallRequest& request) {
   auto reply = http::call(server.url(), request);
-  if (!reply) {
-    const bool has_checked = reply.error().message.find("certificate") != std::string::npos;
+  if (!reply)
     return fail(
-        Code::kUnavailable,
-        fmt::format("{}; {}", reply.error().message,
-                    has_checked ? "the controller is to be named as its certificate does"
-                                : "is --enroll-listen set on the controller, and the port open?"));
-  }
+        reply.error().code == Code::kFailedPrecondition ? reply.error().code : Code::kUnavailable,
+        fmt::format("{}{}", reply.error().message, help_for(reply.error().code)));
   if (reply->status == 200 || reply->status == 201) return reply;
   const std::string line(reply->body.substr(0, reply->body.find('\n')));
   constexpr std::size_t kMostBytes = 512;
@@ -53,12 +64,23 @@ Result<http::Reply> ask(const EnrolServer& server, const http::CallRequest& requ
                            : printable(beginning_of(line, kMostBytes)));
 }
 
-// A header that is a number; absent for any other text, since anybody may have answered.
-std::optional<double> number_in(const http::Reply& reply, const std::string& header) {
+// A header that is an integer of these bounds; absent for any other text, since anybody may have
+// answered.
+std::optional<std::int64_t> integer_in(const http::Reply& reply, const std::string& header,
+                                       std::int64_t least, std::int64_t most) {
   const auto found = reply.headers.find(header);
   if (found == reply.headers.end()) return std::nullopt;
-  const auto number = parse_number(found->second);
-  return number ? std::optional(*number) : std::nullopt;
+  const auto number = parse_integer(found->second);
+  if (!number || *number < least || *number > most) return std::nullopt;
+  return *number;
+}
+
+// The clock of whoever answered, unix seconds.
+std::optional<double> time_in(const http::Reply& reply) {
+  constexpr std::int64_t kLastSecond = 253'402'300'799;  // of the year 9999: RFC 3339 ends there
+  const auto seconds = integer_in(reply, "railgauge-time", 0, kLastSecond);
+  if (!seconds) return std::nullopt;
+  return static_cast<double>(*seconds);
 }
 
 }  // namespace
@@ -93,9 +115,8 @@ Result<EnrolServer> parse_enrol_server(const std::string& text) {
   return server;
 }
 
-// The fingerprint is compared before anything else of the answer is used.
-Result<Authority> ask_authority(const EnrolServer& server, const trust::EnrolmentToken& token,
-                                double now_unix) {
+// The fingerprint proves the body alone: headers come over a connection that nothing vouches for.
+Result<Authority> ask_authority(const EnrolServer& server, const trust::EnrolmentToken& token) {
   const http::Reply reply = RG_TRY(ask(server, {.path = "/v1/authority", .checks_server = false}));
   const auto fingerprint = trust::fingerprint_of(reply.body);
   if (!fingerprint)
@@ -108,18 +129,36 @@ Result<Authority> ask_authority(const EnrolServer& server, const trust::Enrolmen
                 fmt::format("{}: its authority has the fingerprint {}, the token expects {}; the "
                             "token is of another controller, or somebody answers in its place",
                             server.url(), *fingerprint, token.fingerprint));
-  const auto its_time = number_in(reply, "railgauge-time");
+  return Authority{.certificate = reply.body, .claimed_time = time_in(reply)};
+}
+
+// A clock that is so wrong that TLS fails has no proved time to be compared with. Both times are
+// shown then, and whoever invents one gets nothing but this error.
+Result<int> ask_agent_port(const EnrolServer& server, const std::string& ca_file, double now_unix,
+                           std::optional<double> claimed_time) {
+  const auto reply = ask(server, {.path = "/v1/authority", .ca_file = ca_file});
+  if (!reply && reply.error().code == Code::kFailedPrecondition)
+    return fail(
+        reply.error().code,
+        fmt::format(
+            "{}, {}{}; set the clock, as by chronyc makestep, or renew the "
+            "controller's certificate",
+            reply.error().message, rfc3339(now_unix),
+            claimed_time ? fmt::format(", while {} answers there", rfc3339(*claimed_time)) : ""));
+  if (!reply) return tl::unexpected(reply.error());
+  const auto its_time = time_in(*reply);
   if (its_time && std::abs(*its_time - now_unix) > kMostSkewSeconds)
     return fail(
         Code::kFailedPrecondition,
         fmt::format("this node's clock is {:.0f} s {} the controller's; set it, as by "
                     "chronyc makestep",
                     std::abs(*its_time - now_unix), *its_time > now_unix ? "behind" : "ahead of"));
-  const auto port = number_in(reply, "railgauge-port");
-  if (!port || *port < 1)
+  constexpr std::int64_t kMostPort = 65'535;
+  const auto port = integer_in(*reply, "railgauge-port", 1, kMostPort);
+  if (!port)
     return fail(Code::kUnavailable,
                 fmt::format("{}: its answer names no port for agents", server.url()));
-  return Authority{.certificate = reply.body, .agent_port = static_cast<int>(*port)};
+  return static_cast<int>(*port);
 }
 
 // The token goes over a connection that the authority vouches for, and to nobody else.

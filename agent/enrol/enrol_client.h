@@ -2,6 +2,7 @@
 // controller's own line, or the cause why there is no answer, with the URL. Thread safe.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "controller/trust/enrolment_token.h"
@@ -28,15 +29,22 @@ Result<EnrolServer> parse_enrol_server(const std::string& text);
 // The authority that answered, and whose fingerprint fits.
 struct Authority {
   std::string certificate{};  // PEM
-  int agent_port = 0;         // where agents attach
+  // The clock of whoever answered, unix seconds. Nothing vouches for it: it words an error, and
+  // decides nothing.
+  std::optional<double> claimed_time{};
 };
 // Asks for the authority. Whoever answers is checked by the token's fingerprint alone.
-// kPermissionDenied: another authority answered. kFailedPrecondition: this node's clock is more
-// than kMostSkewSeconds off. `now_unix`: of this node.
-Result<Authority> ask_authority(const EnrolServer& server, const trust::EnrolmentToken& token,
-                                double now_unix);
+// kPermissionDenied: another authority answered.
+Result<Authority> ask_authority(const EnrolServer& server, const trust::EnrolmentToken& token);
+
+// Asks for the port where agents attach, over a connection that `ca_file` vouches for.
+// kFailedPrecondition: this node's clock, which shows `now_unix`, is more than kMostSkewSeconds
+// off, or makes the controller's certificate invalid; then the message has `claimed_time` too.
+Result<int> ask_agent_port(const EnrolServer& server, const std::string& ca_file, double now_unix,
+                           std::optional<double> claimed_time = {});
 
 // Asks for a certificate by a token. `ca_file` vouches for the controller. Returns PEM.
+// kPermissionDenied: neither this token nor this key gets one.
 Result<std::string> ask_certificate(const EnrolServer& server, const std::string& ca_file,
                                     const trust::EnrolmentToken& token, const std::string& request);
 

@@ -13,22 +13,22 @@
 #include <iostream>
 #include <iterator>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "agent/enrol/agent_settings.h"
 #include "agent/enrol/enrol_client.h"
 #include "agent/enrol/enrolled_files.h"
-#include "agent/enrol/settings_edit.h"
-#include "agent/os/atomic_file.h"
 #include "controller/trust/enrolment_token.h"
 #include "controller/trust/identity_uri.h"
 #include "controller/trust/signing_request.h"
+#include "kernels/core/base/failpoint.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/base/owners_rights.h"
 #include "kernels/core/base/spawn.h"
 #include "kernels/core/text/rfc3339.h"
-#include "kernels/core/text/settings_file.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
@@ -36,7 +36,6 @@ namespace {
 
 constexpr std::size_t kMostTokenBytes = 4'096;
 constexpr std::size_t kMostNameBytes = 64;  // of a CN
-constexpr mode_t kSettingsMode = 0644;
 constexpr double kServiceSeconds = 60;
 constexpr const char* kService = "railgauge-agent.service";
 
@@ -81,62 +80,36 @@ Status check_node_name(const std::string& name) {
                           in_quotes(name), kMostNameBytes));
 }
 
-// The text of the settings file; "" without one.
-Result<std::string> settings_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    if (!std::filesystem::exists(path)) return std::string();
-    return fail(Code::kPermissionDenied, fmt::format("{}: read: {}", path, errno_words(errno)));
-  }
-  std::string text = read_some(file, kMaxSettingsFileBytes + 1);
-  if (text.size() <= kMaxSettingsFileBytes) return text;
-  return fail(Code::kInvalidArgument, fmt::format("{}: too large for a settings file", path));
-}
-
 // All that is known before a certificate is asked for.
 struct Plan {
   std::string name{};
-  EnrolServer server{};
-  Authority authority{};
+  std::string controller{};  // HOST:PORT where the agent attaches
   EditedSettings settings{};
 };
 
 // The name that the agent will have: the flag's, that of its settings, or the host's.
-std::string name_of(const EnrollCommand& command, std::string_view settings) {
+std::string name_of(const EnrollCommand& command, const AgentSettings& settings) {
   if (!command.name.empty()) return command.name;
-  const std::string set = setting_in(settings, "name");
+  const std::string set = settings.value("name");
   return set.empty() ? host_of_this_node() : set;
 }
 
-// Makes the plan: the authority that answers, and the settings file as it is to be. Nothing of it
-// costs a use of the token, so that a fault of the settings does not either.
-Result<Plan> plan_of(const EnrollCommand& command, const trust::EnrolmentToken& token,
-                     const trust::PemFiles& files, double now_unix) {
-  const std::string before = RG_TRY(settings_text(command.config));
-  Plan plan{.name = name_of(command, before),
-            .server = RG_TRY(parse_enrol_server(command.controller))};
-  RG_TRY_OK(check_node_name(plan.name));
-  plan.authority = RG_TRY(ask_authority(plan.server, token, now_unix));
-  Wanted wanted{{"controller", plan.server.with_port(plan.authority.agent_port)},
+// Makes the plan: where the agent attaches, and the settings as they are to be. Nothing of it costs
+// a use of the token, so that a fault of the settings does not either.
+Result<Plan> plan_of(const EnrollCommand& command, const AgentSettings& settings,
+                     const EnrolServer& server, const std::string& name,
+                     const trust::PemFiles& files, int agent_port, double now_unix) {
+  Plan plan{.name = name, .controller = server.with_port(agent_port)};
+  Wanted wanted{{"controller", plan.controller},
                 {"tls_ca", files.authority},
                 {"tls_cert", files.certificate},
                 {"tls_key", files.key},
-                {"renew_from", plan.server.with_port(plan.server.port)}};
-  if (plan.name != host_of_this_node()) wanted.emplace_back("name", plan.name);
-  plan.settings = RG_TRY(edit_settings(
-      before, command.config, wanted,
-      fmt::format("Written by railgauge-agent enroll at {}", rfc3339(now_unix)), command.force));
+                {"renew_from", server.with_port(server.port)}};
+  if (name != host_of_this_node()) wanted.emplace_back("name", name);
+  plan.settings = RG_TRY(settings.with(
+      wanted, fmt::format("Written by railgauge-agent enroll at {}", rfc3339(now_unix)),
+      command.force));
   return plan;
-}
-
-// The file is for everybody to read: it has paths and addresses, no secret.
-Status write_settings(const std::string& path, const EditedSettings& settings) {
-  if (!settings.is_changed) return {};
-  const std::filesystem::path file(path);
-  const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
-  std::error_code ignored;
-  std::filesystem::create_directories(folder, ignored);
-  return write_atomically(folder, file.filename().string(), settings.text, kSettingsMode);
 }
 
 // The controller's word about itself is not enough: name, times and key have to be right.
@@ -201,60 +174,159 @@ CLI::App* declare_enroll(CLI::App& app, EnrollCommand& command) {
   enroll->add_option("--state-dir,--state-folder", command.state_dir,
                      "folder of the agent, for key and certificates [/var/lib/railgauge-agent]");
   enroll->add_option("--config", command.config,
-                     "settings file that is written [/etc/railgauge/agent.conf]");
+                     "settings file; ours is written to its folder .d [/etc/railgauge/agent.conf]");
   enroll->add_flag("--force", command.force,
                    "enrol an enrolled node anew, and replace keys of the settings file");
   enroll->add_flag("--no-start", command.no_start, "leave the service alone");
   return enroll;
 }
 
+namespace {
+
+EnrolledNode node_with(const Plan& plan, const NodeFiles& files, const AgentSettings& settings,
+                       const trust::Certificate& certificate) {
+  return {.name = plan.name,
+          .controller = plan.controller,
+          .folder = files.folder(),
+          .settings = settings.own_path(),
+          .serial = certificate.id.serial,
+          .until_unix = certificate.until_unix,
+          .replaced = plan.settings.replaced};
+}
+
+// Whether the settings have all that makes an agent attach with these files.
+bool are_whole(const AgentSettings& settings, const trust::PemFiles& files) {
+  return !settings.value("controller").empty() && !settings.value("renew_from").empty() &&
+         settings.value("tls_ca") == files.authority &&
+         settings.value("tls_cert") == files.certificate && settings.value("tls_key") == files.key;
+}
+
+tl::unexpected<Error> is_enrolled(const NodeFiles& files, const trust::Certificate& held) {
+  return fail(Code::kAlreadyExists,
+              fmt::format("{}: this node is enrolled as {}, serial {}, until {}; --force enrols it "
+                          "anew",
+                          files.folder(), node_of(held), held.id.serial, rfc3339(held.until_unix)));
+}
+
+// A call that has the state folder's owner's rights and the lock of its files.
+struct Call {
+  const EnrollCommand& command;
+  const trust::EnrolmentToken& token;
+  const EnrolServer& server;
+  const AgentSettings& settings;
+  double now_unix;
+  NodeFiles files;
+  std::optional<OwnersRights> rights;
+};
+
+// Does all that an earlier call left to do, with the certificate that it put in place: no use of a
+// token.
+Result<EnrolledNode> do_the_rest(Call& call, const trust::Material& held) {
+  const std::string name = node_of(held.own);
+  const bool is_same_name = call.command.name.empty() || call.command.name == name;
+  const auto fingerprint = trust::fingerprint_of(held.authority);
+  if (!is_same_name || !fingerprint || *fingerprint != call.token.fingerprint)
+    return is_enrolled(call.files, held.own);
+  const int port = RG_TRY(ask_agent_port(call.server, call.files.files().authority, call.now_unix));
+  const Plan plan = RG_TRY(plan_of(call.command, call.settings, call.server, name,
+                                   call.files.files(), port, call.now_unix));
+  RG_TRY_OK(call.files.begin_call(call.token.id));
+  call.rights.reset();
+  RG_TRY_OK(call.settings.write(plan.settings));
+  failpoint("enroll.settings");
+  EnrolledNode node = node_with(plan, call.files, call.settings, held.own);
+  node.is_rest = true;
+  return node;
+}
+
 // Settings are written last: an agent that starts meanwhile has either nothing or all of it.
+Result<EnrolledNode> do_all(Call& call) {
+  const std::string name = name_of(call.command, call.settings);
+  RG_TRY_OK(check_node_name(name));
+  const Authority authority = RG_TRY(ask_authority(call.server, call.token));
+  // From here on a second call does the same again, with the same key.
+  const std::string ca_file = RG_TRY(call.files.stage_authority(authority.certificate));
+  const int port =
+      RG_TRY(ask_agent_port(call.server, ca_file, call.now_unix, authority.claimed_time));
+  const Plan plan = RG_TRY(plan_of(call.command, call.settings, call.server, name,
+                                   call.files.files(), port, call.now_unix));
+  const std::string key = RG_TRY(call.files.staged_key());
+  const std::string request = RG_TRY(trust::make_request(plan.name, key));
+  const auto answer = ask_certificate(call.server, ca_file, call.token, request);
+  if (!answer) {
+    // No later call gets a certificate for this key by repeating this one.
+    if (answer.error().code == Code::kPermissionDenied) RG_TRY_OK(call.files.drop_staged_key());
+    return tl::unexpected(answer.error());
+  }
+  const std::string& certificate = *answer;
+  // Before anything is put in place: a wrong answer leaves the node as it was.
+  RG_TRY_OK(
+      check_received(RG_TRY(trust::parse_certificate(certificate)), plan.name, call.now_unix));
+  RG_TRY_OK(call.files.begin_call(call.token.id));
+  const trust::Material placed = RG_TRY(call.files.place(certificate, authority.certificate));
+  failpoint("enroll.placed");
+  call.rights.reset();
+  RG_TRY_OK(call.settings.write(plan.settings));
+  failpoint("enroll.settings");
+  return node_with(plan, call.files, call.settings, placed.own);
+}
+
+}  // namespace
+
 Result<EnrolledNode> enroll_node(const EnrollCommand& command, double now_unix) {
   const trust::EnrolmentToken token = RG_TRY(token_of(command));
+  const EnrolServer server = RG_TRY(parse_enrol_server(command.controller));
+  const AgentSettings settings = RG_TRY(AgentSettings::read(command.config));
   RG_TRY_OK(NodeFiles::make_state(command.state_dir));
   // The service's user has the state folder, and may have put links into it.
   std::optional<OwnersRights> rights(RG_TRY(OwnersRights::take(command.state_dir)));
   NodeFiles files = RG_TRY(NodeFiles::open(command.state_dir));
-  const auto held = files.held();
-  if (held && !command.force && held->own.until_unix > now_unix)
-    return fail(
-        Code::kAlreadyExists,
-        fmt::format("{}: this node is enrolled as {}, serial {}, until {}; --force enrols it "
-                    "anew",
-                    files.folder(), node_of(held->own), held->own.id.serial,
-                    rfc3339(held->own.until_unix)));
-  const Plan plan = RG_TRY(plan_of(command, token, files.files(), now_unix));
-  // From here on a second call does the same again, with the same key.
-  const std::string key = RG_TRY(files.staged_key());
-  const std::string request = RG_TRY(trust::make_request(plan.name, key));
-  const std::string ca_file = RG_TRY(files.stage_authority(plan.authority.certificate));
-  const std::string certificate = RG_TRY(ask_certificate(plan.server, ca_file, token, request));
-  // Before anything is put in place: a wrong answer leaves the node as it was.
-  RG_TRY_OK(check_received(RG_TRY(trust::parse_certificate(certificate)), plan.name, now_unix));
-  const trust::Material placed = RG_TRY(files.place(certificate, plan.authority.certificate));
-  rights.reset();
-  RG_TRY_OK(write_settings(command.config, plan.settings));
-  return EnrolledNode{.name = plan.name,
-                      .controller = plan.server.with_port(plan.authority.agent_port),
-                      .folder = files.folder(),
-                      .serial = placed.own.id.serial,
-                      .until_unix = placed.own.until_unix,
-                      .replaced = plan.settings.replaced};
+  Call call{.command = command,
+            .token = token,
+            .server = server,
+            .settings = settings,
+            .now_unix = now_unix,
+            .files = std::move(files),
+            .rights = std::move(rights)};
+  const auto held = call.files.held();
+  const auto open_call = call.files.open_call();
+  const bool is_valid = held && held->own.until_unix > now_unix;
+  // With --force only what this token got is kept: that is the same call again.
+  if (!is_valid || (command.force && open_call != token.id)) return do_all(call);
+  if (!open_call && are_whole(settings, call.files.files()))
+    return is_enrolled(call.files, held->own);
+  return do_the_rest(call, *held);
 }
+
+Status end_enroll_call(const EnrollCommand& command) {
+  const OwnersRights rights = RG_TRY(OwnersRights::take(command.state_dir));
+  NodeFiles files = RG_TRY(NodeFiles::open(command.state_dir));
+  return files.end_call();
+}
+
+namespace {
+
+void print_enrolled(const EnrolledNode& node) {
+  std::printf("node %s: certificate, serial %s, until %s; the agent renews it by itself\n",
+              node.name.c_str(), node.serial.c_str(), rfc3339(node.until_unix).c_str());
+  if (node.is_rest) std::printf("it was there: an earlier call is finished\n");
+  std::printf("files: %s; settings: %s; controller: %s\n", node.folder.c_str(),
+              node.settings.c_str(), node.controller.c_str());
+  for (const std::string& line : node.replaced)
+    std::printf("replaced in the settings: %s\n", printable(line).c_str());
+}
+
+}  // namespace
 
 int run_enroll_command(const EnrollCommand& command) {
   ::signal(SIGPIPE, SIG_IGN);
   const auto node = enroll_node(command, unix_now());
   if (!node) return complain_of(node.error());
-  std::printf("node %s: certificate, serial %s, until %s; the agent renews it by itself\n",
-              node->name.c_str(), node->serial.c_str(), rfc3339(node->until_unix).c_str());
-  std::printf("files: %s; settings: %s; controller: %s\n", node->folder.c_str(),
-              command.config.c_str(), node->controller.c_str());
-  for (const std::string& line : node->replaced)
-    std::printf("replaced in the settings: %s\n", printable(line).c_str());
-  if (command.no_start) return kExitPassed;
-  const Status started = start_service();
-  return started ? kExitPassed : complain_of(started.error());
+  print_enrolled(*node);
+  // A service that does not start is tried again by the next call.
+  Status done = command.no_start ? Status() : start_service();
+  if (done) done = end_enroll_call(command);
+  return done ? kExitPassed : complain_of(done.error());
 }
 
 }  // namespace railgauge::agent

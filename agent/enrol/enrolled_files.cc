@@ -1,17 +1,23 @@
 #include "agent/enrol/enrolled_files.h"
 
+#include <fcntl.h>
 #include <pwd.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "agent/os/atomic_file.h"
 #include "controller/trust/signing_request.h"
+#include "kernels/core/base/failpoint.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
@@ -20,6 +26,8 @@ namespace {
 constexpr const char* kKeyFile = "agent.key";
 constexpr const char* kCertificateFile = "agent.crt";
 constexpr const char* kAuthorityFile = "ca.crt";
+constexpr const char* kCallFile = "enroll.open";
+constexpr const char* kLockFile = "lock";
 // As deploy/systemd/railgauge-agent.sysusers has it.
 constexpr const char* kServiceUser = "railgauge-agent";
 constexpr mode_t kPrivateFolder = 0700;
@@ -43,6 +51,24 @@ Status make_folder(const std::string& path) {
   return denied(path, "make folder", errno);
 }
 
+// The lock ends with the process, however that ends.
+Result<Fd> lock_of(const std::string& folder, double seconds) {
+  constexpr auto kPause = std::chrono::milliseconds(50);
+  const std::string path = folder + "/" + kLockFile;
+  Fd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock) return denied(path, "open", errno);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return denied(path, "lock", errno);
+    if (std::chrono::steady_clock::now() > end)
+      return fail(
+          Code::kUnavailable,
+          fmt::format("{}: an enrolment or a renewal is under way; try again in a minute", path));
+    std::this_thread::sleep_for(kPause);
+  }
+  return lock;
+}
+
 }  // namespace
 
 // systemd makes the state folder at the service's first start, which comes after this.
@@ -56,10 +82,19 @@ Status NodeFiles::make_state(const std::string& state_dir) {
 }
 
 Result<NodeFiles> NodeFiles::open(const std::string& state_dir) {
-  NodeFiles files(state_dir + "/tls");
-  if (!is_there(files.folder_)) RG_TRY_OK(make_folder(files.folder_));
+  const std::string folder = state_dir + "/tls";
+  if (!is_there(folder)) RG_TRY_OK(make_folder(folder));
+  return open_folder(folder, kLockSeconds);
+}
+
+Result<NodeFiles> NodeFiles::open_folder(const std::string& folder, double lock_seconds) {
+  NodeFiles files(folder, RG_TRY(lock_of(folder, lock_seconds)));
   RG_TRY_OK(files.finish());
   return files;
+}
+
+bool NodeFiles::has_cut(const std::string& folder) {
+  return is_there(folder + "/" + staged_name(kCertificateFile));
 }
 
 trust::PemFiles NodeFiles::files() const {
@@ -79,12 +114,31 @@ Status NodeFiles::move_staged(const char* file) {
   return denied(path_of(file), "rename", errno);
 }
 
+// The staged files that are still there, and for the others those in place: the moves may have
+// begun.
+bool NodeFiles::fits() const {
+  const auto newest = [this](const char* file) {
+    return path_of(is_there(path_of(staged_name(file))) ? staged_name(file) : file);
+  };
+  const auto whole = trust::load_material({.certificate = newest(kCertificateFile),
+                                           .key = newest(kKeyFile),
+                                           .authority = newest(kAuthorityFile)});
+  // A key that may not be read says nothing about the set.
+  return whole || whole.error().code == Code::kPermissionDenied;
+}
+
 // A certificate is staged last, so that one means that all are whole. It goes into its place last.
+// A set that does not fit was damaged: what is in place stays, and the next call asks again.
 Status NodeFiles::finish() {
-  if (!is_there(path_of(staged_name(kCertificateFile)))) return {};
-  for (const char* file : {kAuthorityFile, kKeyFile, kCertificateFile})
-    RG_TRY_OK(move_staged(file));
-  return {};
+  const std::string staged = path_of(staged_name(kCertificateFile));
+  if (!is_there(staged)) return {};
+  if (!fits()) {
+    if (::unlink(staged.c_str()) != 0) return denied(staged, "remove", errno);
+    return {};
+  }
+  for (const char* file : {kAuthorityFile, kKeyFile}) RG_TRY_OK(move_staged(file));
+  failpoint("enroll.moving");
+  return move_staged(kCertificateFile);
 }
 
 // The key of an earlier call that got no answer is used again: the controller knows it.
@@ -95,6 +149,12 @@ Result<std::string> NodeFiles::staged_key() {
   std::string key = RG_TRY(trust::make_key());
   RG_TRY_OK(write_atomically(folder_, name, key));
   return key;
+}
+
+Status NodeFiles::drop_staged_key() {
+  const std::string path = path_of(staged_name(kKeyFile));
+  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+  return denied(path, "remove", errno);
 }
 
 Result<std::string> NodeFiles::stage_authority(const std::string& pem) {
@@ -110,6 +170,27 @@ Result<trust::Material> NodeFiles::place(const std::string& certificate,
   RG_TRY_OK(write_atomically(folder_, staged_name(kCertificateFile), certificate));
   RG_TRY_OK(finish());
   return material;
+}
+
+Status NodeFiles::replace_certificate(const std::string& file, const std::string& pem) {
+  return write_atomically(folder_, file, pem);
+}
+
+Status NodeFiles::begin_call(const std::string& token_id) {
+  return write_atomically(folder_, kCallFile, token_id + "\n");
+}
+
+Status NodeFiles::end_call() {
+  if (::unlink(path_of(kCallFile).c_str()) == 0 || errno == ENOENT) return {};
+  return denied(path_of(kCallFile), "remove", errno);
+}
+
+std::optional<std::string> NodeFiles::open_call() const {
+  std::ifstream file(path_of(kCallFile));
+  if (!file) return std::nullopt;
+  std::string token_id;
+  std::getline(file, token_id);
+  return token_id;
 }
 
 }  // namespace railgauge::agent

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "agent/os/atomic_file.h"
+#include "agent/enrol/enrolled_files.h"
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge::agent {
@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kLookSeconds = 60;
 constexpr double kLongestPauseSeconds = 3'600;
+constexpr double kLockSeconds = 1;  // the next look is soon
 
 double unix_seconds_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -46,6 +47,14 @@ double renewal_pause(int failures) {
 // The new certificate is tried with the key in place before it takes the old one's file.
 Result<std::string> renew_if_due(const EnrolServer& server, const trust::PemFiles& files,
                                  double now_unix) {
+  const std::filesystem::path file(files.certificate);
+  const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
+  const bool has_cut = NodeFiles::has_cut(folder);
+  const auto seen = trust::load_material(files);
+  if (!seen && !has_cut) return tl::unexpected(seen.error());
+  if (seen && !has_cut && now_unix < renewal_time(seen->own)) return std::string();
+  // `enroll --force` may have replaced the files since, and must not do it meanwhile.
+  NodeFiles locked = RG_TRY(NodeFiles::open_folder(folder, kLockSeconds));
   const trust::Material held = RG_TRY(trust::load_material(files));
   if (now_unix < renewal_time(held.own)) return std::string();
   // TLS would refuse it without a reason.
@@ -61,8 +70,7 @@ Result<std::string> renew_if_due(const EnrolServer& server, const trust::PemFile
     return fail(
         Code::kInternal,
         fmt::format("{}: the new certificate is for another node, or ends earlier", server.url()));
-  const std::filesystem::path file(files.certificate);
-  RG_TRY_OK(write_atomically(file.parent_path().string(), file.filename().string(), pem));
+  RG_TRY_OK(locked.replace_certificate(file.filename().string(), pem));
   return fresh.own.id.serial;
 }
 

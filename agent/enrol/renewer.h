@@ -23,8 +23,10 @@ double renewal_time(const trust::Certificate& certificate);
 // Seconds until the next try after so many failures in a row: 60 s, doubled up to an hour. Pure.
 double renewal_pause(int failures);
 
-// Renews now if it is time. Returns the new certificate's serial, "" if it was not time. Errors:
-// those of the call, of files, and kInternal for a certificate of another name or key.
+// Renews now if it is time, with the lock of the files' folder (NodeFiles), and finishes what a
+// killed `enroll` left there. Returns the new certificate's serial, "" if it was not time. Errors:
+// those of the call, of files, kUnavailable while `enroll` has the lock, and kInternal for a
+// certificate of another name or key.
 Result<std::string> renew_if_due(const EnrolServer& server, const trust::PemFiles& files,
                                  double now_unix);
 

@@ -33,10 +33,13 @@ std::string line_for(const std::string& key, const std::string& value) {
 
 }  // namespace
 
-std::string setting_in(std::string_view text, const std::string& key) {
-  for (const std::string_view line : split_lines(text))
-    if (key_of(line) == key) return value_in(line, key);
-  return "";
+std::optional<FoundSetting> find_setting(std::string_view text, const std::string& key) {
+  int number = 0;
+  for (const std::string_view line : split_lines(text)) {
+    ++number;
+    if (key_of(line) == key) return FoundSetting{.value = value_in(line, key), .line = number};
+  }
+  return std::nullopt;
 }
 
 // Lines are kept byte for byte, but for a missing newline at the end.

@@ -1,6 +1,7 @@
 // Changes of a settings file that leave everything else in it as it is. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,8 +11,13 @@
 
 namespace railgauge::agent {
 
-// The value that a key has in the text; "" without one.
-std::string setting_in(std::string_view text, const std::string& key);
+// A key's value in a text, as the agent reads it.
+struct FoundSetting {
+  std::string value{};
+  int line = 0;  // from 1
+};
+// Absent: the text does not have the key.
+std::optional<FoundSetting> find_setting(std::string_view text, const std::string& key);
 
 using Wanted = std::vector<std::pair<std::string, std::string>>;  // key, value
 

@@ -34,9 +34,10 @@ Status enrol_one(const FleetEnrolment& order, const std::string& name) {
 Result<EnrolmentTimes> enrol_fleet(const FleetEnrolment& order, double now_unix) {
   ::mkdir(order.folder.c_str(), 0700);
   // Asked once: it is the same for all nodes.
-  const agent::Authority authority =
-      RG_TRY(agent::ask_authority(order.server, order.token, now_unix));
+  const agent::Authority authority = RG_TRY(agent::ask_authority(order.server, order.token));
   RG_TRY_OK(agent::write_atomically(order.folder, "ca.crt", authority.certificate));
+  static_cast<void>(RG_TRY(agent::ask_agent_port(order.server, order.folder + "/ca.crt", now_unix,
+                                                 authority.claimed_time)));
   std::vector<double> seconds(order.names.size());
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;  // guards fault

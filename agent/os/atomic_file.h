@@ -20,6 +20,11 @@ tl::unexpected<Error> denied(const std::string& path, const char* act, int error
 Status write_atomically(const std::string& folder, const std::string& name, const std::string& text,
                         mode_t mode = 0600);
 
+// The same for a file that people may have made theirs: the new one has mode, owner and group of
+// the old one. `mode`, and the folder's owner, are for a first one.
+Status rewrite_atomically(const std::string& folder, const std::string& name,
+                          const std::string& text, mode_t mode);
+
 // Removes what a killed writer of `folder`/`name` left.
 void remove_draft(const std::string& folder, const std::string& name);
 

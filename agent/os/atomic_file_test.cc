@@ -48,6 +48,23 @@ TEST(AtomicFile, AWriteThatFailsLeavesTheOldTextAndNoDraft) {
   EXPECT_FALSE(fs::exists(folder / "name.tmp"));
 }
 
+TEST(AtomicFile, ARewrittenFileKeepsItsModeAndOwner) {
+  const TempDir folder;
+  struct stat about {};
+  ASSERT_TRUE(rewrite_atomically(folder.path(), "name", "first", 0644));
+  ASSERT_EQ(::stat((folder / "name").c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 07777, 0644U);
+  ASSERT_EQ(::chmod((folder / "name").c_str(), 0640), 0);
+  constexpr uid_t kNobody = 65'534;
+  if (::geteuid() == 0) ASSERT_EQ(::chown((folder / "name").c_str(), kNobody, kNobody), 0);
+  ASSERT_TRUE(rewrite_atomically(folder.path(), "name", "second", 0644));
+  ASSERT_EQ(::stat((folder / "name").c_str(), &about), 0);
+  EXPECT_EQ(text_of(folder / "name"), "second");
+  EXPECT_EQ(about.st_mode & 07777, 0640U);
+  if (::geteuid() == 0) EXPECT_EQ(about.st_uid, kNobody);
+  if (::geteuid() == 0) EXPECT_EQ(about.st_gid, kNobody);
+}
+
 TEST(AtomicFile, TheDraftOfAKilledWriterIsRemovedAlone) {
   const TempDir folder;
   folder.write("name", "old");

@@ -10,6 +10,7 @@
 
 #include "controller/api/code_word.h"
 #include "controller/api/contract.h"
+#include "controller/api/synthetic_mark.h"
 #include "controller/console/open_api.h"
 #include "controller/console/query.h"
 #include "controller/http/local_host.h"
@@ -280,7 +281,9 @@ http::Answer Console::answer_api(const http::Request& request, const Guest& gues
     return to_json(session, JsonLayout::kCompact);
   }();
   if (!text) return error_answer(text.error());
-  http::Answer answer{.type = "application/json", .body = *text};
+  const bool is_marked = options_.is_synthetic && options_.is_synthetic() && rest != "openapi.json";
+  http::Answer answer{.type = "application/json",
+                      .body = is_marked ? api::marked_synthetic(*text) : *text};
   answer.headers.emplace_back("Cache-Control", "no-store");
   return answer;
 }

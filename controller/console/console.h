@@ -22,6 +22,8 @@ class Console {
     Reader::Connect connect{};  // to the services, as a peer that may only read
     std::string folder{};       // of the built pages; "": there are none
     std::string version{};
+    // Whether all data is of a modelled site: each answer is marked then. May be empty.
+    std::function<bool()> is_synthetic{};
     bool is_local = true;  // the port is on loopback, so that other hosts' names are refused
     bool has_tls = false;  // cookies are for TLS only
     std::function<double()> now_unix{};

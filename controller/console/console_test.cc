@@ -126,6 +126,23 @@ TEST_F(ConsoleServer, AnswersAreTheServicesAsJson) {
   }
 }
 
+TEST_F(ConsoleServer, EachAnswerSaysWhetherAllDataIsSynthetic) {
+  const std::vector<std::string> paths{"/api/v1/session", "/api/v1/nodes", "/api/v1/findings"};
+  const auto marked = [&] {
+    std::size_t count = 0;
+    const httplib::Headers headers = sign_in();
+    for (const std::string& path : paths)
+      count += client_->Get(path, headers)->body.ends_with(R"(,"data_kind":"synthetic"})") ? 1 : 0;
+    return count;
+  };
+  start();
+  EXPECT_EQ(marked(), 0U);
+  bench_.stop();
+  bench_.config_.synthetic = true;
+  start();
+  EXPECT_EQ(marked(), paths.size());
+}
+
 TEST_F(ConsoleServer, WrongRequestsAreRefusedInOneLine) {
   start();
   const httplib::Headers headers = sign_in();

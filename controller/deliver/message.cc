@@ -74,7 +74,9 @@ std::string worded(const Dispatch& dispatch, std::string_view wording) {
     const Name* name = is_name ? row_where(kNames, &Name::name, piece) : nullptr;
     text += name == nullptr ? std::string(piece) : name->value(dispatch);
   });
-  return text;
+  // The names that carry the mark by themselves may all be missing.
+  const bool lacks_mark = dispatch.report.synthetic() && text.find("SYNTHETIC") == text.npos;
+  return (lacks_mark ? "SYNTHETIC: " : "") + text;
 }
 
 std::string within(std::string_view text, std::size_t bytes) {

@@ -115,6 +115,29 @@ TEST_F(MessageTest, ATemplateHasNamesThatAreReplaced) {
               AllOf(HasSubstr("{{headlin}}"), HasSubstr("did you mean \"headline\"?")));
 }
 
+TEST_F(MessageTest, EachFormOfASyntheticReportSaysIt) {
+  ASSERT_TRUE(report_.synthetic());
+  EXPECT_THAT(body(Format::kMail), HasSubstr("\nSubject: [Railgauge] regressed: SYNTHETIC: "));
+  EXPECT_THAT(text_in(parsed(body(Format::kSlack)), "text"), StartsWith("*SYNTHETIC: "));
+  EXPECT_THAT(body(Format::kTeams), HasSubstr("SYNTHETIC: "));
+  EXPECT_THAT(body(Format::kJson), HasSubstr(R"("headline":"SYNTHETIC: )"));
+  for (const Format format : {Format::kMail, Format::kSlack, Format::kTeams, Format::kJson})
+    EXPECT_THAT(body(format, "{{verdict}}"), HasSubstr("SYNTHETIC: regressed"))
+        << "a template cannot leave it out";
+}
+
+TEST(RealReport, HasNoMarkInAnyForm) {
+  report::Material material = report::morning();
+  material.suspects.clear();
+  material.upgrades.clear();
+  const api::SiteReport report = report::make_report(material);
+  for (const Format format : {Format::kMail, Format::kSlack, Format::kTeams, Format::kJson})
+    for (const char* wording : {"", "{{headline}} {{text}} {{markdown}}"})
+      EXPECT_THAT(body_of({.delivery_id = "run-r1", .cause = "run", .report = report}, format,
+                          wording, {.to = "ops@example.org"}),
+                  Not(HasSubstr("SYNTHETIC")));
+}
+
 TEST(Headers, SignTheTimeAndTheBody) {
   using Header = std::pair<std::string, std::string>;
   const auto headers = headers_of("run-1", "{}", "s3cret", 1'764'000'000.4);

@@ -95,13 +95,14 @@ class EnrolmentProcess : public testing::Test {
     const Said said = cli("tokens create " + words);
     return said.text.substr(said.text.find("rgt_"), 3 + 1 + 8 + 1 + 32 + 1 + 64);
   }
-  Said enroll(const std::string& name, const std::string& words) const {
+  Said enroll(const std::string& name, const std::string& words,
+              const std::string& killed_at = "") const {
     const std::string folder = bench_.path(name);
     std::filesystem::create_directories(folder);
-    return shell(
-        fmt::format("{} enroll --controller localhost:{} --name {} --state-dir {}/state "
-                    "--config {}/agent.conf --no-start {}",
-                    program("railgauge-agent"), port_, name, folder, folder, words));
+    return shell((killed_at.empty() ? "" : "RAILGAUGE_FAILPOINT=" + killed_at + " ") +
+                 fmt::format("{} enroll --controller localhost:{} --name {} --state-dir {}/state "
+                             "--config {}/agent.conf --no-start {}",
+                             program("railgauge-agent"), port_, name, folder, folder, words));
   }
   [[nodiscard]] std::string file(const std::string& name, const std::string& which) const {
     return bench_.path(name + "/state/tls/" + which);
@@ -138,7 +139,8 @@ TEST_F(EnrolmentProcess, ANodeEnrolsAttachesRenewsAndIsRevoked) {
   const Said enrolled = enroll("n1", "--token " + token("--nodes n1"));
   ASSERT_EQ(enrolled.exit_code, 0) << enrolled.text;
   EXPECT_THAT(enrolled.text, HasSubstr("node n1: certificate, serial "));
-  EXPECT_THAT(text_of_path(bench_.path("n1/agent.conf")),
+  EXPECT_FALSE(std::filesystem::exists(bench_.path("n1/agent.conf"))) << "the package's file";
+  EXPECT_THAT(text_of_path(bench_.path("n1/agent.d/enrolment.conf")),
               AllOf(HasSubstr("controller = localhost:"),
                     HasSubstr("renew_from = localhost:" + port_), HasSubstr("name = n1")));
   EXPECT_EQ(std::filesystem::status(file("n1", "agent.key")).permissions(),
@@ -196,6 +198,33 @@ TEST_F(EnrolmentProcess, EachRefusalIsOneLineThatHelps) {
   EXPECT_EQ(replaced.exit_code, 0) << replaced.text;
   EXPECT_THAT(cli("tokens").text,
               AllOf(HasSubstr("revoked"), HasSubstr("used"), HasSubstr("valid")));
+}
+
+TEST_F(EnrolmentProcess, ACallKilledAfterItsCertificateIsFinishedByTheSameCallWithoutAUse) {
+  const std::string once = token("--nodes n1");
+  for (const char* place : {"enroll.placed", "enroll.settings"}) {
+    SCOPED_TRACE(place);
+    const Said killed = enroll("n1", "--token " + once, place);
+    EXPECT_NE(killed.exit_code, 0) << killed.text;
+    EXPECT_TRUE(std::filesystem::exists(file("n1", "agent.crt")));
+  }
+  const Said finished = enroll("n1", "--token " + once);
+  ASSERT_EQ(finished.exit_code, 0) << finished.text;
+  EXPECT_THAT(finished.text, HasSubstr("an earlier call is finished"));
+  EXPECT_THAT(enroll("n1", "--token " + once).text, HasSubstr("this node is enrolled as n1"));
+  const EnrolledAgent agent(bench_.path("n1"));
+  EXPECT_TRUE(attaches("n1")) << controller_->error_text();
+}
+
+TEST_F(EnrolmentProcess, AReplacementKilledBetweenItsFilesIsFinishedAtTheAgentsStart) {
+  ASSERT_EQ(enroll("n1", "--token " + token("--nodes n1")).exit_code, 0);
+  const std::string old = text_of_path(file("n1", "agent.crt"));
+  const std::string replacing = token("--nodes n1 --replace");
+  EXPECT_NE(enroll("n1", "--force --token " + replacing, "enroll.moving").exit_code, 0);
+  EXPECT_EQ(text_of_path(file("n1", "agent.crt")), old) << "with another key by now";
+  const EnrolledAgent agent(bench_.path("n1"));
+  EXPECT_TRUE(attaches("n1")) << controller_->error_text();
+  EXPECT_NE(text_of_path(file("n1", "agent.crt")), old);
 }
 
 // The measurement of deploy/docs/results/enrolment.md, on a few nodes.

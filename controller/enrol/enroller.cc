@@ -152,10 +152,11 @@ Result<std::string> Enroller::enrol_node(const http::Request& request, Ask& ask)
   const trust::EnrolmentToken given = RG_TRY(token_in(request));
   const auto token = RG_TRY(store_.read(store::read_token, given.id));
   RG_TRY_OK(check_secret(token, given.secret));
-  ask.act.subject = fmt::format("token {}", given.id);
+  // Who asks is known by the token alone. The name is a claim until the token's rules allow it.
+  ask.act.caller.who = fmt::format("token {}", given.id);
+  ask.act.subject = ask.act.caller.who;
   const trust::SigningRequest asked = RG_TRY(trust::read_request(request.body));
-  ask.act.caller.who = asked.name;
-  ask.act.subject = fmt::format("node {}, token {}", asked.name, given.id);
+  ask.act.subject = fmt::format("claimed node {}, token {}", asked.name, given.id);
   return use_token(*token, asked, ask, options_.now_unix());
 }
 
@@ -190,6 +191,7 @@ Result<std::string> Enroller::use_token(const store::TokenRow& token,
         fmt::format("node {}: it is attached with another certificate; a token of railgauge "
                     "tokens create --nodes {} --replace replaces it",
                     asked.name, asked.name));
+  ask.act.subject = fmt::format("node {}, token {}", asked.name, token.token_id);
   const auto row = RG_TRY(log_.begin(ask.act));
   ask.has_row = true;
   const auto make = [&]() -> Result<trust::Enrolled> {
@@ -221,12 +223,14 @@ Result<std::string> Enroller::renew_node(const http::Request& request, Ask& ask)
   const std::string name = identity ? identity->name : held.subject;
   ask.act.caller.who = name;
   ask.act.subject = fmt::format("node {}, serial {}", name, held.id.serial);
-  if (options_.is_revoked(held.id))
-    return fail(
-        Code::kPermissionDenied,
-        fmt::format("node {}: certificate, serial {}: it is revoked; a new token enrols the "
-                    "node again",
-                    name, held.id.serial));
+  // A certificate of the same key may be revoked in the list alone.
+  for (const std::string& serial : RG_TRY(trust::serials_of_key(options_.folder, held.id.serial)))
+    if (options_.is_revoked({.issuer = held.id.issuer, .serial = serial}))
+      return fail(
+          Code::kPermissionDenied,
+          fmt::format("node {}: certificate, serial {}: it is revoked; a new token enrols the "
+                      "node again",
+                      name, serial));
   const double now = options_.now_unix();
   if (!renewals_.may(name, now))
     return fail(Code::kResourceExhausted,
@@ -237,8 +241,12 @@ Result<std::string> Enroller::renew_node(const http::Request& request, Ask& ask)
   const auto make = [&]() -> Result<trust::Enrolled> {
     auto made =
         RG_TRY(trust::renew_enrolled(options_.folder, request.certificate, options_.days, now));
+    const std::string key = RG_TRY(trust::key_of_certificate(made.certificate));
     RG_TRY_OK(store_.write(store::write_renewal,
-                           store::TokenUse{.name = name, .address = ask.source, .at = now}));
+                           store::TokenUse{.name = name,
+                                           .key_sha256 = RG_TRY(trust::key_digest_of(key)),
+                                           .address = ask.source,
+                                           .at = now}));
     return made;
   };
   const auto made = make();

@@ -61,8 +61,8 @@ class Enroller {
   http::Answer answer(const http::Request& request);
 
  private:
-  // One request for a certificate, as far as it is known: it begins as a stranger's and gets a name
-  // once a token or a certificate vouches for it.
+  // One request for a certificate, as far as it is proved: it begins as a stranger's, and gets the
+  // token's id or the certificate's name. A name that is a claim alone is called so.
   struct Ask {
     audit::Act act{};
     std::string source{};  // the address without its port

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/enrol/tokens.h"
+#include "controller/store/sqlite/sqlite.h"
 #include "controller/store/testing/store_testing.h"
 #include "controller/trust/authority/authority.h"
 #include "controller/trust/authority/issue.h"
@@ -43,7 +44,8 @@ class EnrollerTest : public testing::Test {
             .own_hosts = {"DNS:ctl"},
             .now_unix = [this] { return now_; },
             .is_attached = [this](const std::string& name) { return attached_.contains(name); },
-            .is_revoked = [](const trust::CertificateId&) { return false; },
+            .is_revoked =
+                [this](const trust::CertificateId& id) { return listed_.contains(id.serial); },
             .note = [this](std::string kind,
                            std::string text) { events_.push_back(kind + ": " + text); }});
   }
@@ -91,9 +93,20 @@ class EnrollerTest : public testing::Test {
       lines.push_back(fmt::format("{} {} {}", row.rpc, row.outcome, row.subject));
     return lines;
   }
+  // "WHO: SUBJECT" of each row.
+  std::vector<std::string> named() {
+    log_->settle(30);
+    store::AuditFilter filter;
+    filter.limit = 1'000;
+    std::vector<std::string> lines;
+    const auto rows = store_->read(store::read_audit, filter).value();
+    for (const auto& row : rows) lines.push_back(fmt::format("{}: {}", row.who, row.subject));
+    return lines;
+  }
 
   double now_ = trust::unix_now();
   std::set<std::string> attached_;
+  std::set<std::string> listed_;  // serial numbers of the controller's revocation list
   std::vector<std::string> events_;
   trust::AuthorityFolder authority_;
   store::TempFolder folder_;
@@ -318,6 +331,39 @@ TEST_F(EnrollerTest, RenewalsAreForValidCertificatesOfAgentsOfThisAuthorityAndFe
   EXPECT_EQ(renew(authority_.read("n2.crt")).status, 429);
   now_ += 800 * 86'400.0;
   EXPECT_THAT(renew(authority_.read("n2.crt")).body, HasSubstr("it has ended"));
+}
+
+TEST_F(EnrollerTest, TheTrailNamesWhatWasProvedAndCallsAClaimOne) {
+  const std::string bound = token("n[3-4]");
+  const std::string id = trust::parse_enrolment_token(bound)->id;
+  EXPECT_EQ(enrol(bound, request_of("admin")).status, 403);
+  EXPECT_THAT(named(), ElementsAre("token " + id + ": claimed node admin, token " + id));
+  EXPECT_EQ(enrol("rgt_x", request_of("admin"), "ipv4:192.0.2.9:1").status, 401);
+  EXPECT_THAT(named(), Contains("unknown: "));
+  EXPECT_EQ(enrol(bound, request_of("n3")).status, 201);
+  EXPECT_THAT(named(), Contains("token " + id + ": node n3, token " + id));
+  for (const std::string& line : named()) EXPECT_THAT(line, testing::Not(StartsWith("admin")));
+}
+
+// The list may be newer than the index, as with one from elsewhere.
+TEST_F(EnrollerTest, ARenewalEndsWithAnyCertificateOfItsKeyInTheList) {
+  const std::string first = enrol(token(), request_of("n1")).body;
+  const http::Answer second = renew(first);
+  ASSERT_EQ(second.status, 201) << second.body;
+  listed_.insert(trust::parse_certificate(first)->id.serial);
+  const http::Answer third = renew(second.body);
+  EXPECT_EQ(third.status, 403);
+  EXPECT_THAT(third.body, HasSubstr("it is revoked"));
+}
+
+TEST_F(EnrollerTest, RowsOfOneKeyShowWhatWasRenewed) {
+  const std::string request = request_of("n1");
+  ASSERT_EQ(renew(enrol(token(), request).body).status, 201);
+  Result<std::optional<std::int64_t>> (*keys)(store::Connection&) =
+      [](store::Connection& connection) {
+        return connection.integer("SELECT count(*) FROM enrolment GROUP BY key_sha256");
+      };
+  EXPECT_EQ(store_->read(keys).value(), 2);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "controller/exporter/scrape_targets.h"
 #include "controller/fleet/leaf_map.h"
 #include "controller/metric/controller_metrics.h"
+#include "controller/store/data_mark.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
@@ -71,6 +72,7 @@ class MetricsFeed {
 
   Metrics& metrics_;
   store::Store& store_;
+  store::DataMark data_mark_{store_};
   const std::string database_path_;
   const LeafSource leaves_;
   const std::function<std::uint64_t()> matrices_written_;

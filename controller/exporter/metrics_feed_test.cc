@@ -10,6 +10,7 @@
 
 #include "controller/history/pair_figures.h"
 #include "controller/metric/exposition.h"
+#include "controller/store/queries/data_kind.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "controller/testing/server_bench.h"
 
@@ -284,6 +285,12 @@ TEST_F(Feed, PairsAreThoseOfTheNewestRunWithMatricesBandwidthAndLatencyByDistanc
   ++written;  // figures came late
   feed.update(3'011);
   EXPECT_THAT(pairs_text(metrics), HasSubstr("p50\"} 3000000000\n"));
+}
+
+TEST_F(Feed, SyntheticDataIsShownAsSuch) {
+  EXPECT_THAT(shown(), HasSubstr("\nrailgauge_data_synthetic 0\n"));
+  ASSERT_TRUE(store_->write(store::mark_synthetic));
+  EXPECT_THAT(shown(), HasSubstr("\nrailgauge_data_synthetic 1\n"));
 }
 
 TEST_F(Feed, TheStoreAndTheShippedSchedulesAreShown) {

@@ -10,6 +10,7 @@
 #include "controller/api/contract.h"
 #include "controller/fleet/convert.h"
 #include "controller/fleet/event_loop.h"
+#include "controller/history/gpu_pairs.h"
 #include "controller/history/merged_matrix.h"
 #include "controller/history/pair_figures.h"
 #include "controller/history/run_suspects.h"
@@ -479,7 +480,7 @@ api::Suspect to_api(const localise::PairData& data, const localise::Suspect& fou
   };
   api::Suspect suspect;
   suspect.set_name(localise::name_of(data, found.element));
-  suspect.set_kind(std::string(localise::kind_word(found.element.kind)));
+  suspect.set_kind(std::string(localise::kind_word_among(data.ends, found.element.kind)));
   suspect.set_direction(std::string(localise::direction_word(found.element.direction)));
   name_parts(data, found.element, suspect);
   suspect.set_memory(found.element.memory);
@@ -547,7 +548,7 @@ Result<api::PairMatrix> Archive::get_matrix(const api::PairsRequest& request) {
 
 // The first layer that fits is returned, the others are named.
 Result<api::PairMatrix> Archive::matrix_of_run(const api::PairsRequest& request) {
-  const PairFigures figures = RG_TRY(as_wrong_use(read_pair_figures(store_, request, leaves_)));
+  const PairFigures figures = RG_TRY(as_wrong_use(read_shown_figures(store_, request, leaves_)));
   const localise::PairData& data = figures.data;
   const localise::Layer* chosen = nullptr;
   api::PairMatrix matrix;
@@ -571,6 +572,7 @@ Result<api::PairMatrix> Archive::matrix_of_run(const api::PairsRequest& request)
     const std::int32_t leaf = data.leaf_of.empty() ? -1 : data.leaf_of[node];
     matrix.add_leaves(leaf < 0 ? "" : data.leaves[static_cast<std::size_t>(leaf)]);
   }
+  matrix.set_between_gpus(data.ends == localise::Ends::kGpus);
   for (const float value : chosen->values) matrix.add_values(value > 0 ? value : 0);
   for (const PairSeries& other : figures.others) matrix.add_other_series(series_text(other));
   matrix.set_synthetic(data.synthetic);
@@ -579,7 +581,7 @@ Result<api::PairMatrix> Archive::matrix_of_run(const api::PairsRequest& request)
 
 // Suspects without a retest list the tasks that would separate them.
 Result<api::SuspectList> Archive::get_suspects(const api::PairsRequest& request) {
-  const RunSuspects suspects = RG_TRY(as_wrong_use(read_suspects(store_, request, leaves_)));
+  const RunSuspects suspects = RG_TRY(as_wrong_use(read_shown_suspects(store_, request, leaves_)));
   const auto& [figures, found, wanted_tasks, retests] = suspects;
   const localise::PairData& data = figures.data;
   api::SuspectList list;
@@ -592,6 +594,7 @@ Result<api::SuspectList> Archive::get_suspects(const api::PairsRequest& request)
   for (const std::int32_t node : found.unmeasured_nodes)
     list.add_unmeasured_nodes(data.nodes[static_cast<std::size_t>(node)]);
   list.set_synthetic(found.synthetic);
+  list.set_between_gpus(data.ends == localise::Ends::kGpus);
   for (const PairSeries& other : figures.others) list.add_other_series(series_text(other));
   for (const localise::Suspect& suspect : found.suspects) {
     *list.add_suspects() = to_api(data, suspect);

@@ -301,8 +301,6 @@ namespace {
 
 // The last ranks of a run, among which its follow-ups are.
 constexpr std::int64_t kLastRanks = 8'192;
-// Standard errors to each side of a 95 % interval.
-constexpr double kErrorsOfInterval = 1.96;
 
 bool is_gpu_row(std::string_view endpoint) { return endpoint.ends_with(kGpuRow); }
 

@@ -50,6 +50,9 @@ struct PairFigures {
 PairSeries matrix_series(const store::PairMatrixRow& matrix);
 store::PairMatrixKey matrix_key(const store::PairMatrixRow& matrix);
 
+// Standard errors to each side of a 95 % interval.
+inline constexpr double kErrorsOfInterval = 1.96;
+
 // The fields of a point that make it the figure of a pair.
 struct PairPoint {
   PairSeries series{};

@@ -288,8 +288,13 @@ Status make_matrices(const std::string& run_id, const std::vector<PairPoint>& po
 }
 
 // All matrices are collected before the write, so that it is one transaction.
-Status store_pair_matrices(store::Store& store, const std::string& run_id,
-                           const LeafSource& leaves) {
+Status store_pair_matrices(store::Store& store, const std::string& run_id, const LeafSource& leaves,
+                           const std::atomic<bool>* ends) {
+  const auto check_ends = [&]() -> Status {
+    if (ends == nullptr || !*ends) return {};
+    return fail(Code::kCancelled,
+                fmt::format("run {}: make its pair matrices: the controller stops", run_id));
+  };
   const PortMap ports = RG_TRY(read_ports(store, leaves));
   const store::ExportScope scope = RG_TRY(store.export_scope(run_id));
   FiguresBySeries all;
@@ -303,12 +308,12 @@ Status store_pair_matrices(store::Store& store, const std::string& run_id,
     if (present == all.end() || present->first != point.series)
       present = all.try_emplace(point.series).first;
     present->second.add(point, ports);
-    return {};
+    return check_ends();
   }));
   std::vector<store::PairMatrixRow> matrices;
-  RG_TRY_OK(make_of_all(run_id, all, ports, [&matrices](store::PairMatrixRow matrix) -> Status {
+  RG_TRY_OK(make_of_all(run_id, all, ports, [&](store::PairMatrixRow matrix) -> Status {
     matrices.push_back(std::move(matrix));
-    return {};
+    return check_ends();
   }));
   if (matrices.empty()) return {};
   return store.put_pair_matrices(run_id, std::move(matrices));
@@ -348,7 +353,7 @@ void MatrixKeeper::report(const std::string& run_id) {
 // A run that a restored backup lacks is no error.
 void MatrixKeeper::keep(const std::string& run_id) {
   if (ending_) return;
-  const Status kept = store_pair_matrices(store_, run_id, leaves_);
+  const Status kept = store_pair_matrices(store_, run_id, leaves_, &ending_);
   if (kept)
     ++done_;
   else if (kept.error().code != Code::kNotFound)  // figures of a run that a backup lacks

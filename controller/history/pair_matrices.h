@@ -35,12 +35,14 @@ Status make_matrices(const std::string& run_id, const std::vector<PairPoint>& po
                      const PortMap& ports, const TakeMatrix& take);
 
 // Reads the run's points and replaces its matrices in one transaction: a run that has any has all.
-// Blocks. kNotFound: no such run.
-Status store_pair_matrices(store::Store& store, const std::string& run_id,
-                           const LeafSource& leaves);
+// Blocks; `ends`, where given, is read between figures and between matrices. kNotFound: no such
+// run. kCancelled: `ends` became true, and nothing was written.
+Status store_pair_matrices(store::Store& store, const std::string& run_id, const LeafSource& leaves,
+                           const std::atomic<bool>* ends = nullptr);
 
 // Builds matrices on a thread of its own, because reading the points of a large run takes seconds.
-// Runs without matrices when it stops stay so; readers then use the points.
+// Runs without matrices when it stops stay so; readers then use the points. It stops within one
+// matrix.
 class MatrixKeeper {
  public:
   MatrixKeeper(store::Store& store, LeafSource leaves)

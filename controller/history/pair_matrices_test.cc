@@ -197,6 +197,11 @@ TEST(PairMatrices, AnswerAsThePointsDo) {
   ASSERT_TRUE(before) << before.error().message;
   EXPECT_THAT(before->leaves(), ElementsAre("l1", "l2"));
   ASSERT_TRUE(store->pair_matrices("r1")->empty());
+  const std::atomic<bool> stops = true;
+  const Status cut = store_pair_matrices(*store, "r1", {}, &stops);
+  ASSERT_FALSE(cut) << "a controller that stops does not wait for them";
+  EXPECT_EQ(cut.error().code, Code::kCancelled);
+  ASSERT_TRUE(store->pair_matrices("r1")->empty());
   ASSERT_TRUE(store_pair_matrices(*store, "r1", {}));
   ASSERT_THAT(*store->pair_matrices("r1"), SizeIs(1));
   EXPECT_EQ(archive.get_matrix(request)->DebugString(), before->DebugString());

@@ -2,13 +2,19 @@
 
 #include <utility>
 
+#include "controller/history/gpu_pairs.h"
+
 namespace railgauge {
 
-Result<RunSuspects> read_suspects(store::Store& store, const api::PairsRequest& request,
-                                  const LeafSource& leaves) {
-  RunSuspects out{.figures = RG_TRY(read_pair_figures(store, request, leaves))};
+namespace {
+
+Result<RunSuspects> suspects_of(store::Store& store, PairFigures figures,
+                                const LeafSource& leaves) {
+  RunSuspects out{.figures = std::move(figures)};
   const localise::PairData& data = out.figures.data;
   out.found = RG_TRY(localise::find_suspects(data));
+  // A task between two GPUs is not known as a follow-up is.
+  if (data.ends == localise::Ends::kGpus) return out;
   out.wanted = localise::follow_ups(data, out.found);
   if (out.wanted.empty()) return out;
   const std::vector<FollowUpPoint> points = RG_TRY(read_follow_ups(store, out.figures, leaves));
@@ -27,6 +33,18 @@ Result<RunSuspects> read_suspects(store::Store& store, const api::PairsRequest& 
   }
   out.retests = localise::judge_follow_ups(data, out.found, results);
   return out;
+}
+
+}  // namespace
+
+Result<RunSuspects> read_suspects(store::Store& store, const api::PairsRequest& request,
+                                  const LeafSource& leaves) {
+  return suspects_of(store, RG_TRY(read_pair_figures(store, request, leaves)), leaves);
+}
+
+Result<RunSuspects> read_shown_suspects(store::Store& store, const api::PairsRequest& request,
+                                        const LeafSource& leaves) {
+  return suspects_of(store, RG_TRY(read_shown_figures(store, request, leaves)), leaves);
 }
 
 }  // namespace railgauge

@@ -22,4 +22,9 @@ struct RunSuspects {
 Result<RunSuspects> read_suspects(store::Store& store, const api::PairsRequest& request,
                                   const LeafSource& leaves);
 
+// The same for what a person asks: also between GPUs, as read_shown_figures() chooses. Errors are
+// its, and those of find_suspects().
+Result<RunSuspects> read_shown_suspects(store::Store& store, const api::PairsRequest& request,
+                                        const LeafSource& leaves);
+
 }  // namespace railgauge

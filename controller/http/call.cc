@@ -1,12 +1,12 @@
 #include "controller/http/call.h"
 
 #include <cstdint>
-#include <ctime>
 
 #include <fmt/format.h>
 #include <httplib.h>
 
 #include "controller/http/httplib_words.h"
+#include "controller/http/whole_time.h"
 
 namespace railgauge::http {
 namespace {
@@ -35,17 +35,22 @@ httplib::Request request_of(const CallRequest& from, std::string& body, bool& is
   return request;
 }
 
+// A name that is not the host's is no fault of `verified`.
+tl::unexpected<Error> no_answer(const std::string& server, httplib::Error error, long verified) {
+  if (error != httplib::Error::SSLServerVerification)
+    return fail(Code::kUnavailable, fmt::format("{}: {}", server, words_of(error)));
+  const std::string_view time_fault = words_of_time_fault(verified);
+  return fail(time_fault.empty() ? Code::kPermissionDenied : Code::kFailedPrecondition,
+              fmt::format("{}: {}", server, time_fault.empty() ? words_of(error) : time_fault));
+}
+
 }  // namespace
 
 Result<Reply> call(const std::string& server, const CallRequest& request) {
   httplib::Client client(server, request.certificate_file, request.key_file);
   if (!client.is_valid())
     return fail(Code::kUnavailable, fmt::format("{}: not a server's address", server));
-  // Each wait has the bound, not the call: a server that sends a byte a second is cut by the size.
-  const auto seconds = static_cast<std::time_t>(request.seconds);
-  client.set_connection_timeout(seconds);
-  client.set_read_timeout(seconds);
-  client.set_write_timeout(seconds);
+  const WholeTime time(client, request.seconds);
   client.enable_server_certificate_verification(request.checks_server);
   if (!request.ca_file.empty()) client.set_ca_cert_path(request.ca_file.c_str());
   Reply reply;
@@ -54,8 +59,10 @@ Result<Reply> call(const std::string& server, const CallRequest& request) {
   if (is_too_long)
     return fail(Code::kUnavailable,
                 fmt::format("{}: its answer has more than {} bytes", server, kMostReplyBytes));
-  if (!answer)
-    return fail(Code::kUnavailable, fmt::format("{}: {}", server, words_of(answer.error())));
+  if (time.is_over())
+    return fail(Code::kUnavailable,
+                fmt::format("{}: no whole answer within {} s", server, request.seconds));
+  if (!answer) return no_answer(server, answer.error(), client.get_openssl_verify_result());
   reply.status = answer->status;
   for (const auto& [name, value] : answer->headers)
     reply.headers.try_emplace(in_lower_case(name), value);

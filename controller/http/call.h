@@ -22,7 +22,7 @@ struct CallRequest {
   bool checks_server = true;       // false: anybody may answer, as for what is proved otherwise
   std::string certificate_file{};  // of this client; "" for none
   std::string key_file{};
-  double seconds = 10;  // bound of the connect, and of each wait for bytes
+  double seconds = 10;  // bound of the whole call, but for the look-up of the name
 };
 // An answer of any status: the caller decides which of them are errors.
 struct Reply {
@@ -33,7 +33,9 @@ struct Reply {
 // A longer answer ends the call.
 inline constexpr std::size_t kMostReplyBytes = std::size_t{64} * 1024;
 
-// `server` is "https://HOST:PORT". kUnavailable: no answer, with the cause.
+// `server` is "https://HOST:PORT". Whoever calls ignores SIGPIPE. kUnavailable: no answer, with the
+// cause. kPermissionDenied: its certificate is of another authority or name. kFailedPrecondition:
+// by this machine's clock its certificate, or its authority's, has ended or is not valid yet.
 Result<Reply> call(const std::string& server, const CallRequest& request);
 
 }  // namespace railgauge::http

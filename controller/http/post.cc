@@ -6,6 +6,7 @@
 #include <httplib.h>
 
 #include "controller/http/httplib_words.h"
+#include "controller/http/whole_time.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::http {
@@ -36,13 +37,7 @@ Result<int> post(const Url& url, const PostRequest& request) {
   httplib::Client client(url.server);
   if (!client.is_valid())
     return fail(Code::kUnavailable, fmt::format("{}: not a server's address", url.server));
-  constexpr double kMicroseconds = 1e6;
-  const auto whole = static_cast<time_t>(request.seconds);
-  const auto micro =
-      static_cast<time_t>((request.seconds - static_cast<double>(whole)) * kMicroseconds);
-  client.set_connection_timeout(whole, micro);
-  client.set_read_timeout(whole, micro);
-  client.set_write_timeout(whole, micro);
+  const WholeTime time(client, request.seconds);
   if (!request.ca_file.empty()) client.set_ca_cert_path(request.ca_file.c_str());
   httplib::Request whole_request;
   whole_request.method = "POST";
@@ -60,6 +55,9 @@ Result<int> post(const Url& url, const PostRequest& request) {
   if (bytes > kMostAnswerBytes)
     return fail(Code::kUnavailable, fmt::format("{}: its answer is longer than {} KiB", url.server,
                                                 kMostAnswerBytes >> 10U));
+  if (time.is_over())
+    return fail(Code::kUnavailable,
+                fmt::format("{}: no whole answer within {} s", url.server, request.seconds));
   if (!answer)
     return fail(Code::kUnavailable, fmt::format("{}: {}", url.server, words_of(answer.error())));
   return answer->status;

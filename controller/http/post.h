@@ -24,10 +24,11 @@ struct PostRequest {
   std::string body{};
   std::string content_type = "application/json";
   std::string ca_file{};  // authorities of the server's certificate, PEM; "": the system's
-  double seconds = 5;     // bound of the connect, and of each wait for bytes
+  double seconds = 5;     // bound of the whole call, but for the look-up of the name
 };
-// Sends it and returns the status; redirections are not followed. kUnavailable: no answer, with the
-// cause. kInvalidArgument: the file of authorities cannot be read.
+// Sends it and returns the status; redirections are not followed. Whoever calls ignores
+// SIGPIPE. kUnavailable: no answer, with the cause. kInvalidArgument: the file of authorities
+// cannot be read.
 Result<int> post(const Url& url, const PostRequest& request);
 
 }  // namespace railgauge::http

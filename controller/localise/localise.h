@@ -35,10 +35,20 @@ struct Layer {
   double repeat_noise = 0;
 };
 
+// Kind of the ends of the pairs. The words of a suspect follow it; the search does not.
+enum class Ends {
+  // Nodes on rails, below leaves.
+  kNodes,
+  // GPUs on one layer without rails; a leaf is the host that has them, and `memory` is the way of
+  // copying.
+  kGpus,
+};
+
 // Input of a localisation: nodes, their leaves, and a matrix of figures for each rail and kind of
 // memory. Sizes must fit; find_suspects() checks them.
 struct PairData {
   Model model = Model::kMinimum;
+  Ends ends = Ends::kNodes;
   // Names by number; all indices below are into this list.
   std::vector<std::string> nodes{};
   // By node: index into `leaves`; -1: unknown. Empty: all leaves are unknown, and no leaf, trunk or
@@ -179,6 +189,8 @@ Result<Localisation> find_suspects(const PairData& data, const Options& options 
 
 // Returns "port", "node", "rail", "leaf", "uplink", "trunk", "spine" or "pair".
 std::string_view kind_word(Kind kind);
+// The same among such ends: "gpu", "node" or "pair" between GPUs.
+std::string_view kind_word_among(Ends ends, Kind kind);
 // Returns "sends", "receives" or "both".
 std::string_view direction_word(Direction direction);
 

@@ -119,13 +119,14 @@ void add_ruled_out(const PairData& data, const Cells& cells, const Found& found,
                   drop_of(cells, other, found.layers)));
     other = element;
   }
+  const bool gpus = data.ends == Ends::kGpus;
   if (node && !element.memory.empty())
-    add(drop_text("other memory on the same port is",
+    add(drop_text(gpus ? "by other ways it is" : "other memory on the same port is",
                   drop_of(cells, other, layers_where([&](const auto& of) {
                             return of.memory != element.memory &&
                                    (element.rail < 0 || of.rail == element.rail);
                           }))));
-  if (element.kind == Kind::kPort)
+  if (element.kind == Kind::kPort && !gpus)
     add(drop_text("its other rails are", drop_of(cells, other, layers_where([&](const auto& of) {
                                                    return of.rail != element.rail;
                                                  }))));
@@ -137,7 +138,9 @@ void add_ruled_out(const PairData& data, const Cells& cells, const Found& found,
       const Element whole{
           .kind = Kind::kLeaf, .first = leaf, .rail = element.rail, .direction = element.direction};
       const Drop drop = drop_of(cells, whole, found.layers);
-      if (drop.drop < found.drop / 2) add("the other nodes of its leaf are as expected");
+      if (drop.drop < found.drop / 2)
+        add(gpus ? "the other GPUs of its node are as expected"
+                 : "the other nodes of its leaf are as expected");
     }
   }
   if (element.kind == Kind::kPair)
@@ -152,8 +155,10 @@ std::string node_name(const PairData& data, std::int32_t node) {
   return data.nodes[static_cast<std::size_t>(node)];
 }
 
+// Between GPUs the group is the host.
 std::string leaf_name(const PairData& data, std::int32_t leaf) {
-  return "leaf " + data.leaves[static_cast<std::size_t>(leaf)];
+  return (data.ends == Ends::kGpus ? "node " : "leaf ") +
+         data.leaves[static_cast<std::size_t>(leaf)];
 }
 
 std::string rail_words(const Element& element) {
@@ -171,6 +176,13 @@ std::string_view of_group(const Element& element) {
   static constexpr std::array<std::string_view, 3> kWords{" (what leaves it)", " (what reaches it)",
                                                           ""};
   return kWords.at(static_cast<std::size_t>(element.direction));
+}
+
+// The likely cause between GPUs.
+std::string_view cause_between_gpus(const Element& element) {
+  if (is_of_node(element)) return "the GPU (clocks, throttling, its NVLinks or its PCIe link)";
+  if (element.kind == Kind::kPair) return "the link between the two";
+  return "the host (NVSwitches, PCIe, driver)";
 }
 
 // The likely cause of a slow element, as a phrase: where an operator looks first.
@@ -219,10 +231,13 @@ std::string sentence_of(const PairData& data, const Suspect& suspect) {
     text += fmt::format("{}: pairs over it are", one_side ? of_group(element) : "");
   text += fmt::format(" {:.1f} % {} than expected", suspect.drop * 100,
                       data.model == Model::kMinimum ? (node ? "less" : "slower") : "later");
-  if (!element.memory.empty()) text += fmt::format(" with {} memory alone", element.memory);
+  const bool gpus = data.ends == Ends::kGpus;
+  if (!element.memory.empty())
+    text += gpus ? fmt::format(" by {} alone", element.memory)
+                 : fmt::format(" with {} memory alone", element.memory);
   text += fmt::format(", in {:.0f} of {:.0f} tasks: ", suspect.slow_tasks, suspect.tasks);
   if (suspect.confirmed)
-    text += cause_of(element);
+    text += gpus ? cause_between_gpus(element) : cause_of(element);
   else
     text += suspect.doubt.empty() ? "seen once only, so nothing is called bad; measure it again"
                                   : suspect.doubt;
@@ -231,6 +246,11 @@ std::string sentence_of(const PairData& data, const Suspect& suspect) {
 }
 
 }  // namespace
+
+std::string_view kind_word_among(Ends ends, Kind kind) {
+  if (ends == Ends::kNodes || kind == Kind::kPair) return kind_word(kind);
+  return kind == Kind::kPort || kind == Kind::kNode ? "gpu" : "node";
+}
 
 std::string_view kind_word(Kind kind) {
   static constexpr std::array<std::string_view, 8> kWords{"port",   "node",  "rail",  "leaf",
@@ -243,7 +263,35 @@ std::string_view direction_word(Direction direction) {
   return kWords.at(static_cast<std::size_t>(direction));
 }
 
+namespace {
+
+// A part of hosts' GPUs, which have no rails.
+std::string name_between_gpus(const PairData& data, const Element& element) {
+  switch (element.kind) {
+    case Kind::kPort:
+    case Kind::kNode:
+      return node_name(data, element.first);
+    case Kind::kPair:
+      return fmt::format("{} {} {}", node_name(data, element.first),
+                         element.direction == Direction::kBoth ? "and" : "to",
+                         node_name(data, element.second));
+    case Kind::kTrunk:
+      return fmt::format("{} and {}", leaf_name(data, element.first),
+                         leaf_name(data, element.second));
+    case Kind::kLeaf:
+    case Kind::kUplink:
+      return leaf_name(data, element.first);
+    case Kind::kRail:
+    case Kind::kSpine:
+      break;
+  }
+  return "all GPUs";
+}
+
+}  // namespace
+
 std::string name_of(const PairData& data, const Element& element) {
+  if (data.ends == Ends::kGpus) return name_between_gpus(data, element);
   std::string rail = rail_words(element);
   switch (element.kind) {
     case Kind::kPort:

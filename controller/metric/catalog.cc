@@ -110,6 +110,9 @@ constexpr std::array kCatalog{
     // --- controller: runs and what they found --------------------------------------------------
     Info{"railgauge_controller_info", kGauge, kController, "1", "version", 1, 1,
          "Always 1; the controller's version"},
+    Info{"railgauge_data_synthetic", kGauge, kController, "1", "", 1, 1,
+         "1 where all data is of a modelled site, as of railgauge demo; 0 where it is of real "
+         "nodes"},
     Info{"railgauge_runs_total", kCounter, kController, "1", "trigger outcome", 6, 40,
          "Runs that ended"},
     Info{"railgauge_run_active", kGauge, kController, "1", "", 1, 1, "1 while a run is under way"},

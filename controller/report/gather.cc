@@ -42,7 +42,10 @@ class Gatherer {
   }
 
   Material& material() { return gathered_.material; }
-  Gathered take() { return std::move(gathered_); }
+  Gathered take() {
+    material().is_synthetic = source_.is_synthetic && source_.is_synthetic();
+    return std::move(gathered_);
+  }
   [[nodiscard]] bool is_recent(const std::string& at) const {
     return at >= gathered_.material.from_at;
   }

@@ -12,8 +12,9 @@
 namespace railgauge::report {
 
 // The calls: over gRPC in the CLI, the services themselves in the controller. All but `matrix`,
-// which only a picture needs, are set.
+// which only a picture needs, and `is_synthetic` are set.
 struct Source {
+  std::function<bool()> is_synthetic{};  // whether what the calls answered is of a modelled site
   std::function<Result<api::NodeList>()> nodes;
   std::function<Result<api::RunList>(std::uint32_t limit)> runs;
   std::function<Result<api::TaskGroups>(const std::string& run_id)> groups;

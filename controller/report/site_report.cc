@@ -399,6 +399,7 @@ SiteReport make_report(const Material& material) {
   report.set_made_at(material.until_at);
   report.set_from_at(material.from_at);
   report.set_until_at(material.until_at);
+  report.set_synthetic(material.is_synthetic);
   report.mutable_cuts()->Assign(material.cuts.begin(), material.cuts.end());
   add_nodes(material, report);
   add_runs(material, report);
@@ -413,7 +414,7 @@ SiteReport make_report(const Material& material) {
   report.set_false_alarm_budget(kFalseAlarmBudget);
   const Tally tally = tally_of(report);
   report.set_verdict(verdict_of(tally));
-  report.set_headline(headline_of(tally));
+  report.set_headline((report.synthetic() ? "SYNTHETIC: " : "") + headline_of(tally));
   add_next(material.findings, report);
   return report;
 }

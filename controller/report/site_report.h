@@ -38,6 +38,7 @@ struct Material {
   // what happened in between.
   std::string news_from_at{};
   std::string until_at{};
+  bool is_synthetic = false;  // the site is modelled, whatever is in the lists below
   api::NodeList nodes{};
   std::vector<api::TaskGroups> runs{};         // of the report's time
   std::vector<api::Finding> findings{};        // those that changed or are open
@@ -54,7 +55,8 @@ struct Material {
 // Makes the document. Its verdict is `regressed` with a new, worse or confirmed finding, a
 // confirmed suspect or a regressed upgrade; `invalid` when nothing was measured; `inconclusive`
 // when tasks failed, parts were missed or not read, or something waits for an answer; else `pass`.
-// A long list has its most urgent entries, and the count of those that are left.
+// A long list has its most urgent entries, and the count of those that are left. The headline of a
+// synthetic report begins with the word.
 api::SiteReport make_report(const Material& material);
 
 }  // namespace railgauge::report

@@ -47,6 +47,15 @@ TEST(SiteReport, OfAMorningFitsTwoScreensOf80Columns) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
 }
 
+TEST(SiteReport, OfAModelledSiteSaysItWhateverItHas) {
+  Material material{.from_at = "2026-11-25T08:00:00Z", .until_at = "2026-11-26T08:00:00Z"};
+  EXPECT_FALSE(make_report(material).synthetic());
+  EXPECT_EQ(make_report(material).headline(), "nothing was measured");
+  material.is_synthetic = true;
+  EXPECT_TRUE(make_report(material).synthetic());
+  EXPECT_EQ(make_report(material).headline(), "SYNTHETIC: nothing was measured");
+}
+
 TEST(SiteReport, ABackupThatFailedIsAnEventAndAStep) {
   Material material = morning();
   Event& event = material.events.emplace_back();

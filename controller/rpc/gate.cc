@@ -6,6 +6,7 @@
 #include <grpc/grpc.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/api/synthetic_mark.h"
 #include "controller/fleet/stream_gate.h"
 #include "controller/rpc/subject.h"
 
@@ -83,8 +84,7 @@ void Call::refuse(const Error& error) {
   under_way_.end();
 }
 
-Result<std::shared_ptr<Call>> Gate::admit(const grpc::ServerContextBase& context,
-                                          const Right& right,
+Result<std::shared_ptr<Call>> Gate::admit(grpc::ServerContextBase& context, const Right& right,
                                           const google::protobuf::Message* request) {
   auth::Peer peer = peers_.peer_of(context);
   const auto refuse = [&](const Error& error) -> Result<std::shared_ptr<Call>> {
@@ -105,6 +105,8 @@ Result<std::shared_ptr<Call>> Gate::admit(const grpc::ServerContextBase& context
                        short_name(right.service, right.method), ConnectionCalls::kMaxCalls)});
     place = std::move(*taken);
   }
+  if (is_synthetic_ && is_synthetic_())
+    context.AddInitialMetadata(api::kDataKindHeader, api::kSyntheticData);
   audit::Act act = act_of(peer, right.service, right.method, request);
   // Streams of requests end otherwise: agents' by the fleet; calls of gRPC's own outlive contexts.
   auth::PeerBook::Call under_way =

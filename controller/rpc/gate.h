@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -123,14 +124,17 @@ class Call {
 // Thread safe. Peers and log outlive it; it outlives the server.
 class Gate {
  public:
-  Gate(const auth::PeerBook& peers, audit::AuditLog& log) : peers_(peers), log_(log) {}
+  // `is_synthetic`, called at each call, says whether the answer gets the mark of
+  // api/synthetic_mark.h. Without it none has.
+  Gate(const auth::PeerBook& peers, audit::AuditLog& log, std::function<bool()> is_synthetic = {})
+      : peers_(peers), log_(log), is_synthetic_(std::move(is_synthetic)) {}
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  // Admits a call. kPermissionDenied: the caller has no right to it. kResourceExhausted: its
-  // connection has too many calls under way; the unix socket has no bound. A refused call is
-  // stored. `request`: absent for a stream of requests.
-  Result<std::shared_ptr<Call>> admit(const grpc::ServerContextBase& context, const Right& right,
+  // Admits a call, and marks its answer. kPermissionDenied: the caller has no right to it.
+  // kResourceExhausted: its connection has too many calls under way; the unix socket has no bound.
+  // A refused call is stored. `request`: absent for a stream of requests.
+  Result<std::shared_ptr<Call>> admit(grpc::ServerContextBase& context, const Right& right,
                                       const google::protobuf::Message* request);
   [[nodiscard]] audit::AuditLog& log() { return log_; }
   [[nodiscard]] HeldAnswers& held() { return held_; }
@@ -147,6 +151,7 @@ class Gate {
 
   const auth::PeerBook& peers_;
   audit::AuditLog& log_;
+  const std::function<bool()> is_synthetic_;
   ConnectionCalls calls_;
   HeldAnswers held_;
 };

@@ -19,6 +19,7 @@
 
 #include "controller/api/archive.grpc.pb.h"
 #include "controller/api/judge.grpc.pb.h"
+#include "controller/api/synthetic_mark.h"
 #include "controller/http/http_testing.h"
 #include "controller/rpc/subject.h"
 #include "controller/store/sqlite/sqlite.h"
@@ -267,6 +268,38 @@ TEST_F(GateTest, ManyStreamsOfReflectionTakeFewThreads) {
   EXPECT_TRUE(list_nodes(connection(port_)).ok());
   streams.clear();
   EXPECT_TRUE(list_nodes_in_time(channels.front()).ok());
+}
+
+TEST_F(GateTest, AnswersOfASyntheticDatabaseAreMarkedAndOthersAreNot) {
+  const auto marks = [&] {
+    const auto channel = connection(bench_.target(), grpc::InsecureChannelCredentials());
+    std::string found;
+    const auto note = [&](const char* what, const grpc::ClientContext& context) {
+      const auto& metadata = context.GetServerInitialMetadata();
+      const auto mark = metadata.find(api::kDataKindHeader);
+      if (mark != metadata.end())
+        found += fmt::format("{}={} ", what, std::string(mark->second.data(), mark->second.size()));
+    };
+    grpc::ClientContext nodes;
+    api::NodeList list;
+    EXPECT_TRUE(api::Control::NewStub(channel)->ListNodes(&nodes, {}, &list).ok());
+    note("nodes", nodes);
+    grpc::ClientContext points;
+    api::PointsRequest request;
+    request.set_run_id("all");
+    const auto stream = api::Archive::NewStub(channel)->ExportPoints(&points, request);
+    for (api::ResultList page; stream->Read(&page);) {
+    }
+    EXPECT_TRUE(stream->Finish().ok());
+    note("points", points);
+    return found;
+  };
+  bench_.start();
+  EXPECT_EQ(marks(), "");
+  bench_.stop();
+  bench_.config_.synthetic = true;
+  bench_.start();
+  EXPECT_EQ(marks(), "nodes=synthetic points=synthetic ");
 }
 
 TEST_F(GateTest, TheUnixSocketHasNoBound) {

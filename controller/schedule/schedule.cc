@@ -293,14 +293,15 @@ std::vector<Decision> decide(const Schedule& schedule, const ScheduleState& stat
   return decisions;
 }
 
-std::string reason_not_to_resume(const Schedule& schedule, double due_at, double now) {
-  if (!in_window(schedule, now)) return "it is outside the schedule's windows";
-  if (in_blackout(schedule, now)) return "it is a blackout day";
+std::string reason_not_to_resume(const Schedule& schedule, double due_at, double now,
+                                 bool by_hand) {
+  if (!by_hand && !in_window(schedule, now)) return "it is outside the schedule's windows";
+  if (!by_hand && in_blackout(schedule, now)) return "it is a blackout day";
   // Only with kQueue does each due time get its run, so only then may it start behind a newer one.
   if (schedule.concurrency != Concurrency::kQueue)
     if (const auto next = next_start(schedule, due_at); next && next->start_at <= now)
       return "the next due time has come";
-  const double started_at = due_at + jitter_of(schedule, due_at);
+  const double started_at = due_at + (by_hand ? 0 : jitter_of(schedule, due_at));
   if (now <= std::max(started_at + kResumeSeconds, due_at + schedule.catch_up_seconds)) return "";
   return fmt::format("it began {} ago", duration_text(now - started_at));
 }

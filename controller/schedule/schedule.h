@@ -92,8 +92,9 @@ inline constexpr double kResumeSeconds = 6 * 3600;
 std::vector<Decision> decide(const Schedule& schedule, const ScheduleState& state, double now);
 
 // Returns the reason, in a few words, why an interrupted run that was due at `due_at` may not be
-// resumed now; "": it may.
-std::string reason_not_to_resume(const Schedule& schedule, double due_at, double now);
+// resumed now; "": it may. Windows and blackouts do not bind a run that a person began, `by_hand`.
+std::string reason_not_to_resume(const Schedule& schedule, double due_at, double now,
+                                 bool by_hand = false);
 
 // The next due time after `after` at which a run begins, outside blackouts and within windows.
 std::optional<Due> next_start(const Schedule& schedule, double after);

@@ -130,6 +130,27 @@ TEST_F(InterruptedRun, IsResumedAgainAfterASecondInterruptionAndGivenUpAfterThre
   EXPECT_TRUE(resume_by_hand(runs()[0].run_id()).ok()) << "a person may";
 }
 
+// A person asked for it: neither a pause nor a window is in its way.
+TEST_F(InterruptedRun, ThatAPersonBeganIsResumedToo) {
+  api::ScheduleSpec spec = yearly();
+  spec.set_windows("11:00-11:01");
+  spec.set_paused(true);
+  ASSERT_TRUE(add(spec).ok());
+  api::ScheduleRef ref;
+  ref.set_name("yearly");
+  api::RunSummary run;
+  ASSERT_TRUE(call(&api::Control::Stub::RunSchedule, ref, run).ok());
+  restart_with(Script::kPass);
+  for (int i = 0; i < 3; ++i) bench_.server_->start_due(fleet::unix_seconds() + 30 + i);
+  ASSERT_THAT(runs(), SizeIs(2));
+  const api::RunDetail ended = bench_.end_of(runs()[0].run_id());
+  EXPECT_EQ(ended.run().outcome(), "passed");
+  EXPECT_THAT(ended.run().reason(), HasSubstr("the rest of run " + run.run_id()));
+  EXPECT_EQ(only_due("yearly").result(), "by_hand");
+  EXPECT_EQ(only_due("yearly").run_id(), runs()[0].run_id());
+  EXPECT_THAT(only_due("yearly").reason(), StartsWith("by hand, "));
+}
+
 TEST_F(InterruptedRun, OfAPausedScheduleIsMissed) {
   const double due = due_of_yearly();
   const std::string first = begin(yearly(), due);

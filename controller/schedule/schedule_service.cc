@@ -103,10 +103,11 @@ Result<std::string> reason_not_to_resume(Control& control, store::Store& store,
                                          const store::ScheduleRow& row,
                                          const store::BrokenOffRow& broken,
                                          std::size_t resumed_runs, double now) {
-  if (row.paused) return "the schedule is paused";
+  const bool by_hand = broken.due.result == store::DueResult::kByHand;
+  if (row.paused && !by_hand) return "the schedule is paused";
   const auto schedule = run::compile(schedule_text_of(row));
   if (!schedule) return schedule.error().message;
-  std::string why = run::reason_not_to_resume(*schedule, broken.due.due_at, now);
+  std::string why = run::reason_not_to_resume(*schedule, broken.due.due_at, now, by_hand);
   if (!why.empty()) return why;
   if (resumed_runs >= ScheduleService::kMaxResumedRuns)
     return fmt::format("it was resumed {} times already", ScheduleService::kMaxResumedRuns);
@@ -146,7 +147,9 @@ Status start_resumed_run(Control& control, store::Store& store, const store::Sch
   request.set_resume_run_id(broken.due.run_id);
   request.set_exclusive(row.exclusive);
   request.set_trigger("schedule");
-  store::ScheduleClaim claim{.schedule = row.name, .due_at = broken.due.due_at};
+  store::ScheduleClaim claim{.schedule = row.name,
+                             .due_at = broken.due.due_at,
+                             .by_hand = broken.due.result == store::DueResult::kByHand};
   claim.resumes_run_id = broken.due.run_id;
   claim.note = fmt::format(", which a restart of the controller interrupted ({} of at most {})",
                            resumed_runs + 1, ScheduleService::kMaxResumedRuns);

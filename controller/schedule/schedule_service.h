@@ -36,10 +36,10 @@ class ScheduleService {
   // again at the next tick while it is still in time; after that the due time counts as missed. A
   // late start for a missed due time gets the same length of time from its first try, because after
   // a power cut the controller is up before its nodes are.
-  // The first ticks also resume runs that a stop or crash of the previous controller interrupted: a
-  // new run measures the missing tasks, once for each interruption and at most kMaxResumedRuns
-  // times. If a resumed run would no longer be valid, the due time counts as missed, with the
-  // reason.
+  // The first ticks also resume runs, those of run_now() too, that a stop or crash of the previous
+  // controller interrupted: a new run measures the missing tasks, once for each interruption and at
+  // most kMaxResumedRuns times. If a resumed run would no longer be valid, the due time counts as
+  // missed, with the reason.
   void tick(double now);
   // When a schedule starts next after `now`; absent: none does.
   [[nodiscard]] std::optional<double> next_start(double now) const;

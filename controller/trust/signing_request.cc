@@ -145,6 +145,12 @@ Result<std::string> key_of_certificate(std::string_view pem) {
   return public_pem(key);
 }
 
+Result<std::string> key_digest_of(std::string_view public_key) {
+  const Key key = verifying_key_of(public_key);
+  if (key) return key_digest(key.get());
+  return fail(Code::kInvalidArgument, fmt::format("no PEM public key: {}", last_error()));
+}
+
 Result<std::string> fingerprint_of(std::string_view pem) {
   const X509Object certificate = next_certificate(reader_of(pem));
   unsigned char* der = nullptr;

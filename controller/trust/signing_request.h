@@ -38,6 +38,9 @@ Result<SigningRequest> read_request(std::string_view pem);
 // neither EC P-256 or P-384 nor RSA of 3,072 to 8,192 bits.
 Result<std::string> key_of_certificate(std::string_view pem);
 
+// The key_sha256 of a public key, PEM. kInvalidArgument: there is none.
+Result<std::string> key_digest_of(std::string_view public_key);
+
 // SHA-256 of the certificate's DER, 64 hexadecimal digits in lower case, as `openssl x509
 // -fingerprint -sha256` has it without colons. kInvalidArgument: no certificate.
 Result<std::string> fingerprint_of(std::string_view pem);

@@ -14,6 +14,9 @@ GPU_KERNELS = "(bar|cuda|nccl)[.].*"  # of results_table.cc
 QUIET = f"unless on (cluster, node) {alerts.QUIET_NODE}{{{C}}} == 1"
 CONTROLLER_UP = f'up{{{C},job="railgauge-controller"}} == 1'
 CONTROLLER_NOW = f'max(up{{{C},job="railgauge-controller"}})'
+# 0 down, 1 up, 2 up with the data of a modelled site. An older controller says nothing of its data.
+CONTROLLER_STATE = f"{CONTROLLER_NOW} + (max(railgauge_data_synthetic{{{C}}}) or vector(0)) or vector(0)"
+SYNTHETIC_WORDS = {2: ("up, SYNTHETIC data", "orange")}
 MOST_ROWS = 100
 
 
@@ -28,7 +31,8 @@ def told(expr):
 
 
 # Marks on the boards. A run ends where the series' value says it; a stack changes for the ten minutes in which its
-# series is new; maintenance begins where a node becomes quiet. A node that is new has changed nothing.
+# series is new; maintenance begins where a node becomes quiet. A node that is new has changed nothing. All the time of a
+# modelled site is marked.
 NEW = "offset 10m and on (cluster, node) railgauge_agent_info offset 10m)"
 
 
@@ -47,13 +51,15 @@ def pauses_of(chosen):
 
 RUNS = (f"1000 * max by (cluster, suite) (railgauge_run_last_end_timestamp_seconds{{{C}}}) * on (cluster, suite) group_left (outcome) "
         f"max by (cluster, suite, outcome) (railgauge_run_last_outcome{{{C}}})")
+SYNTHETIC = f"max by (cluster) (railgauge_data_synthetic{{{C}}}) == 1"
 SETTINGS, EPOCHS, PAUSES = settings_of(C), epochs_of(C), pauses_of(C)
 
 
 def marks(chosen):
     return [mark("Runs", RUNS, "{{suite}}: {{outcome}}", "blue", at_value=True), mark("Upgrades", epochs_of(chosen), "{{part}} {{version}}", "orange"),
             mark("Settings", settings_of(chosen), "settings changed: railgauge nodes show", "orange"),
-            mark("Maintenance", pauses_of(chosen), "{{node}}: maintenance begins", "purple")]
+            mark("Maintenance", pauses_of(chosen), "{{node}}: maintenance begins", "purple"),
+            mark("Synthetic", SYNTHETIC, "SYNTHETIC: the data of {{cluster}} is of a modelled site", "red")]
 
 
 DOWN = f"railgauge_link_up{{{D}}} == 0 and on (cluster, node, device, port) {alerts.LAST_UP}"
@@ -78,7 +84,8 @@ FLEET = board("fleet", "Railgauge / Fleet", "Is the fleet measured, and is it we
     stat("Tasks passed", "Share of all tasks since the controller's start that passed; waived ones are left out.",
          query(told(f'sum(railgauge_tasks_total{{{C},outcome="passed"}}) / sum(railgauge_tasks_total{{{C},outcome!="waived"}})')), "service", unit="percentunit",
          thresholds=steps((None, "red"), (0.9, "orange"), (0.99, "green")), console="runs"),
-    stat("Controller", "Whether the controller is scraped. While it is down, its other figures are unknown.", query(f"{CONTROLLER_NOW} or vector(0)"), "service", good_words=("down", "up")),
+    stat("Controller", "Whether the controller is scraped. While it is down, its other figures are unknown.", query(CONTROLLER_STATE), "service", good_words=("down", "up"),
+         words=SYNTHETIC_WORDS),
     table("Failing nodes", "Nodes whose last preflight failed, and the number of checks that say so, without nodes in maintenance. See: railgauge preflight NODE",
           maybe(f'sort_desc(topk({MOST_ROWS}, count by (node) (max by (cluster, node, check) (railgauge_preflight_results{{{C},state=~"fail|error"}}) > 0 {QUIET})))'),
           "node", width=8, value="checks", console="nodes"),
@@ -188,7 +195,7 @@ LATE = (f"clamp_min(time() - max by (schedule) (railgauge_schedule_last_due_time
         f"- on (schedule) max by (schedule) (railgauge_schedule_pause_seconds{{{C}}}), 0)")
 BACKUP_AGE = f"time() - max(railgauge_backup_timestamp_seconds{{{C}}} > 0)"
 SERVICE = board("service", "Railgauge / Service", "Is Railgauge itself well?", named("datasource", "cluster"), [
-    stat("Controller", "Whether the controller is scraped.", query(f"{CONTROLLER_NOW} or vector(0)"), "fleet", good_words=("down", "up")),
+    stat("Controller", "Whether the controller is scraped.", query(CONTROLLER_STATE), "fleet", good_words=("down", "up"), words=SYNTHETIC_WORDS),
     stat("Listener", "Whether the TCP port takes connections of agents, which /healthz reports too.", query(told(f"min(railgauge_port_accepts{{{C}}})"), "", "tls"), "fleet",
          good_words=("refuses", "accepts"), words={UNKNOWN: ("no TCP port", "orange")}),
     stat("Database", "Whether the controller writes; on a full file system it only reads and prunes. See: railgauge db stats",
@@ -275,6 +282,8 @@ ANNOTATION_CASES = [
      [(PAUSE, {"cluster": "c", "node": "n1"}, "_x20 1000000000x20"), (PAUSE, {"cluster": "c", "node": "n2"}, "1000000000x30")], PAUSES, [({**QUIET_NODE, "node": "n1"}, 1)]),
     ("a pause that a restart of the controller hid for a moment begins once",
      [(PAUSE, {"cluster": "c", "node": "n1"}, "1000000000x14 _x4 1000000000x20")], PAUSES, []),
+    ("all the time of a modelled site is marked, and none of another",
+     [("railgauge_data_synthetic", {"cluster": "c"}, "1x30"), ("railgauge_data_synthetic", {"cluster": "d"}, "0x30")], SYNTHETIC, [({"cluster": "c"}, 1)]),
 ]
 
 BOARDS = [FLEET, FABRIC, NODE, UPGRADE, SERVICE]

@@ -1,15 +1,15 @@
 # Turns compare_nccl.sh's kept launches, lines of side, test, size, us, GB/s, into rows of compare_launches: the time of
 # the smallest message that both moved in every launch, with mpi=1 also of 2 KiB to 512 KiB and, launch by launch, their
-# geometric mean, and bus bandwidths of 8, 128 and 512 MiB. The controls are times in every row: theirs a second time in
+# geometric mean, and bus bandwidths from 2 MiB on. The controls are times in every row: theirs a second time in
 # the round ("again") against theirs, and with 20 % added. Launches without `again` take theirs against theirs of the
 # round before; these pairs overlap. With fewer than six pairs a row has no control.
-BEGIN { FS = OFS = "\t"; cost = 1.2 }
+BEGIN { FS = OFS = "\t"; CONVFMT = "%.15g"; cost = 1.2 }
 $3 ~ /^[0-9]+$/ {
   if (!($2 in seen)) { seen[$2] = 1; tests[++n] = $2 }
   k = ++count[$1, $2, $3]
   time[$1, $2, $3, k] = $4; rate[$1, $2, $3, k] = $5
 }
-function bytes(size) { return size >= 1048576 ? size / 1048576 " MiB" : size >= 1024 ? size / 1024 " KiB" : size " B" }
+function bytes(size) { return size >= 1073741824 ? size / 1073741824 " GiB" : size >= 1048576 ? size / 1048576 " MiB" : size >= 1024 ? size / 1024 " KiB" : size " B" }
 function whole(test, size) { return count["ours", test, size] == rounds && count["theirs", test, size] == rounds }
 # The figure of a launch: a bandwidth of one size, a time of one size, or the geometric mean of the small sizes' times.
 function figure(side, test, size, k, kind,  i, logs) {
@@ -48,7 +48,7 @@ END {
       row(short "; time us; " bytes(size), test, size, "time")
     }
     if (small) row(short "; geometric mean of the times, us; " bytes(sizes[1]) " to " bytes(sizes[small]), test, sizes[1], "mean")
-    for (size = 2097152; size <= 536870912; size *= 4)
+    for (size = 2097152; size <= 8589934592; size *= 4)
       if (whole(test, size)) row(short "; busbw GB/s; " bytes(size), test, size, "rate")
   }
 }

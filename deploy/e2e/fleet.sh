@@ -46,6 +46,71 @@ everything_is_marked_synthetic() {
   cli nodes show sim0001 | grep synthetic
 }
 
+# use_of VERB RUN RUN: prints the words of one use; "none" where it asks no controller, "acts" where its answer is the page
+# of a verb that is here.
+use_of() {
+  case $1 in
+    report | findings | events | nodes | preflight | runs | results | history | baselines | "baselines diff" | certificate | upgrades) echo "$1" ;;
+    suites | schedules | kernels | doctor | audit | tokens | console | version | "runs matrix" | "runs suspects" | "db stats" | "db check") echo "$1" ;;
+    "nodes show" | topo) echo "$1 sim0001" ;;
+    "nodes diff") echo "$1 sim0001 sim0002" ;;
+    "nodes pause") echo "$1 sim0003 --for 1h --reason test" ;;
+    "findings show") echo "$1 part-sim0020-rail-0" ;;
+    run) echo "$1 $work/pairs.yaml --nodes sim0001,sim0002" ;;
+    "runs show" | "runs wait" | "runs cancel") echo "$1 $2" ;;
+    "runs compare") echo "$1 $2 $3" ;;
+    bundle) echo "$1 $2 --file $work/bundle-$RANDOM$RANDOM.tar" ;;
+    prove) echo "$1 sim0001" ;;
+    "suites show" | "suites check" | "suites plan") echo "$1 quick" ;;
+    "schedules add") echo "$1 marks$RANDOM$RANDOM quick --cron @daily --paused" ;;
+    "kernels show") echo "$1 verbs.write_bw" ;;
+    export) echo "$1 all" ;;
+    sql) echo "$1 SELECT(1)" ;;
+    "db prune") echo "$1 --raw-days 3650" ;;
+    "db backup") echo "$1 marks$RANDOM$RANDOM.db" ;;
+    "findings "* | "nodes rename" | "nodes resume" | "runs resume" | "schedules "* | "baselines pin" | "upgrades "* | "tokens "*) echo acts ;;
+    verify | analyze | pki* | config* | metrics | help | completion | demo | clock | "db restore") echo none ;;
+    *) return 1 ;;
+  esac
+}
+
+# is_marked FORMAT: reads a verb's output. Lines of JSON may be none.
+is_marked() {
+  case $1 in
+    table) grep -q '^\(railgauge: \|regressed: \|inconclusive: \|pass: \|invalid: \)\?SYNTHETIC: ' ;;
+    csv) head -n 1 | grep -q ',data_kind$' ;;
+    ndjson) jq -es 'all(.[]; .data_kind == "synthetic")' ;;
+    json) jq -es 'map(.data_kind) == ["synthetic"]' ;;
+  esac
+}
+
+# By the program's own list: a new verb has no use here, and fails.
+each_verb_is_marked() {
+  local verb use format faults=0 seen=0 ids
+  mapfile -t ids < <(cli runs -o json | jq -r '.runs[] | select(.state == "ended") | .run_id')
+  while IFS= read -r verb; do
+    use=$(use_of "$verb" "${ids[@]:0:2}") || { echo "$verb: this test has no use of it"; faults=$((faults + 1)); continue; }
+    [[ $use != none && $use != acts ]] || continue
+    for format in table json ndjson csv; do
+      case $verb/$format in
+        export/table | report/csv | certificate/[jnc]* | prove/[jnc]*) continue ;;  # refused, or a signed document
+      esac
+      # shellcheck disable=SC2046
+      cli $(use_of "$verb" "${ids[@]:0:2}") -o "$format" >"$work/marked.txt" 2>"$work/marked.err" || true
+      seen=$((seen + 1))
+      [ "$format" != table ] || cat "$work/marked.err" >>"$work/marked.txt"
+      is_marked "$format" <"$work/marked.txt" >/dev/null || { echo "$verb -o $format: no mark"; head -n 3 "$work/marked.txt" "$work/marked.err"; faults=$((faults + 1)); }
+    done
+  done < <(cli help | grep -oE '^  [a-z]+( [a-z][a-z-]*)?( |$)' | sed 's/^ *//; s/ *$//')
+  echo "$seen outputs, $faults without the mark"
+  [ "$seen" -gt 100 ] && [ "$faults" = 0 ]
+}
+
+metrics_are_marked() {
+  local port; port=$(sed -n 's/.*metrics on port \([0-9]*\).*/\1/p' "$work/controller.log" | tail -n 1)
+  curl -fsS --noproxy '*' "http://127.0.0.1:$port/metrics" | grep -x 'railgauge_data_synthetic 1'
+}
+
 healthy_fabric_accuses_nobody() {
   cli runs suspects -o json >"$work/suspects.json" || true
   jq -e '[.suspects[] | select(.confirmed)] == []' "$work/suspects.json"
@@ -144,7 +209,7 @@ impossible_scenario_is_one_line() {
   grep 'bad.yaml:7:.*faults\[0\].leaf: is 9; allowed: 0 to 3' "$work/bad.err"
 }
 
-start_controller --site-profile "$work/site.yaml"
+start_controller --site-profile "$work/site.yaml" --console-listen 127.0.0.1:0
 check "everything is marked synthetic" everything_is_marked_synthetic
 check "a healthy fabric accuses nobody" healthy_fabric_accuses_nobody
 check "a slow sending port is named" is_named 'sim0012 rail 1 sends' \
@@ -158,5 +223,7 @@ check "eight nodes are proved by one run" eight_nodes_are_proved_in_time
 check "another stack is seen on its node" stack_change_is_seen
 check "lost agents are missing" lost_agents_are_missing
 check "a lost function fails its tasks with the reason" lost_function_fails_its_tasks
+check "each verb that asks the controller says that its data is synthetic" each_verb_is_marked
+check "the metrics say that the data is synthetic" metrics_are_marked
 check "an impossible scenario is refused in one line" impossible_scenario_is_one_line
 summary

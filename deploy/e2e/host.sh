@@ -28,6 +28,19 @@ run_state() { cli runs show "$1" -o json | jq -r .run.state; }
 ended() { [ "$(run_state "$1")" = ended ]; }
 running_task() { cli runs show "$1" -o json | jq -e '[.tasks[] | select(.state == "running")] | length > 0'; }
 
+# The figures themselves are marked, since fake libraries make them; the site is not.
+real_data_has_no_mark() {
+  local verb format
+  for verb in nodes runs findings events schedules history report results version doctor "topo a"; do
+    for format in table json csv; do
+      # shellcheck disable=SC2086
+      cli $verb -o "$format" >"$work/real.txt" 2>&1 || true
+      [ -s "$work/real.txt" ] || { echo "$verb -o $format: says nothing"; return 1; }
+      ! grep -E "this controller's data|data_kind" "$work/real.txt" || { echo "$verb -o $format"; return 1; }
+    done
+  done
+}
+
 quick_measures_all_pairs() {
   cli run quick -o json >"$work/quick.json"
   cli runs -o json | jq -e '.runs[0].outcome == "passed"'
@@ -271,6 +284,7 @@ for node in a b c; do start_agent "$node"; done
 wait_for "three agents attach" 20 attached 3
 
 check "quick measures all pairs and its JSON is complete" quick_measures_all_pairs
+check "data of real nodes has no mark of synthetic data" real_data_has_no_mark
 check "a task costs less than 50 ms beside its measuring" overhead_below 0.05
 check "the controller stays below 60 MB, an agent below 25 MB, with NVML below 60 MB" memory_stays_small
 check "preflight is complete within 2 s a node, with the probe within 10 s" preflight_is_complete_in_time

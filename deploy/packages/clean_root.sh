@@ -118,11 +118,14 @@ pids=()
 
 # ---- removal and purge -----------------------------------------------------------------------------
 remove() { within apt-get -y -qq "$@"; }
+# As railgauge-agent enroll leaves it.
+mkdir "$root/etc/railgauge/agent.d" && touch "$root/etc/railgauge/agent.d/enrolment.conf"
 check "a removal" remove remove railgauge-agent
 check "takes the program" test ! -e "$root/usr/bin/railgauge-agent"
 check "and keeps the settings" holds agent.conf "log_level = debug"
 check "a reinstallation" install_from new
 check "finds them again" holds agent.conf "log_level = debug"
+check "and what enroll wrote" test -e "$root/etc/railgauge/agent.d/enrolment.conf"
 check "a purge of the agent" remove purge railgauge-agent
 check "takes settings, identity and spool" sh -c "! ls -d '$root'/etc/railgauge/agent.* '$root/var/lib/railgauge-agent' 2>/dev/null | grep ."
 check "a purge of the rest" remove purge railgauge railgauge-controller

@@ -208,11 +208,12 @@ Result<Point> CopyBench::sample(Context& context, const Route& route, RouteRun& 
       [&run](std::uint64_t count, std::vector<double>& out) { return run.sample(count, out); },
       [&run] { return run.restart(); }));
   sampled.warmup_count = before + sampled.warmup_count * run.copies_in_sample();
-  Point point = make_point({.metric = std::string(kBandwidthMetric),
-                            .meaning = route.meaning,
-                            .unit = "bytes_per_second",
-                            .larger_is_better = true},
-                           size, sampled, context.raw_samples, loaded_cuda().synthetic);
+  Point point =
+      make_point({.metric = std::string(kBandwidthMetric),
+                  .meaning = route.meaning,
+                  .unit = "bytes_per_second",
+                  .larger_is_better = true},
+                 size, sampled, context.raw_samples, loaded_cuda().synthetic || run.slowed());
   point.set_mean(rate_over_all_time(sampled.samples));
   (*point.mutable_facts())["mean_is"] = "all bytes over all time";
   point.set_pair(route.pair);

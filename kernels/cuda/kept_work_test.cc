@@ -2,6 +2,8 @@
 // kept without its load.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/kernel.h"
 #include "kernels/fakes/gpu_fixture.h"
@@ -22,6 +24,7 @@ namespace {
 using fake::cuda_control;
 using fake::RankResult;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using Parameters = std::map<std::string, std::string>;
 
 class KeptWork : public gpu::OnFakes {
@@ -139,6 +142,24 @@ TEST_F(KeptWork, OfCopiesThatShareAGpuSharesItsBlocks) {
   EXPECT_EQ(cuda_control().copy_blocks, all_blocks / 2);
   EXPECT_EQ(fan.points.at(0).facts().at("copy_blocks"),
             std::to_string(all_blocks / 2) + " of each of 2 copies that one GPU runs");
+  EXPECT_THAT(fan.points.at(0).facts().at("stream_shares"),
+              MatchesRegex("gpu1>gpu0 0\\.[0-9]{3}, gpu2>gpu0 0\\.[0-9]{3}"));
+}
+
+// A build for tests slows one GPU: its copies take longer, pass, and are marked as made up.
+TEST_F(KeptWork, OfAGpuThatAFailpointSlowsIsMarked) {
+#ifndef RAILGAUGE_FAILPOINTS
+  GTEST_SKIP() << "this build has no failpoints";
+#endif
+  cuda_control().gpus = 3;
+  ::setenv("RAILGAUGE_FAILPOINT", "slow_gpu=1", 1);
+  const RankResult result = run(kCudaPeerCopyBw, {{"sizes", "64KiB"}, {"direction", "write"}});
+  ::unsetenv("RAILGAUGE_FAILPOINT");
+  ASSERT_TRUE(result.status) << result.status.error().message;
+  ASSERT_EQ(result.points.size(), 6U);
+  for (const Point& point : result.points)
+    EXPECT_EQ(point.facts().count("slowed") == 1, point.pair().starts_with("gpu1>"))
+        << point.pair();
 }
 
 TEST_F(KeptWork, SaysHowManyThreadsAKernelOfBothWaysHas) {

@@ -154,11 +154,13 @@ class Bundle {
     return redact_ ? redactor_.apply(safe) : safe;
   }
   // Writes the README last, because it lists the files, and closes the archive.
-  void end(const std::string& subject) {
+  void end(const std::string& subject, bool is_synthetic) {
     const std::string readme = fmt::format(
-        "What Railgauge {} has stored about {} {}.\nTables are CSV with a header line; a column's "
+        "What Railgauge {} has stored about {} {}.\n{}Tables are CSV with a header line; a "
+        "column's "
         "name ends in its unit; cells in braces are JSON.\n{}\n{}",
         RAILGAUGE_VERSION, kind_, clean(subject),
+        is_synthetic ? "SYNTHETIC: it is of a modelled site and measures no hardware.\n" : "",
         redact_ ? "Names and addresses are replaced by numbered words, the suites' texts are left "
                   "out. Read what people and libraries wrote (notes, log tails) before you send it."
                 : "Names and addresses are as they were.",
@@ -403,7 +405,7 @@ Result<std::uint32_t> write_bundle(Session& session, const std::string& subject,
   for (const BundlePart& part : parts) write_part(part, bundle);
   if (parts[0].kind() != "finding" || !parts[0].run_id().empty())
     RG_TRY_OK(write_points(session, parts[0], bundle));
-  bundle.end(subject);
+  bundle.end(subject, session.output.mark->is_synthetic);
   return bundle.files();
 }
 

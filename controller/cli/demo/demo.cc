@@ -181,6 +181,7 @@ Result<Said> Demo::say(const std::vector<std::string>& words) {
   const Arguments arguments = RG_TRY(parse_arguments(grammar(), words));
   const auto code = arguments.verb->run(session, arguments);
   RG_TRY_OK(check());
+  if (code) out << take_mark(output);
   return Said{code ? *code : report_error(output, code.error()), out.str(), err.str()};
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/api/synthetic_mark.h"
 #include "controller/cli/input/inputs.h"
 #include "controller/cli/input/stubs.h"
 #include "controller/trust/pem_files.h"
@@ -100,8 +101,16 @@ Status send_call(Session& session, Send send, const google::protobuf::Message& r
   const grpc::Status status = send(session.stubs, context, request, answer);
   if (is_interrupted()) return fail(Code::kCancelled, "interrupted");
   if (!status.ok()) return tl::unexpected(error_of(status, session));
+  note_data_kind(context, session.output);
   make_safe(session.output, answer);
   return {};
+}
+
+void note_data_kind(const grpc::ClientContext& context, const Output& output) {
+  const auto& metadata = context.GetServerInitialMetadata();
+  const auto found = metadata.find(api::kDataKindHeader);
+  if (found != metadata.end() && found->second == api::kSyntheticData)
+    output.mark->is_synthetic = true;
 }
 
 // Machine formats that escape by themselves keep the text as it is.
@@ -118,6 +127,7 @@ Status stream_points(Session& session, const api::PointsRequest& request, double
   const auto stream = session.stubs.archive->ExportPoints(&context, request);
   bool wants_more = true;
   for (api::ResultList page; wants_more && stream->Read(&page);) {
+    note_data_kind(context, session.output);
     make_safe(session.output, page);
     wants_more = take(page);
   }
@@ -126,6 +136,7 @@ Status stream_points(Session& session, const api::PointsRequest& request, double
   const grpc::Status status = stream->Finish();
   if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
   if (wants_more && !status.ok()) return tl::unexpected(error_of(status, session));
+  note_data_kind(context, session.output);  // of a stream without a page
   return {};
 }
 

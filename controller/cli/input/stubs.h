@@ -42,6 +42,9 @@ Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings);
 // reached the line names address, cause and remedy.
 Error error_of(const grpc::Status& status, const Session& session);
 
+// Notes what the answer's metadata say of the controller's data. Some answer of the call was read.
+void note_data_kind(const grpc::ClientContext& context, const Output& output);
+
 // Sets the deadline of a call to `seconds` from now.
 inline void set_deadline(grpc::ClientContext& context, double seconds) {
   context.set_deadline(std::chrono::system_clock::now() +

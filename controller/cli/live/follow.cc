@@ -245,6 +245,7 @@ class Follower {
     RunEvent event;
     while (reader->Read(&event)) {
       heard = true;
+      note_data_kind(context, session_.output);
       make_safe(session_.output, event);
       take(event);
       if (has_ended(event.run())) {
@@ -264,7 +265,9 @@ class Follower {
     if (line == last_line_) return;  // a new watch begins with what is known already
     last_line_ = std::move(line);
     if (session_.output.format == Format::kNdjson)
-      session_.output.out << to_json(event, JsonLayout::kCompact) << '\n' << std::flush;
+      session_.output.out << marked_object(session_.output, to_json(event, JsonLayout::kCompact))
+                          << '\n'
+                          << std::flush;
     else
       progress_.show(event);
   }

@@ -10,8 +10,11 @@ namespace railgauge::cli {
 Result<int> run_on_screen(Session& session, const Arguments& arguments) {
   const Output& outer = session.output;
   if (outer.format != Format::kTable || !tables_are_cut() || arguments.verb->is_whole ||
-      arguments.has("follow"))
-    return arguments.verb->run(session, arguments);
+      arguments.has("follow")) {
+    Result<int> code = arguments.verb->run(session, arguments);
+    if (code) outer.out << take_mark(outer);
+    return code;
+  }
   // Held, since only the whole text says how much of it is left out.
   std::ostringstream page;
   const Output output{.out = page,
@@ -22,7 +25,8 @@ Result<int> run_on_screen(Session& session, const Arguments& arguments) {
                       .live_columns = outer.live_columns,
                       .screen = outer.screen,
                       .is_full = outer.is_full,
-                      .is_quiet = outer.is_quiet};
+                      .is_quiet = outer.is_quiet,
+                      .mark = outer.mark};
   Session inner{.stubs = session.stubs,
                 .output = output,
                 .interrupts = session.interrupts,
@@ -36,7 +40,7 @@ Result<int> run_on_screen(Session& session, const Arguments& arguments) {
                 .reconnect_seconds = session.reconnect_seconds,
                 .watch_slice_seconds = session.watch_slice_seconds};
   Result<int> code = arguments.verb->run(inner, arguments);
-  outer.out << fitted_page(page.str());
+  outer.out << page_with_end(fitted_page(page.str()), code ? take_mark(outer) : "");
   return code;
 }
 

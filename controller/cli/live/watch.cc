@@ -103,7 +103,8 @@ class Watch {
     trouble_ = code ? "" : fmt::format("no answer since {}: {}", seen_at_, code.error().message);
     if (!code) return {};
     seen_at_ = now;
-    view_ = view.str();
+    view_ = view.str() + take_mark(output);
+    is_synthetic_ = output.mark->is_synthetic;
     messages_ = messages.str();
     return {};
   }
@@ -120,7 +121,9 @@ class Watch {
       drawn_ = 0;
       screen_ = screen;
     }
-    std::string text = fmt::format("{}  every {:g} s, Ctrl-C ends\n", seen_at_, options_.seconds);
+    // The last line of a long view is cut.
+    std::string text = fmt::format("{}  every {:g} s, Ctrl-C ends{}\n", seen_at_, options_.seconds,
+                                   is_synthetic_ ? "  SYNTHETIC" : "");
     if (!trouble_.empty()) text += toned(printable(trouble_), Tone::kBad, output.colour) + "\n";
     const std::vector<std::string> lines = fit_view(text + "\n" + view_ + messages_, screen);
     output.out << drawn_over(lines, drawn_);
@@ -149,6 +152,7 @@ class Watch {
   const WatchOptions& options_;
   std::string view_;
   std::string messages_;
+  bool is_synthetic_ = false;
   std::string seen_at_;  // when the view was taken; "": never yet
   std::string trouble_;  // why it is older than the last look
   std::string told_;     // of that, what was printed last; likewise below

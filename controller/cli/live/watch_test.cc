@@ -107,6 +107,15 @@ TEST_F(Watching, NodesRunsAndResultsAreDrawnAsTheGoldenFilesSay) {
     }
 }
 
+TEST_F(Watching, EachViewOfSyntheticDataSaysIt) {
+  is_synthetic_ = true;
+  EXPECT_EQ(watch({"nodes", "--watch"}, 1), kExitInterrupted) << err_;
+  EXPECT_THAT(out_, HasSubstr("SYNTHETIC: "));
+  screen_ = {.columns = 80, .rows = 5};
+  EXPECT_EQ(watch({"nodes", "--watch"}, 1), kExitInterrupted) << err_;
+  EXPECT_THAT(out_, HasSubstr("Ctrl-C ends  SYNTHETIC")) << "the last line is cut";
+}
+
 TEST_F(Watching, TheSecondViewIsDrawnOverTheFirst) {
   screen_ = {.columns = 100, .rows = 50};
   between_ = [this](int look, Session&) {

@@ -1,11 +1,13 @@
 #include "controller/cli/render/output.h"
 
 #include <array>
+#include <utility>
 
 #include <google/protobuf/descriptor.h>
 
 #include "controller/api/code_word.h"
 #include "controller/api/states.h"
+#include "controller/api/synthetic_mark.h"
 #include "controller/cli/render/csv.h"
 #include "controller/cli/render/report.pb.h"
 #include "kernels/core/base/outcome.h"
@@ -24,23 +26,51 @@ std::optional<Units> parse_units(std::string_view text) {
   return api::state_of<Units>(kTexts, text);
 }
 
+std::string marked_object(const Output& output, std::string object) {
+  return output.mark->is_synthetic ? api::marked_synthetic(std::move(object)) : object;
+}
+
+std::string marked_columns(const Output& output, std::string_view columns) {
+  std::string line(columns);
+  if (output.mark->is_synthetic) line.append(",").append(api::kDataKindField);
+  return line;
+}
+
+std::string marked_row(const Output& output, std::string row) {
+  if (output.mark->is_synthetic) row.append(",").append(api::kSyntheticData);
+  return row;
+}
+
+std::string take_mark(const Output& output) {
+  constexpr std::string_view kText =
+      "SYNTHETIC: this controller's data is of a modelled site, not of hardware";
+  DataMark& mark = *output.mark;
+  if (!mark.is_synthetic || std::exchange(mark.is_shown, true)) return "";
+  if (mark.is_value) print_fault(output, kText);
+  return mark.is_value || output.format != Format::kTable
+             ? ""
+             : toned(wrapped_line(std::string(kText)), Tone::kBad, output.colour);
+}
+
 // A missing field `rows` is an error of the programmer.
 bool print_document(const Output& output, const google::protobuf::Message& document,
                     std::string_view rows) {
   if (output.format == Format::kTable) return false;
   if (output.format == Format::kJson) {
-    output.out << to_json(document, JsonLayout::kIndented) << '\n';
+    output.out << marked_object(output, to_json(document, JsonLayout::kIndented)) << '\n';
     return true;
   }
   // csv and ndjson print the rows of the document's list.
   const auto* field = document.GetDescriptor()->FindFieldByName(std::string(rows));
   RG_CHECK(field != nullptr && field->is_repeated());
   const auto* reflection = document.GetReflection();
-  if (output.format == Format::kCsv) output.out << csv_header(*field->message_type()) << '\n';
+  if (output.format == Format::kCsv)
+    output.out << marked_columns(output, csv_header(*field->message_type())) << '\n';
   for (int i = 0; i < reflection->FieldSize(document, field); ++i) {
     const auto& row = reflection->GetRepeatedMessage(document, field, i);
-    output.out << (output.format == Format::kCsv ? csv_row(row)
-                                                 : to_json(row, JsonLayout::kCompact))
+    output.out << (output.format == Format::kCsv
+                       ? marked_row(output, csv_row(row))
+                       : marked_object(output, to_json(row, JsonLayout::kCompact)))
                << '\n';
   }
   return true;
@@ -49,11 +79,14 @@ bool print_document(const Output& output, const google::protobuf::Message& docum
 // The document of a verb about one thing; lists use print_document().
 void print_message(const Output& output, const google::protobuf::Message& document) {
   if (output.format == Format::kCsv) {
-    output.out << csv_header(*document.GetDescriptor()) << '\n' << csv_row(document) << '\n';
+    output.out << marked_columns(output, csv_header(*document.GetDescriptor())) << '\n'
+               << marked_row(output, csv_row(document)) << '\n';
     return;
   }
   const bool one_line = output.format == Format::kNdjson;
-  output.out << to_json(document, one_line ? JsonLayout::kCompact : JsonLayout::kIndented) << '\n';
+  output.out << marked_object(output, to_json(document, one_line ? JsonLayout::kCompact
+                                                                 : JsonLayout::kIndented))
+             << '\n';
 }
 
 namespace {
@@ -91,6 +124,11 @@ int print_page(const Output& output, const google::protobuf::Message& document,
   else
     print_message(output, document);
   return kExitPassed;
+}
+
+void print_value(const Output& output, const std::string& value) {
+  output.out << line_of(value);
+  output.mark->is_value = true;
 }
 
 std::string line_of(const std::string& text, Tone tone, bool colour) {

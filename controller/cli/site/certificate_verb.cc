@@ -96,6 +96,7 @@ Result<int> verify_certificate(Session& session, const Arguments& arguments) {
   check.set_state(trusted ? "sound" : opened ? "other_key" : "changed");
   if (!trusted) check.set_reason(trusted.error().message);
   const bool is_vouched = trusted && !key.empty();
+  session.output.mark->is_synthetic = opened && opened->content.synthetic();
   if (opened) set_content(*opened, is_vouched, check);
   const int code = trusted ? kExitPassed : kExitFailed;
   if (session.output.format != Format::kTable) {

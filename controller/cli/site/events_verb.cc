@@ -1,6 +1,7 @@
 // events
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -159,16 +160,15 @@ class EventFollower {
       : session_(session),
         links_(arguments),
         kinds_(arguments.value("kind")),
-        request_(std::move(request)),
-        printer_(session.output, csv_header(*Event::descriptor()), "\"events\"") {}
+        request_(std::move(request)) {}
 
   Result<int> follow() {
     Result<int> code = follow_events();
     if (!code && code.error().code == Code::kCancelled) code = kExitInterrupted;
     if (session_.output.format == Format::kTable)
       session_.output.out.flush();
-    else
-      printer_.end();
+    else if (printer_)
+      printer_->end();
     return code;
   }
 
@@ -176,6 +176,11 @@ class EventFollower {
   Result<int> follow_events() {
     // The newest ones first, in the order of time; then what comes.
     const EventList begin = RG_TRY(call(session_, rpc::kListEvents, request_));
+    const Output& output = session_.output;
+    if (output.format == Format::kTable)
+      output.out << take_mark(output);  // first, since the end may never be read
+    else
+      printer_.emplace(output, csv_header(*Event::descriptor()), "\"events\"");
     if (begin.events().empty()) RG_TRY_OK(check_kinds(kinds_, begin));
     EventList oldest_first = begin;
     std::reverse(oldest_first.mutable_events()->begin(), oldest_first.mutable_events()->end());
@@ -226,8 +231,8 @@ class EventFollower {
     links_.apply(list);
     if (session_.output.format != Format::kTable) {
       for (const Event& event : list.events())
-        printer_.print([&] { return csv_row(event); },
-                       [&] { return to_json(event, JsonLayout::kCompact); });
+        printer_->print([&] { return csv_row(event); },
+                        [&] { return to_json(event, JsonLayout::kCompact); });
       return;
     }
     for (const LikeEvents& like : like_events(list))
@@ -240,7 +245,7 @@ class EventFollower {
   LinkFilter links_;
   std::string kinds_;
   EventsRequest request_;
-  RowPrinter printer_;
+  std::optional<RowPrinter> printer_;  // begins its document with the first answer
   bool is_away_ = false;
 };
 

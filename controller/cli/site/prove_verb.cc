@@ -116,7 +116,7 @@ Result<int> prove_nodes(Session& session, const Arguments& arguments) {
   const RunSummary started = RG_TRY(call_through(session, rpc::kStartRun, request));
   if (arguments.has("detach")) {
     if (session.output.format == Format::kTable)
-      session.output.out << started.run_id() << '\n';
+      print_value(session.output, started.run_id());
     else
       print_message(session.output, started);
     return kExitPassed;

@@ -38,6 +38,7 @@ report::Source source_of(Session& session, const std::string& node_set) {
     return call(session, rpc, request, kReadSeconds);
   };
   report::Source source{
+      .is_synthetic = [&session] { return session.output.mark->is_synthetic; },
       .nodes = [ask,
                 node_set] { return ask(rpc::kListNodes, request_for<ListNodesRequest>(node_set)); },
       .runs =
@@ -145,6 +146,7 @@ Result<int> show_report(Session& session, const Arguments& arguments) {
                 "report: it is no list; --format text, md, html, json or ndjson");
   const report::Gathered gathered = RG_TRY(gather(session, arguments));
   const SiteReport report = report::make_report(gathered.material);
+  output.mark->is_shown = true;  // by the headline
   if (output.format == Format::kHtml)
     output.out << report_html(report::page_of(report, kEntriesOfHtml), matrix_svg(gathered.matrix),
                               gathered.no_matrix);

@@ -20,7 +20,7 @@ class Report : public Commands {};
 TEST_F(Report, OfTheLastDayHasWhatTheServicesAnswer) {
   EXPECT_EQ(run({"report", "--since", "2026-11-20"}), kExitFailed) << err_;
   EXPECT_THAT(out_, AllOf(HasSubstr("Railgauge report, 2026-11-20 00:00 UTC to "),
-                          HasSubstr("regressed: 1 of 3 tasks passed"),
+                          HasSubstr("regressed: SYNTHETIC: 1 of 3 tasks passed"),
                           HasSubstr("n3 rail 0 receives 25.0 %"), HasSubstr("watch_xid"),
                           HasSubstr("55.0 %"), HasSubstr("12 of 1204 figures measured twice")));
 }

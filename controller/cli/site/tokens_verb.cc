@@ -44,18 +44,18 @@ Result<int> create_token(Session& session, const Arguments& arguments) {
     request.set_for_seconds(RG_TRY(seconds_of(arguments, "expires", 0)));
   request.set_replaces(arguments.has("replace"));
   const auto made = RG_TRY(call_through(session, rpc::kCreateToken, request));
-  const int code = print_page(session.output, made, line_of(made.token()));
-  if (session.output.format == Format::kTable)
-    print_notice(
-        session.output,
-        fmt::format("good for {} of {} until {}; on a node: railgauge-agent enroll "
-                    "--controller HOST:{} --token-file FILE",
-                    made.info().most_uses() == 1 ? std::string("one use")
-                                                 : fmt::format("{} uses", made.info().most_uses()),
-                    made.info().node_set().empty() ? "any name" : made.info().node_set(),
-                    made.info().expires_at(),
-                    made.enroll_listen().substr(made.enroll_listen().rfind(':') + 1)));
-  return code;
+  if (session.output.format != Format::kTable) return print_page(session.output, made, "");
+  print_value(session.output, made.token());
+  print_notice(
+      session.output,
+      fmt::format("good for {} of {} until {}; on a node: railgauge-agent enroll "
+                  "--controller HOST:{} --token-file FILE",
+                  made.info().most_uses() == 1 ? std::string("one use")
+                                               : fmt::format("{} uses", made.info().most_uses()),
+                  made.info().node_set().empty() ? "any name" : made.info().node_set(),
+                  made.info().expires_at(),
+                  made.enroll_listen().substr(made.enroll_listen().rfind(':') + 1)));
+  return 0;
 }
 
 // Certificates that it gave have lives of their own, which the line says.

@@ -2,6 +2,9 @@
 
 #include <chrono>
 
+#include <grpcpp/support/server_interceptor.h>
+
+#include "controller/api/synthetic_mark.h"
 #include "controller/cli/input/stubs.h"
 #include "controller/cli/live/on_screen.h"
 #include "controller/cli/render/table.h"
@@ -60,15 +63,49 @@ class FakeEnrolment final : public api::Enrolment::Service {
   }
 };
 
+class FakeConsole final : public api::Console::Service {
+  grpc::Status OpenConsole(grpc::ServerContext*, const api::OpenConsoleRequest*,
+                           api::ConsoleTicket* ticket) override {
+    ticket->set_schema_version(1);
+    ticket->set_url("http://127.0.0.1:7480/login?ticket=0123");
+    ticket->set_expires_at("2026-11-20T12:01:00Z");
+    return grpc::Status::OK;
+  }
+};
+
+// Marks answers as rpc::Gate does.
+class MarkAnswers final : public grpc::experimental::Interceptor {
+ public:
+  void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
+    using Point = grpc::experimental::InterceptionHookPoints;
+    if (methods->QueryInterceptionHookPoint(Point::PRE_SEND_INITIAL_METADATA))
+      methods->GetSendInitialMetadata()->emplace(api::kDataKindHeader, api::kSyntheticData);
+    methods->Proceed();
+  }
+};
+
+class MarkCalls final : public grpc::experimental::ServerInterceptorFactoryInterface {
+ public:
+  explicit MarkCalls(const std::atomic<bool>& is_synthetic) : is_synthetic_(is_synthetic) {}
+  grpc::experimental::Interceptor* CreateServerInterceptor(
+      grpc::experimental::ServerRpcInfo*) override {
+    return is_synthetic_ ? new MarkAnswers : nullptr;
+  }
+
+ private:
+  const std::atomic<bool>& is_synthetic_;
+};
+
 }  // namespace
 
 struct Commands::Server {
   FakeEnrolment enrolment;
+  FakeConsole console;
   std::unique_ptr<grpc::Server> server;
   Stubs stubs;
 
   explicit Server(grpc::ServerBuilder& builder)
-      : server(builder.RegisterService(&enrolment).BuildAndStart()),
+      : server(builder.RegisterService(&enrolment).RegisterService(&console).BuildAndStart()),
         stubs(server->InProcessChannel({})) {}
 };
 
@@ -77,6 +114,9 @@ void Commands::SetUp() {
   builder.RegisterService(&control_.service());
   builder.RegisterService(&archive_.service());
   builder.RegisterService(&judge_.service());
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> marks;
+  marks.push_back(std::make_unique<MarkCalls>(is_synthetic_));
+  builder.experimental().SetInterceptorCreators(std::move(marks));
   server_ = std::make_shared<Server>(builder);
 }
 

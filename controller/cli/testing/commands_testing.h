@@ -1,6 +1,7 @@
 // Shared by the tests of the verbs. No gRPC header: a test costs what its own includes cost.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,6 +47,7 @@ class Commands : public testing::Test {
   FakeArchive& archive_ = *fake_archive_;
   FakeJudge& judge_ = *fake_judge_;
   Interrupts interrupts_;
+  std::atomic<bool> is_synthetic_ = false;  // whether the controller's answers have the mark
   Units units_ = Units::kBoth;
   bool connected_ = false;
   double linger_seconds_ = 0.05;

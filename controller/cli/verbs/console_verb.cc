@@ -9,12 +9,12 @@ namespace railgauge::cli {
 // Only the URL is on stdout, so that `xdg-open $(railgauge console)` works.
 Result<int> open_console(Session& session, const Arguments&) {
   const auto ticket = RG_TRY(call(session, rpc::kOpenConsole, api::OpenConsoleRequest()));
-  const int code = print_page(session.output, ticket, line_of(ticket.url()));
-  if (session.output.format == Format::kTable)
-    print_notice(session.output,
-                 fmt::format("good once, until {}; it lets its holder read everything here",
-                             ticket.expires_at()));
-  return code;
+  if (session.output.format != Format::kTable) return print_page(session.output, ticket, "");
+  print_value(session.output, ticket.url());
+  print_notice(session.output,
+               fmt::format("good once, until {}; it lets its holder read everything here",
+                           ticket.expires_at()));
+  return 0;
 }
 
 }  // namespace railgauge::cli

@@ -56,6 +56,10 @@ std::string series_words(const Answer& answer) {
 
 // Memory and rail first, as in tables of points.
 std::string title_of(const PairMatrix& matrix) {
+  if (matrix.between_gpus())
+    return fmt::format("copied by {}: {}, {} GPUs, run {}{}", matrix.memory(), series_words(matrix),
+                       matrix.nodes_size(), matrix.run_id(),
+                       matrix.synthetic() ? ", SYNTHETIC" : "");
   return fmt::format("memory {}, rail {}: {}, {} nodes, run {}{}",
                      matrix.memory().empty() ? "not told" : matrix.memory(), matrix.rail(),
                      series_words(matrix), matrix.nodes_size(), matrix.run_id(),
@@ -195,16 +199,20 @@ std::string evidence_table(const SuspectList& list, const Suspect& suspect, bool
   });
   const std::size_t left = rows.size() > kMostEvidence ? rows.size() - kMostEvidence : 0;
   rows.resize(rows.size() - left);
-  return render_table("FROM|TO|RAIL>|MEMORY|EXPECTED>|SEEN>|OF EXPECTED>", rows, colour) +
+  const char* heads = list.between_gpus() ? "FROM|TO|COPIED BY|EXPECTED>|SEEN>|OF EXPECTED>"
+                                          : "FROM|TO|RAIL>|MEMORY|EXPECTED>|SEEN>|OF EXPECTED>";
+  if (list.between_gpus())
+    for (auto& row : rows) row.erase(row.begin() + 2);
+  return render_table(heads, rows, colour) +
          (left > 0 ? fmt::format("and {} more figures of it\n", left) : "");
 }
 
 // States how much of the fabric was measured, since missing pairs hide faults.
 std::string heading_of(const SuspectList& list) {
-  std::string text =
-      fmt::format("{}, {} nodes, run {}: {} of {} figures of pairs, noise {}", series_words(list),
-                  list.nodes(), list.run_id(), format_count(list.measured_pairs()),
-                  format_count(list.possible_pairs()), format_share(list.noise_share()));
+  std::string text = fmt::format(
+      "{}, {} {}, run {}: {} of {} figures of pairs, noise {}", series_words(list), list.nodes(),
+      list.between_gpus() ? "GPUs" : "nodes", list.run_id(), format_count(list.measured_pairs()),
+      format_count(list.possible_pairs()), format_share(list.noise_share()));
   if (list.leaves() == 0) text += "; no leaf is known, so no leaf, trunk or spine can be named";
   if (list.synthetic()) text += "; SYNTHETIC";
   return text;

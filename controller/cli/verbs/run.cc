@@ -108,7 +108,7 @@ Result<int> start(Session& session, const Arguments& arguments, const RunRequest
     if (output.format == Format::kJson || output.format == Format::kNdjson)
       print_message(output, started);
     else
-      output.out << started.run_id() << '\n';
+      print_value(output, started.run_id());
     return kExitPassed;
   }
   std::string rest;

@@ -135,7 +135,11 @@ Result<int> set_schedule(Session& session, const Arguments& arguments) {
 Result<int> run_schedule_now(Session& session, const Arguments& arguments) {
   const auto ref = request_for<ScheduleRef>(arguments.operand(0));
   const auto started = RG_TRY(call_through(session, rpc::kRunSchedule, ref));
-  return print_page(session.output, started, line_of(started.run_id()));
+  if (session.output.format == Format::kTable)
+    print_value(session.output, started.run_id());
+  else
+    print_message(session.output, started);
+  return kExitPassed;
 }
 
 }  // namespace railgauge::cli

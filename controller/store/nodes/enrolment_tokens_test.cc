@@ -71,11 +71,11 @@ TEST_F(EnrolmentTokensTest, NoUseOfOneThatIsOverOrUnknown) {
   EXPECT_FALSE(use("c", "n1", "k", 150));
 }
 
-TEST_F(EnrolmentTokensTest, ViewersSqlDoesNotReadTokens) {
+TEST_F(EnrolmentTokensTest, ViewersSqlDoesNotReadTokensAndTheirUses) {
   ASSERT_TRUE(store_->write(write_token, token_row("a", 2)));
   EXPECT_FALSE(store_->sql("SELECT hash FROM enrolment_token", 10, 5));
   EXPECT_FALSE(store_->sql("SELECT count(*) FROM Enrolment_Token", 10, 5));
-  EXPECT_TRUE(store_->sql("SELECT name FROM enrolment", 10, 5));
+  EXPECT_FALSE(store_->sql("SELECT key_sha256 FROM enrolment", 10, 5));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/store/data_mark.h"
 #include "controller/store/testing/store_testing.h"
 
 namespace railgauge::store {
@@ -66,6 +67,24 @@ TEST(DataKind, TheLastTimeIsThatOfTheNewestRowOfTheControllersClock) {
       {.run_id = "r1", .state = RunState::kEnded, .outcome = "passed", .ended_at = now + 3600}));
   ASSERT_TRUE(store->flush());
   EXPECT_EQ(last(), now + 3600);
+}
+
+TEST(DataMark, FollowsTheDatabaseUntilItHasData) {
+  const TempFolder folder;
+  const auto store = open_store(folder.file("a.db"));
+  DataMark mark(*store);
+  EXPECT_FALSE(mark.is_synthetic());
+  ASSERT_TRUE(store->write(mark_synthetic));
+  EXPECT_TRUE(mark.is_synthetic());
+  EXPECT_TRUE(mark.is_synthetic());
+}
+
+TEST(DataMark, RealDataHasNone) {
+  const TempFolder folder;
+  const auto store = open_store(folder.file("a.db"));
+  ASSERT_TRUE(store->put_node(node_row(1)));
+  ASSERT_TRUE(store->flush());
+  EXPECT_FALSE(DataMark(*store).is_synthetic());
 }
 
 }  // namespace

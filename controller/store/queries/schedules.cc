@@ -59,16 +59,17 @@ Status count_start(Connection& connection, std::int64_t id, std::uint64_t number
                             number);
 }
 
-// Assigns a started due time to the run that continues it. Only one of two can.
+// Assigns a started due time, or a start by hand, to the run that continues it. Only one of two
+// can.
 Status pass_on_due(Connection& connection, std::int64_t id, const ScheduleClaim& claim,
                    std::string_view run_id) {
   const auto paused = RG_TRY(connection.integer("SELECT paused FROM schedule WHERE id=?1", id));
-  if (paused == 1)
+  if (paused == 1 && !claim.by_hand)
     return fail(Code::kFailedPrecondition,
                 fmt::format("schedule {}: it is paused", claim.schedule));
   RG_TRY_OK(connection.execute(
       "UPDATE schedule_due SET run_id=?4, reason=?5 WHERE schedule=?1 AND due_at=?2 AND "
-      "run_id=?3 AND result='started'",
+      "run_id=?3 AND result IN ('started', 'by_hand')",
       id, claim.due_at, claim.resumes_run_id, run_id, claim.reason));
   if (connection.changes() == 1) return {};
   return fail(Code::kAlreadyExists,
@@ -136,7 +137,7 @@ Status write_started_due(Connection& connection, std::string_view name, const Du
   const std::int64_t id = RG_TRY(id_of(connection, name));
   RG_TRY_OK(connection.execute(
       "UPDATE schedule_due SET result=?4, reason=?5 WHERE schedule=?1 AND due_at=?2 AND "
-      "run_id=?3 AND result='started'",
+      "run_id=?3 AND result IN ('started', 'by_hand')",
       id, due.due_at, due.run_id, due.result, due.reason));
   if (connection.changes() == 1) return {};
   return fail(Code::kNotFound, fmt::format("schedule {}: the due time {:.0f} is not run {}'s", name,
@@ -185,8 +186,8 @@ Result<std::vector<BrokenOffRow>> read_broken_off(Connection& connection, double
       "SELECT due_at, decided_at, result, schedule_due.run_id, schedule_due.reason, note, "
       "schedule.name, cancelled_by FROM schedule_due JOIN schedule ON "
       "schedule.id=schedule_due.schedule "
-      "JOIN run ON run.run_id=schedule_due.run_id WHERE result='started' AND due_at > ?1 AND "
-      "run.state='ended' AND (EXISTS (SELECT 1 FROM task WHERE task.run=run.id AND "
+      "JOIN run ON run.run_id=schedule_due.run_id WHERE result IN ('started', 'by_hand') AND "
+      "due_at > ?1 AND run.state='ended' AND (EXISTS (SELECT 1 FROM task WHERE task.run=run.id AND "
       "task.outcome IN ('crashed', 'cancelled') AND task.reason IN (?2, ?3)) OR EXISTS (SELECT 1 "
       "FROM task_rest WHERE task_rest.run=run.id AND task_rest.outcome='cancelled' AND "
       "task_rest.reason IN (?2, ?3))) ORDER BY due_at",

@@ -190,13 +190,15 @@ TEST_F(ScheduleStoreTest, BrokenOffAreThoseThatLostTasksToTheirControllersEnd) {
   ASSERT_TRUE(store_->end_interrupted_runs());
   const auto broken_off = store_->broken_off(2e9 - 1);
   ASSERT_TRUE(broken_off) << broken_off.error().message;
-  ASSERT_THAT(*broken_off, SizeIs(3));
+  ASSERT_THAT(*broken_off, SizeIs(4));
   EXPECT_EQ(broken_off->at(0).due.run_id, "stopped");
   EXPECT_EQ(broken_off->at(0).schedule, "weekly");
   EXPECT_EQ(broken_off->at(1).due.run_id, "open");
   EXPECT_EQ(broken_off->at(1).cancelled_by, "ann");
-  EXPECT_EQ(broken_off->at(2).due.run_id, "before its first round");
-  EXPECT_THAT(*store_->broken_off(2e9 + 2), SizeIs(2)) << "due later alone";
+  EXPECT_EQ(broken_off->at(2).due.run_id, "by hand");
+  EXPECT_EQ(broken_off->at(2).due.result, DueResult::kByHand);
+  EXPECT_EQ(broken_off->at(3).due.run_id, "before its first round");
+  EXPECT_THAT(*store_->broken_off(2e9 + 2), SizeIs(3)) << "due later alone";
 }
 
 // Rows of due times go when they are many; the count stays.

@@ -63,7 +63,7 @@ struct ScheduleClaim {
   std::string note{};  // ends the reason that the run has from its start
 };
 
-// A due time whose run lost tasks to the end of its controller.
+// A due time, or a start by hand, whose run lost tasks to the end of its controller.
 struct BrokenOffRow {
   std::string schedule{};
   DueRow due{};

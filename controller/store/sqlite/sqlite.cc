@@ -164,16 +164,24 @@ std::variant<std::monostate, double, std::int64_t, std::string> Rows::value(int 
 
 namespace {
 
+// Tables that have calls of their own for those who may read them: the audit trail names people,
+// enrolment has hashes of secrets, keys and addresses. SQLite's own have copies of any table's
+// values or pages.
+constexpr std::array<const char*, 6> kUnreadable{"audit",        "enrolment_token", "enrolment",
+                                                 "sqlite_stat4", "sqlite_dbpage",   "sqlite_stmt"};
+
+bool is_unreadable(const char* table) {
+  return std::ranges::any_of(kUnreadable,
+                             [&](const char* one) { return sqlite3_stricmp(table, one) == 0; });
+}
+
 // Refuses actions that SQLite counts as reading and a stranger may not do. Statements that write
 // are refused as a whole.
 int allow_reading(void*, int act, const char* first, const char* second, const char*, const char*) {
   switch (act) {
-    // The audit trail names people, and tokens are for those who may make some: both have calls of
-    // their own. A table without a used column is named as the statement spells it.
+    // A table without a used column is named as the statement spells it.
     case SQLITE_READ:
-      return sqlite3_stricmp(first, "audit") == 0 || sqlite3_stricmp(first, "enrolment_token") == 0
-                 ? SQLITE_DENY
-                 : SQLITE_OK;
+      return is_unreadable(first) ? SQLITE_DENY : SQLITE_OK;
     case SQLITE_ATTACH:
     case SQLITE_DETACH:
     case SQLITE_PRAGMA:

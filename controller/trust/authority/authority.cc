@@ -10,8 +10,10 @@
 
 #include "controller/trust/authority/folder.h"
 #include "controller/trust/authority/issue.h"
+#include "controller/trust/authority/keys.h"
 #include "controller/trust/identity_uri.h"
 #include "controller/trust/revocation.h"
+#include "controller/trust/signing_request.h"
 #include "kernels/core/base/failpoint.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
@@ -276,10 +278,13 @@ Result<Revoked> revoke(const std::string& path, const std::string& word, double 
   std::erase(serial, ':');  // as openssl and browsers print it
   std::ranges::transform(serial, serial.begin(),
                          [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  const CertificateKeys keys = RG_TRY(folder.keys());
   Revoked revoked;
   bool found = false;
   for (IndexEntry& entry : index) {
-    if (entry.name() != word && entry.serial != serial) continue;
+    // Whoever has the key of a revoked certificate has that of its renewals too.
+    if (entry.name() != word && entry.serial != serial && !have_one_key(keys, entry.serial, serial))
+      continue;
     found = true;
     if (entry.revoked_unix > 0) continue;
     entry.revoked_unix = std::floor(now_unix);
@@ -330,11 +335,37 @@ Result<Enrolled> make_enrolled(const EnrolOrder& order, double now_unix, const S
   return made;
 }
 
-// From here on the certificate can be revoked by its name, before anybody has it.
+// From here on the certificate can be revoked by its name, before anybody has it. `digest`: of its
+// key. `renewed`: the serial number of the one before it, if there is one.
 Status add_to_index(const Folder& folder, std::vector<IndexEntry> index, const Enrolled& made,
-                    const std::string& name, double now_unix) {
+                    const std::string& name, const std::string& digest, const std::string& renewed,
+                    double now_unix) {
+  CertificateKeys keys = RG_TRY(folder.keys());
+  for (const std::string& serial : {made.serial, renewed})
+    if (!serial.empty()) keys.insert_or_assign(serial, digest);
+  RG_TRY_OK(folder.replace_keys(keys));
+  failpoint("pki.keys");
   index.push_back(entry_of(RG_TRY(parse_certificate(made.certificate)), name));
   return folder.publish({}, index, now_unix);
+}
+
+// Whether a certificate for this key was revoked, by this program or by `openssl ca`.
+bool is_revoked_key(const std::string& digest, const std::vector<IndexEntry>& index,
+                    const CertificateKeys& keys) {
+  return std::ranges::any_of(index, [&](const IndexEntry& entry) {
+    const auto key = keys.find(entry.serial);
+    return entry.revoked_unix > 0 && key != keys.end() && key->second == digest;
+  });
+}
+
+// A key that was taken back stays so, whatever the token.
+Status check_key(const EnrolOrder& order, const std::string& digest,
+                 const std::vector<IndexEntry>& index, const CertificateKeys& keys) {
+  if (!is_revoked_key(digest, index, keys)) return {};
+  return fail(Code::kPermissionDenied,
+              fmt::format("node {}: a certificate of its key was revoked; the next call makes "
+                          "another key",
+                          order.name));
 }
 
 // Adds a certificate that is in the folder and not in the index.
@@ -378,7 +409,8 @@ Status check_enrol(const std::string& path, const EnrolOrder& order, double now_
   const Folder folder = RG_TRY(Folder::open(path, Folder::Use::kRead));
   std::vector<IndexEntry> index = RG_TRY(folder.index());
   add_placed(folder, order.name, RG_TRY(folder.read("ca.crt")), index);
-  return check_free(order, index, now_unix);
+  RG_TRY_OK(check_free(order, index, now_unix));
+  return check_key(order, RG_TRY(key_digest_of(order.public_key)), index, RG_TRY(folder.keys()));
 }
 
 // The index first, then the list, as revoke() does it.
@@ -389,14 +421,20 @@ Result<Enrolled> enrol(const std::string& path, const EnrolOrder& order, double 
   std::vector<IndexEntry> index = RG_TRY(folder.index());
   add_placed(folder, order.name, signer.certificate, index);
   RG_TRY_OK(check_free(order, index, now_unix));
+  const std::string digest = RG_TRY(key_digest_of(order.public_key));
+  const CertificateKeys keys = RG_TRY(folder.keys());
+  RG_TRY_OK(check_key(order, digest, index, keys));
   Enrolled made = RG_TRY(make_enrolled(order, now_unix, signer));
-  // A repeat revokes the certificate of the call before too: its answer was lost.
-  for (IndexEntry& entry : index)
-    if (order.replaces && entry.name() == order.name && is_valid(entry, now_unix)) {
-      entry.revoked_unix = std::floor(now_unix);
-      made.revoked.push_back(entry.serial);
-    }
-  RG_TRY_OK(add_to_index(folder, index, made, order.name, now_unix));
+  // One for the same key stays, as of a call whose answer was lost: its holder is the same.
+  for (IndexEntry& entry : index) {
+    const auto key = keys.find(entry.serial);
+    const bool is_same_key = key != keys.end() && key->second == digest;
+    if (!order.replaces || entry.name() != order.name || is_same_key || !is_valid(entry, now_unix))
+      continue;
+    entry.revoked_unix = std::floor(now_unix);
+    made.revoked.push_back(entry.serial);
+  }
+  RG_TRY_OK(add_to_index(folder, index, made, order.name, digest, "", now_unix));
   // Whatever a killed call has revoked in the index must reach the list as well.
   if (order.replaces) static_cast<void>(RG_TRY(put_crl(folder, index, kCrlDays, now_unix, signer)));
   return made;
@@ -444,9 +482,23 @@ Result<Enrolled> renew_enrolled(const std::string& path, const std::string& cert
                          .public_key = RG_TRY(key_of_certificate(certificate_pem)),
                          .hosts = old.hosts,
                          .days = std::max(days, days_left)};
+  const std::string digest = RG_TRY(key_digest_of(order.public_key));
+  if (is_revoked_key(digest, index, RG_TRY(folder.keys())))
+    return refused("another one of its key is revoked; a new token enrols the node again");
   Enrolled made = RG_TRY(make_enrolled(order, now_unix, signer));
-  RG_TRY_OK(add_to_index(folder, std::move(index), made, order.name, now_unix));
+  RG_TRY_OK(
+      add_to_index(folder, std::move(index), made, order.name, digest, old.id.serial, now_unix));
   return made;
+}
+
+Result<std::vector<std::string>> serials_of_key(const std::string& path,
+                                                const std::string& serial) {
+  const Folder folder = RG_TRY(Folder::open(path, Folder::Use::kRead));
+  const CertificateKeys keys = RG_TRY(folder.keys());
+  std::vector<std::string> serials{serial};
+  for (const auto& [other, digest] : keys)
+    if (other != serial && have_one_key(keys, serial, other)) serials.push_back(other);
+  return serials;
 }
 
 namespace {

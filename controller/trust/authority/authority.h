@@ -3,6 +3,7 @@
 //   NAME.crt NAME.key   what was issued
 //   crl.pem             what was revoked, for --tls-crl
 //   index.txt           all of it, as `openssl ca` keeps it
+//   keys.txt            which enrolled certificates are for one key
 // Every function opens the folder, does one thing and closes it. Not thread safe; safe between
 // processes. Times are unix seconds. Errors name the file.
 #pragma once
@@ -59,8 +60,9 @@ struct Revoked {
   double crl_until_unix = 0;
 };
 // Revokes every certificate that was ever issued for the name, renewed ones included, or the one
-// with the serial number, and writes the list. Those revoked before are no error: the list is
-// written anew. kNotFound: the index has neither name nor serial number.
+// with the serial number and all that were enrolled or renewed for its key, and writes the list.
+// Those revoked before are no error: the list is written anew. kNotFound: the index has neither
+// name nor serial number.
 Result<Revoked> revoke(const std::string& folder, const std::string& name_or_serial, double days,
                        double now_unix);
 
@@ -76,7 +78,8 @@ struct EnrolOrder {
   std::string public_key{};          // PEM, as read_request() has it
   std::vector<std::string> hosts{};  // beside the URI: "DNS:gpu017"
   double days = kCertificateDays;
-  bool replaces = false;  // valid certificates of the name are revoked, and the list is written
+  // Valid certificates of the name for other keys are revoked, and the list is written.
+  bool replaces = false;
   // The same key asks again, since an answer was lost: valid certificates stay. Unix seconds of the
   // first time; a certificate of the name that was revoked later bars it.
   std::optional<double> repeats_since{};
@@ -89,7 +92,7 @@ struct Enrolled {
 };
 // Issues an agent's certificate, which only the index names: the folder gets no file of it.
 // kAlreadyExists: the name has a valid certificate. kInvalidArgument: not a good name.
-// kPermissionDenied: the name was revoked since the first time.
+// kPermissionDenied: the name was revoked since the first time, or its key before.
 Result<Enrolled> enrol(const std::string& folder, const EnrolOrder& order, double now_unix);
 // The errors of enrol() that the index decides, without the lock and without a change.
 Status check_enrol(const std::string& folder, const EnrolOrder& order, double now_unix);
@@ -103,6 +106,10 @@ Result<std::string> signing_authority(const std::string& folder,
 // kFailedPrecondition: it is not of this authority.
 Result<Enrolled> renew_enrolled(const std::string& folder, const std::string& certificate_pem,
                                 double days, double now_unix);
+
+// Serial numbers of the certificates that are for the key of this one, itself included.
+Result<std::vector<std::string>> serials_of_key(const std::string& folder,
+                                                const std::string& serial);
 
 struct ShownCertificate {
   std::string name{};

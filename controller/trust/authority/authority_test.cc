@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -13,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/trust/signing_request.h"
 #include "controller/trust/testing/authority_folder.h"
 
 namespace railgauge::trust {
@@ -243,6 +246,97 @@ TEST(Authority, ShowsWhatEndsSoonAndWhatHasEnded) {
   EXPECT_EQ(state_of(folder, "crl.pem"), "missing");
   ASSERT_TRUE(write_crl(folder.path(), 7, unix_now()));
   EXPECT_EQ(state_of(folder, "crl.pem"), "ending");
+}
+
+// A node's key and its certificates, as the enrolment port makes them.
+class EnrolledKey {
+ public:
+  EnrolledKey(const AuthorityFolder& folder, std::string name)
+      : folder_(folder), name_(std::move(name)) {}
+  Result<Enrolled> enrol(bool replaces = false, std::optional<double> repeats_since = {}) {
+    auto made = trust::enrol(folder_.path(),
+                             {.name = name_,
+                              .public_key = request_.public_key,
+                              .days = 30,
+                              .replaces = replaces,
+                              .repeats_since = repeats_since},
+                             unix_now());
+    if (made) newest_ = *made;
+    return made;
+  }
+  Result<Enrolled> renew() {
+    auto made = renew_enrolled(folder_.path(), newest_.certificate, 30, unix_now());
+    if (made) newest_ = *made;
+    return made;
+  }
+  [[nodiscard]] const Enrolled& newest() const { return newest_; }
+
+ private:
+  const AuthorityFolder& folder_;
+  std::string name_;
+  SigningRequest request_ = read_request(make_request(name_, make_key().value()).value()).value();
+  Enrolled newest_{};
+};
+
+TEST(EnrolledAuthority, ARevokedSerialTakesItsRenewalsAndWhatTheyRenewedWithIt) {
+  const AuthorityFolder folder;
+  EnrolledKey node(folder, "n1");
+  EnrolledKey other(folder, "n2");
+  const std::string first = node.enrol().value().serial;
+  const std::string second = node.renew().value().serial;
+  const std::string third = node.renew().value().serial;
+  const std::string others = other.enrol().value().serial;
+  EXPECT_THAT(serials_of_key(folder.path(), second).value(),
+              testing::UnorderedElementsAre(first, second, third));
+  const auto revoked = revoke(folder.path(), second, kCrlDays, unix_now());
+  ASSERT_TRUE(revoked) << revoked.error().message;
+  EXPECT_THAT(revoked->serials, testing::UnorderedElementsAre(first, second, third));
+  EXPECT_EQ(state_of(folder, "n1"), "revoked revoked revoked");
+  EXPECT_EQ(state_of(folder, "n2"), "valid");
+  EXPECT_THAT(node.renew().error().message, HasSubstr("it is revoked"));
+  EXPECT_THAT(node.enrol().error().message, HasSubstr("a certificate of its key was revoked"));
+  ASSERT_TRUE(folder.shell("openssl crl -in crl.pem -noout -text >text"));
+  for (const std::string& serial : {first, second, third})
+    EXPECT_THAT(folder.read("text"), HasSubstr(serial));
+  EXPECT_THAT(folder.read("text"), testing::Not(HasSubstr(others)));
+}
+
+// `pki issue` made the first one, which no list of keys has until it is renewed.
+TEST(EnrolledAuthority, ACertificateFromAFileIsOfTheSameLineAsItsRenewal) {
+  const AuthorityFolder folder;
+  folder.issue("agent", "n1");
+  const auto renewed = renew_enrolled(folder.path(), folder.read("n1.crt"), 30, unix_now());
+  ASSERT_TRUE(renewed) << renewed.error().message;
+  const std::string first = folder.certificate("n1").id.serial;
+  const auto revoked = revoke(folder.path(), first, kCrlDays, unix_now());
+  ASSERT_TRUE(revoked);
+  EXPECT_THAT(revoked->serials, testing::UnorderedElementsAre(first, renewed->serial));
+}
+
+// Another program wrote the index alone.
+TEST(EnrolledAuthority, ARevocationByOpensslEndsRenewalsOfTheKeyToo) {
+  const AuthorityFolder folder;
+  EnrolledKey node(folder, "n1");
+  const Enrolled first = node.enrol().value();
+  ASSERT_TRUE(node.renew());
+  const std::string renewed = folder.read("index.txt").substr(folder.read("index.txt").find('\n'));
+  const std::string line = folder.read("index.txt").substr(0, folder.read("index.txt").find('\n'));
+  ASSERT_THAT(line, testing::AllOf(testing::StartsWith("V\t"), HasSubstr(first.serial)));
+  const std::size_t end = line.find('\t', 2);
+  std::ofstream(folder.path("index.txt"))
+      << "R" << line.substr(1, end) << "261101000000Z" << line.substr(end + 1) << renewed;
+  EXPECT_THAT(node.renew().error().message, HasSubstr("another one of its key is revoked"));
+}
+
+TEST(EnrolledAuthority, AReplacementLeavesCertificatesOfItsOwnKey) {
+  const AuthorityFolder folder;
+  EnrolledKey before(folder, "n1");
+  EnrolledKey after(folder, "n1");
+  const std::string old = before.enrol().value().serial;
+  const double began = unix_now() - 1;
+  EXPECT_THAT(after.enrol(true)->revoked, ElementsAre(old));
+  EXPECT_THAT(after.enrol(true, began + 60)->revoked, testing::IsEmpty()) << "its answer was lost";
+  EXPECT_TRUE(after.renew()) << "the lost one does not bar it";
 }
 
 }  // namespace

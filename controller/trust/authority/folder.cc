@@ -26,6 +26,7 @@ constexpr std::string_view kCertificateEnding = ".crt";
 constexpr std::string_view kStagedEnding = ".crt.next";
 constexpr std::string_view kDraftEnding = ".draft";
 constexpr const char* kIndexFile = "index.txt";
+constexpr const char* kKeysFile = "keys.txt";
 
 std::string staged_key(const std::string& name) { return fmt::format(".{}.key.next", name); }
 std::string staged_certificate(const std::string& name) {
@@ -132,10 +133,11 @@ Result<std::string> Folder::read_secret(const std::string& file) const {
   return fail(text.error().code, text.error().message.substr(std::string_view("-- ").size()));
 }
 
-Result<std::vector<IndexEntry>> Folder::index() const {
-  const std::string path = path_of(kIndexFile);
-  Fd file(::openat(folder_.get(), kIndexFile, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!file && errno == ENOENT) return std::vector<IndexEntry>{};
+// "" where there is no such file.
+Result<std::string> Folder::list_text(const char* name) const {
+  const std::string path = path_of(name);
+  Fd file(::openat(folder_.get(), name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file && errno == ENOENT) return std::string();
   if (!file) return refused(path, "open", errno);
   std::string text;
   constexpr std::size_t kStep = 64U << 10U;
@@ -146,12 +148,27 @@ Result<std::vector<IndexEntry>> Folder::index() const {
     if (got < 0 && errno != EINTR) return refused(path, "read", errno);
     text.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   }
-  auto entries = parse_index(text);
+  return text;
+}
+
+Result<std::vector<IndexEntry>> Folder::index() const {
+  auto entries = parse_index(RG_TRY(list_text(kIndexFile)));
   if (entries) return entries;
   return fail(entries.error().code,
               fmt::format("{}: {}; put a backup in its place, or move it away: the certificates "
                           "in the folder are then listed anew",
-                          path, entries.error().message));
+                          path_of(kIndexFile), entries.error().message));
+}
+
+Result<CertificateKeys> Folder::keys() const {
+  auto keys = parse_keys(RG_TRY(list_text(kKeysFile)));
+  if (keys) return keys;
+  return fail(keys.error().code, fmt::format("{}: {}; put a backup in its place",
+                                             path_of(kKeysFile), keys.error().message));
+}
+
+Status Folder::replace_keys(const CertificateKeys& keys) const {
+  return replace(kKeysFile, keys_text(keys), kPublicMode);
 }
 
 Status Folder::write_new(const std::string& file, const std::string& text, mode_t mode) const {

@@ -4,6 +4,7 @@
 //   .NAME.key.next, .NAME.crt.next   staged: complete, not yet in their place
 //   index.txt          the moment that counts: a staged certificate that it names is finished by
 //                      the next writer, any other is discarded
+//   keys.txt           written before the index: a line that the index lacks says nothing
 // Not thread safe; safe between processes.
 #pragma once
 
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "controller/trust/authority/index.h"
+#include "controller/trust/authority/keys.h"
 #include "kernels/core/base/fd.h"
 #include "kernels/core/base/result.h"
 
@@ -50,9 +52,12 @@ class Folder {
   [[nodiscard]] Result<std::string> read_secret(const std::string& file) const;
   // The index; empty where there is none. kDataLoss: it is damaged.
   [[nodiscard]] Result<std::vector<IndexEntry>> index() const;
+  // The keys of enrolled certificates; empty where there are none. kDataLoss: damaged.
+  [[nodiscard]] Result<CertificateKeys> keys() const;
 
   // Replaces a file in one step: new or old, never half.
   Status replace(const std::string& file, const std::string& text, mode_t mode) const;
+  Status replace_keys(const CertificateKeys& keys) const;
   // Stages the certificates, writes the index that names them, and puts them in their places.
   Status publish(const std::vector<Staged>& staged, const std::vector<IndexEntry>& index,
                  double now_unix) const;
@@ -61,6 +66,7 @@ class Folder {
   Folder(std::string path, Fd folder, Fd lock)
       : path_(std::move(path)), folder_(std::move(folder)), lock_(std::move(lock)) {}
   Status finish_interrupted() const;
+  [[nodiscard]] Result<std::string> list_text(const char* file) const;
   Status write_new(const std::string& file, const std::string& text, mode_t mode) const;
   Status move(const std::string& from, const std::string& to) const;
   Status place(const std::string& name) const;

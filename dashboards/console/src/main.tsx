@@ -4,6 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { onLink, useApi, type Link } from './api';
 import { FindingPage, Findings } from './findings';
 import { time } from './format';
+import { DataMark } from './mark';
 import { MatrixPage } from './matrix';
 import { NodePage, Nodes } from './nodes';
 import { Overview } from './overview';
@@ -189,6 +190,7 @@ function App() {
         <button type="button" onClick={() => setHelp(!help)} aria-expanded={help}>Keys</button>
       </header>
       <Banner link={link} />
+      <DataMark />
       {help && <Help close={() => setHelp(false)} />}
       <main id="main" tabIndex={-1}><Page key={page} route={route} /></main>
       <Foot />

@@ -283,4 +283,5 @@ export interface Session {
   read_only: boolean;
   ends_at: string | null;
   version: string;
+  data_kind?: 'synthetic';
 }

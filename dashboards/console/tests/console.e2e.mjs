@@ -131,6 +131,20 @@ await check('every page is free of faults that axe knows, in light and in dark',
   assert.deepEqual(found, []);
 });
 
+await check('each page says that its data is synthetic, on paper too', async () => {
+  const silent = [];
+  for (const media of ['screen', 'print']) {
+    await page.emulateMediaType(media);
+    for (const name of [...kPages, 'nodes/sim0012']) {
+      await go(name);
+      const words = await page.$$eval('.mark', (all) => all.filter((one) => one.checkVisibility()).map((one) => one.innerText).join());
+      if (!words.includes('SYNTHETIC')) silent.push(`${name || 'overview'} (${media})`);
+    }
+  }
+  await page.emulateMediaType('screen');
+  assert.deepEqual(silent, []);
+});
+
 await check('no page is wider than a telephone', async () => {
   await page.setViewport({ width: 390, height: 844 });
   const wide = [];

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <vector>
+#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -110,6 +112,41 @@ Result<SettingsFile> read_settings_file(const std::string& path, std::span<const
   if (text.size() > kMaxSettingsFileBytes)
     return invalid("{}: more than {} bytes are no settings", path, kMaxSettingsFileBytes);
   return parse_settings_file(text, path, flags);
+}
+
+std::string settings_folder(const std::string& path) {
+  constexpr std::string_view kEnding = ".conf";
+  const bool has_ending = path.ends_with(kEnding);
+  return path.substr(0, path.size() - (has_ending ? kEnding.size() : 0)) + ".d";
+}
+
+// Names that begin with a dot are drafts of editors and of atomic writers.
+Result<std::vector<std::string>> more_settings_files(const std::string& path) {
+  const std::string folder = settings_folder(path);
+  std::vector<std::string> files;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder, error);
+  if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory)
+    return files;
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with('.') && name.ends_with(".conf")) files.push_back(entry->path().string());
+    if (files.size() > kMostSettingsFiles)
+      return invalid("{}: more than {} files of settings", folder, kMostSettingsFiles);
+  }
+  if (error) return invalid("{}: read: {}", folder, error.message());
+  std::ranges::sort(files);
+  return files;
+}
+
+Result<SettingsFile> read_settings_files(const std::string& path,
+                                         std::span<const std::string> flags, bool must_exist) {
+  const std::vector<std::string> more = RG_TRY(more_settings_files(path));
+  SettingsFile settings = RG_TRY(read_settings_file(path, flags, must_exist && more.empty()));
+  for (const std::string& file : more)
+    for (auto& [flag, setting] : RG_TRY(read_settings_file(file, flags, true)))
+      settings.insert_or_assign(flag, std::move(setting));
+  return settings;
 }
 
 // Flag, then variable, then file.

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/core/base/result.h"
 
@@ -46,6 +47,20 @@ Result<SettingsFile> parse_settings_file(std::string_view text, std::string_view
 // as above, and for a file that cannot be read or exceeds kMaxSettingsFileBytes.
 Result<SettingsFile> read_settings_file(const std::string& path, std::span<const std::string> flags,
                                         bool must_exist);
+
+// A program's own settings beside those that people edit: the folder "agent.d" of "agent.conf". Its
+// files that end in ".conf" are read after it, in the order of their names; the last value of a key
+// counts.
+inline constexpr std::size_t kMostSettingsFiles = 64;
+// The path of that folder. Pure.
+std::string settings_folder(const std::string& path);
+// The paths of its files, in their order. kInvalidArgument: the folder cannot be read, or has more
+// than kMostSettingsFiles.
+Result<std::vector<std::string>> more_settings_files(const std::string& path);
+// Reads the file and those of its folder, with the errors of read_settings_file(). A file that
+// `must_exist` may be absent where its folder has one.
+Result<SettingsFile> read_settings_files(const std::string& path,
+                                         std::span<const std::string> flags, bool must_exist);
 
 // Returns the value for the flag `name` from the source with the highest priority; absent when the
 // default applies. A variable counts when `environment` has it, empty or not.

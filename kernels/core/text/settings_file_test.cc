@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -110,6 +111,50 @@ TEST(SettingsFile, AFolderOrAHugeFileIsRefused) {
   EXPECT_TRUE(read_settings_file(most.path(), kFlags, true));
   std::ofstream(most.path(), std::ios::app) << '\n';
   EXPECT_FALSE(read_settings_file(most.path(), kFlags, true));
+}
+
+class SettingsFolder : public testing::Test {
+ protected:
+  SettingsFolder() {
+    std::filesystem::remove_all(root_);
+    std::filesystem::create_directories(root_ + "/agent.d");
+  }
+  ~SettingsFolder() override { std::filesystem::remove_all(root_); }
+  void write(const std::string& file, const std::string& text) const {
+    std::ofstream(root_ + "/" + file) << text;
+  }
+  const std::string root_ = testing::TempDir() + "railgauge_settings_folder";
+  const std::string path_ = root_ + "/agent.conf";
+};
+
+TEST_F(SettingsFolder, TheLastFileThatHasAKeyCounts) {
+  write("agent.conf", "name = a\ntls_ca = a\n");
+  write("agent.d/2.conf", "name = two\n");
+  write("agent.d/1.conf", "name = one\nstate_dir = one\n");
+  write("agent.d/3.conf.tmp", "name = draft\n");
+  write("agent.d/.4.conf", "name = hidden\n");
+  const auto settings = read_settings_files(path_, kFlags, true);
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->at("name").value, "two");
+  EXPECT_EQ(settings->at("name").source, root_ + "/agent.d/2.conf:1: name");
+  EXPECT_EQ(settings->at("state-dir").value, "one");
+  EXPECT_EQ(settings->at("tls-ca").source, path_ + ":2: tls_ca");
+}
+
+TEST_F(SettingsFolder, AFileThatMustExistMayBeInTheFolderAlone) {
+  EXPECT_FALSE(read_settings_files(path_, kFlags, true));
+  write("agent.d/1.conf", "name = one\n");
+  EXPECT_TRUE(read_settings_files(path_, kFlags, true));
+  write("agent.d/1.conf", "nmae = one\n");
+  EXPECT_FALSE(read_settings_files(path_, kFlags, true));
+  for (std::size_t i = 0; i < kMostSettingsFiles; ++i)
+    write("agent.d/x" + std::to_string(i) + ".conf", "");
+  EXPECT_FALSE(read_settings_files(path_, kFlags, true));
+}
+
+TEST(SettingsFolderPath, IsBesideTheFile) {
+  EXPECT_EQ(settings_folder("/etc/railgauge/agent.conf"), "/etc/railgauge/agent.d");
+  EXPECT_EQ(settings_folder("x"), "x.d");
 }
 
 TEST(GivenSetting, AFlagBeatsAVariableBeatsTheFile) {

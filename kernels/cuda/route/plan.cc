@@ -113,6 +113,14 @@ double ended_apart(std::span<const Marks> streams) {
   return (ends.last_ns - ends.first_ns) / ends.last_ns;
 }
 
+std::vector<double> shares_of_rate(std::span<const double> times) {
+  double sum = 0;
+  for (const double time : times) sum += 1 / time;
+  std::vector<double> shares;
+  for (const double time : times) shares.push_back(1 / time / sum);
+  return shares;
+}
+
 unsigned share_of_blocks(unsigned blocks, std::uint64_t copies) {
   const auto share = blocks / std::max<std::uint64_t>(1, copies);
   return static_cast<unsigned>(std::max<std::uint64_t>(1, share));

@@ -93,6 +93,9 @@ struct Overlap {
 Overlap overlap_of(std::span<const Marks> streams);
 // Returns the share of the whole time between the first stream's end and the last one's.
 double ended_apart(std::span<const Marks> streams);
+// Returns each stream's part of the sum of their rates; the parts add up to 1. `times` are the
+// streams' durations for equal numbers of bytes, above 0.
+std::vector<double> shares_of_rate(std::span<const double> times);
 
 // Returns the blocks of a copy kernel's grid when `copies` of them run on one GPU that has room for
 // `blocks`. A grid that fills the GPU blocks the others: the copies would take turns.

@@ -84,5 +84,14 @@ TEST(Rotation, OfSlicesTakesThemInTurn) {
     EXPECT_EQ(slices.offset(copy), copy % 4 * 1024) << copy;
 }
 
+TEST(SharesOfRate, AreTheInverseOfEqualWorksTimes) {
+  EXPECT_THAT(shares_of_rate(std::vector<double>{2, 2}), ElementsAre(0.5, 0.5));
+  const std::vector<double> shares = shares_of_rate(std::vector<double>{1, 3, 3});
+  ASSERT_EQ(shares.size(), 3U);
+  EXPECT_DOUBLE_EQ(shares[0], 0.6);
+  EXPECT_DOUBLE_EQ(shares[1], 0.2);
+  EXPECT_DOUBLE_EQ(shares[0] + shares[1] + shares[2], 1);
+}
+
 }  // namespace
 }  // namespace railgauge::cuda

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/failpoint.h"
+
 namespace railgauge::cuda {
 namespace {
 
@@ -25,6 +27,17 @@ constexpr std::uint64_t kSeed = 0x5241494cU;
 // A load may need more copies behind the gate than the measured stream.
 constexpr std::uint64_t kMostWhenLoaded = Lanes::kMaxQueued / 4;
 
+// With the failpoint slow_gpu=N, the copies that GPU N runs take a twentieth longer: that part is
+// copied twice.
+std::uint64_t again_bytes(const Flow& flow, Engine engine, std::uint64_t copy_bytes) {
+  constexpr std::uint64_t kPart = 20;
+  constexpr std::uint64_t kWholeUnits = 512;
+  if (moves_both_ways(engine) ||
+      failpoint_value("slow_gpu") != std::to_string(flow.runs_on->index()))
+    return 0;
+  return copy_bytes / kPart / kWholeUnits * kWholeUnits;
+}
+
 // A load copies pieces, so that it ends soon after the measured copies.
 std::uint64_t copy_bytes_of(const Flow& flow, std::uint64_t size) {
   return flow.measured ? size : std::min(size, kLoadPieceBytes);
@@ -39,6 +52,9 @@ Rotation rotation_of(Engine engine, std::uint64_t copy_bytes, std::uint64_t cach
     return Rotation::of_slices(copy_bytes, kSlices);
   return {copy_bytes, moves_both_ways(engine) ? 0 : cache_bytes};
 }
+
+// The name of a flow's end; nullptr is the host's memory.
+std::string name_of_end(const gpu::Gpu* gpu) { return gpu == nullptr ? "host" : gpu->name(); }
 
 }  // namespace
 
@@ -71,6 +87,7 @@ Status RouteRun::restart() {
   nothing_kept_ = true;
   least_coverage_ = 1;
   most_apart_ = 0;
+  streams_ns_.assign(measured_, 0);
   samples_without_load_ = 0;
   return {};
 }
@@ -94,11 +111,13 @@ Status RouteRun::bind(const Route& route,
               .rotation = rotation,
               .copy_bytes = rotation.copy_bytes(),
               .beside = static_cast<std::uint64_t>(beside),
+              .again_bytes = again_bytes(flow, parts_.engine, rotation.copy_bytes()),
               .source_seed = kSeed + 2 * i,
               .target_seed = kSeed + 2 * i + 1,
               .sizing = LoadSizing(static_cast<double>(size) / static_cast<double>(copy_bytes))}));
     if (flow.measured) ++measured_;
   }
+  streams_ns_.assign(measured_, 0);
   return {};
 }
 
@@ -126,12 +145,14 @@ Status RouteRun::start_lanes() {
     RG_TRY_OK(
         lanes_->add(*bound->flow.runs_on, [bound, kits](cu::Stream stream, std::uint64_t copy) {
           const std::uint64_t offset = bound->rotation.offset(copy);
-          return kits->copy({.runs_on = bound->flow.runs_on,
-                             .target = bound->target->address() + offset,
-                             .source = bound->source->address() + offset,
-                             .bytes = bound->copy_bytes,
-                             .beside = bound->beside},
-                            stream);
+          Kits::Copy one{.runs_on = bound->flow.runs_on,
+                         .target = bound->target->address() + offset,
+                         .source = bound->source->address() + offset,
+                         .bytes = bound->copy_bytes,
+                         .beside = bound->beside};
+          if (Status done = kits->copy(one, stream); !done || bound->again_bytes == 0) return done;
+          one.bytes = bound->again_bytes;
+          return kits->copy(one, stream);
         }));
   }
   return lanes_->touch(parts_.deadline_monotonic_ns);
@@ -266,8 +287,10 @@ Status RouteRun::sample(std::uint64_t count, std::vector<double>& out) {
   for (std::uint64_t i = 0; i < count; ++i) {
     auto passed = RG_TRY(run(kMarksOfMany, repeat_));
     std::vector<Marks> streams;
-    for (std::size_t flow = 0; flow < measured_; ++flow)
+    for (std::size_t flow = 0; flow < measured_; ++flow) {
+      streams_ns_[flow] += passed[flow].back();
       streams.push_back({std::move(passed[flow]), counted_bytes(*bounds_[flow]) * repeat});
+    }
     most_apart_ = std::max(most_apart_, ended_apart(streams));
     out.push_back(overlap_of(streams).rate());
   }
@@ -294,6 +317,10 @@ Status RouteRun::verify() {
   return {};
 }
 
+bool RouteRun::slowed() const {
+  return std::ranges::any_of(bounds_, [](const auto& bound) { return bound->again_bytes > 0; });
+}
+
 std::uint64_t RouteRun::copies_in_sample() const {
   return measured_ > 1 ? repeat_ * kMarksOfMany : repeat_;
 }
@@ -310,7 +337,16 @@ void RouteRun::report_facts(Point& point) const {
   if (measured_ > 1) {
     facts["streams"] = std::to_string(measured_);
     facts["streams_ended_apart"] = fmt::format("{:.3f}", most_apart_);
+    const std::vector<double> shares = shares_of_rate(streams_ns_);
+    std::string text;
+    for (std::size_t i = 0; i < measured_; ++i) {
+      const Flow& flow = bounds_[i]->flow;
+      text += fmt::format("{}{}>{} {:.3f}", i == 0 ? "" : ", ", name_of_end(flow.source),
+                          name_of_end(flow.target), shares[i]);
+    }
+    facts["stream_shares"] = text;
   }
+  if (slowed()) facts["slowed"] = "by the failpoint slow_gpu: a twentieth is copied twice";
   if (const Bound& first = *bounds_.front(); parts_.engine == Engine::kSm && first.beside > 1)
     facts["copy_blocks"] =
         fmt::format("{} of each of {} copies that one GPU runs",

@@ -85,9 +85,12 @@ class RouteRun {
   // Verifies that every flow's target has the bytes copied since restart(); else kDataLoss.
   Status verify();
   // Adds the facts timed_by, copies_in_sample, rotates_bytes, bytes_counted; for several measured
-  // streams: streams and streams_ended_apart (the largest share of a sample); copy_blocks when SM
-  // copies share a GPU; under load: load_coverage and samples_without_load.
+  // streams: streams, streams_ended_apart (the largest share of a sample) and stream_shares (each
+  // pair's part of the sum, over all kept samples); copy_blocks when SM copies share a GPU; under
+  // load: load_coverage and samples_without_load.
   void report_facts(Point& point) const;
+  // Reports whether a failpoint delays a stream of the route: such figures are synthetic.
+  [[nodiscard]] bool slowed() const;
 
  private:
   // A flow with its memory, patterns and, for a load, its size.
@@ -97,7 +100,8 @@ class RouteRun {
     const Area* target;
     Rotation rotation;
     std::uint64_t copy_bytes;
-    std::uint64_t beside;  // flows of the route that run on the same GPU, this one among them
+    std::uint64_t beside;       // flows of the route that run on the same GPU, this one among them
+    std::uint64_t again_bytes;  // that are copied twice: the failpoint slow_gpu; else 0
     std::uint64_t source_seed;
     std::uint64_t target_seed;
     LoadSizing sizing;              // of a load
@@ -130,6 +134,7 @@ class RouteRun {
   bool warm_ = false;
   double least_coverage_ = 1;
   double most_apart_ = 0;
+  std::vector<double> streams_ns_;  // of each measured stream, over the kept samples
   std::uint64_t samples_without_load_ = 0;
   bool nothing_kept_ = false;  // since restart()
 };

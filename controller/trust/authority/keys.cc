@@ -1,0 +1,47 @@
+#include "controller/trust/authority/keys.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text/text.h"
+
+namespace railgauge::trust {
+namespace {
+
+bool is_of_digits(std::string_view text, std::string_view digits) {
+  return !text.empty() && text.find_first_not_of(digits) == std::string_view::npos;
+}
+
+}  // namespace
+
+Result<CertificateKeys> parse_keys(std::string_view text) {
+  constexpr std::size_t kDigestDigits = 64;
+  CertificateKeys keys;
+  int number = 0;
+  for (const std::string_view line : split_lines(text)) {
+    ++number;
+    const std::size_t blank = std::min(line.find(' '), line.size());
+    const std::string_view serial = line.substr(0, blank);
+    const std::string_view digest = line.substr(std::min(blank + 1, line.size()));
+    if (!is_of_digits(serial, "0123456789ABCDEF") || digest.size() != kDigestDigits ||
+        !is_of_digits(digest, "0123456789abcdef"))
+      return fail(Code::kDataLoss, fmt::format("line {}: no serial number and key", number));
+    keys.insert_or_assign(std::string(serial), std::string(digest));
+  }
+  return keys;
+}
+
+std::string keys_text(const CertificateKeys& keys) {
+  std::string text;
+  for (const auto& [serial, digest] : keys) text += fmt::format("{} {}\n", serial, digest);
+  return text;
+}
+
+bool have_one_key(const CertificateKeys& keys, std::string_view serial, std::string_view other) {
+  const auto one = keys.find(serial);
+  const auto two = keys.find(other);
+  return one != keys.end() && two != keys.end() && one->second == two->second;
+}
+
+}  // namespace railgauge::trust
