@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/clock/clock_page.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -165,11 +166,13 @@ Result<store::BackupPlan> backup_plan(const std::string& every, const std::strin
 // "": no simulated clock.
 Result<std::optional<double>> clock_value(const std::string& value) {
   if (value.empty()) return std::nullopt;
-  if (const auto begin = parse_calendar(value); begin && *begin > 0) return begin;
+  if (const auto begin = parse_calendar(value);
+      begin && *begin > 0 && *begin < ClockPage::kMostSeconds)
+    return begin;
   return fail(
       Code::kInvalidArgument,
-      fmt::format("--simulated-clock {}: a time after 1970 is needed, such as 2026-01-05 or "
-                  "2026-01-05T20:00",
+      fmt::format("--simulated-clock {}: a time from 1970 to 2199 is needed, such as 2026-01-05 "
+                  "or 2026-01-05T20:00",
                   in_quotes(value)));
 }
 

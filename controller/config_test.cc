@@ -82,6 +82,7 @@ TEST(Config, ASimulatedClockBeginsAtADate) {
   const auto refused = resolve({{"simulated-clock", "tomorrow"}}, no_environment, {});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("--simulated-clock \"tomorrow\": a time"));
+  EXPECT_FALSE(resolve({{"simulated-clock", "9999-12-31"}}, no_environment, {}));
 }
 
 TEST(Config, WhatIsKeptHowLongIsSetInDays) {

@@ -63,7 +63,9 @@ Status mark_synthetic_for(std::string_view flag, store::Store& store) {
 Status begin_simulated_clock(store::Store& store, const Config& config) {
   // The clock first: a start that fails leaves the database as it was.
   const std::string path = clock_page_of(config);
-  auto page = RG_TRY(ClockPage::make(path, *config.simulated_clock));
+  // Where the clock's file is gone, the time continues from what is stored.
+  const double last = RG_TRY(store.read(store::read_last_time));
+  auto page = RG_TRY(ClockPage::make(path, std::max(*config.simulated_clock, last)));
   RG_TRY_OK(mark_synthetic_for("--simulated-clock", store));
   use_simulated_clock(page);
   spdlog::warn("the clock is simulated and shows {}; railgauge clock {} moves it",

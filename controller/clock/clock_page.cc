@@ -9,10 +9,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "kernels/core/base/fd.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge {
@@ -47,12 +47,20 @@ std::int64_t ns_of(double seconds) {
   return static_cast<std::int64_t>(std::llround(seconds * kNsPerSecond));
 }
 
+// A lock of the open file, not of the process: the controller's own reader asks for it too.
+struct flock fleet_lock(short type) {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
 double seconds_of(std::int64_t ns) { return static_cast<double>(ns) / kNsPerSecond; }
 
 }  // namespace
 
 Result<std::shared_ptr<ClockPage>> ClockPage::map(const std::string& path, int flags) {
-  const Fd file(::open(path.c_str(), O_RDWR | O_CLOEXEC | flags, 0600));
+  Fd file(::open(path.c_str(), O_RDWR | O_CLOEXEC | flags, 0600));
   if (file.get() < 0) {
     const Code code = errno == ENOENT   ? Code::kNotFound
                       : errno == EACCES ? Code::kPermissionDenied
@@ -76,7 +84,7 @@ Result<std::shared_ptr<ClockPage>> ClockPage::map(const std::string& path, int f
     return fail(Code::kResourceExhausted,
                 fmt::format("clock {}: map: {}", path, errno_words(errno)));
   auto* const page = static_cast<Layout*>(memory);
-  std::shared_ptr<ClockPage> clock(new ClockPage(page));
+  std::shared_ptr<ClockPage> clock(new ClockPage(page, std::move(file)));
   const bool is_new = found.st_size == 0;
   if (!is_new && page->magic != kMagic)
     return fail(Code::kInvalidArgument, fmt::format("clock {}: it is no simulated clock", path));
@@ -154,7 +162,7 @@ void ClockPage::jump(double to) {
 
 void ClockPage::want(double until) {
   page_->is_settled = 0;
-  page_->wanted_ns = ns_of(until);
+  page_->wanted_ns = ns_of(std::min(until, kMostSeconds));
 }
 
 double ClockPage::wanted() const { return seconds_of(page_->wanted_ns); }
@@ -164,18 +172,29 @@ void ClockPage::set_settled(bool is_settled) { page_->is_settled = is_settled ? 
 bool ClockPage::is_settled() const { return page_->is_settled != 0; }
 
 void ClockPage::enter() {
+  struct flock whole = fleet_lock(F_WRLCK);
+  ::fcntl(file_.get(), F_OFD_SETLK, &whole);
+  has_entered_ = true;
   page_->followed = 0;
   page_->has_fleet = 1;
 }
 
-void ClockPage::leave() { page_->has_fleet = 0; }
+void ClockPage::leave() {
+  page_->has_fleet = 0;
+  has_entered_ = false;
+  struct flock whole = fleet_lock(F_UNLCK);
+  ::fcntl(file_.get(), F_OFD_SETLK, &whole);
+}
 
-bool ClockPage::has_fleet() const { return page_->has_fleet != 0; }
+bool ClockPage::has_fleet() const {
+  if (page_->has_fleet == 0) return false;
+  if (has_entered_) return true;
+  struct flock found = fleet_lock(F_WRLCK);
+  return ::fcntl(file_.get(), F_OFD_GETLK, &found) != 0 || found.l_type != F_UNLCK;
+}
 
 void ClockPage::follow(std::uint64_t jump) { page_->followed = jump + 1; }
 
-bool ClockPage::is_followed() const {
-  return page_->has_fleet == 0 || page_->followed > anchor().number;
-}
+bool ClockPage::is_followed() const { return page_->followed > anchor().number || !has_fleet(); }
 
 }  // namespace railgauge

@@ -3,10 +3,13 @@
 // has nothing left to do before the wanted time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "kernels/core/base/fd.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge {
@@ -14,6 +17,9 @@ namespace railgauge {
 // Thread safe; several processes of one host. The controller alone jumps.
 class ClockPage {
  public:
+  // No clock shows a later time, unix seconds: 2200-01-01.
+  static constexpr double kMostSeconds = 7'258'118'400;
+
   // A jump that was made; the clock's beginning is jump 0.
   struct Jump {
     std::uint64_t number = 0;
@@ -47,7 +53,8 @@ class ClockPage {
   void set_settled(bool is_settled);
   [[nodiscard]] bool is_settled() const;
 
-  // A fleet says which jump all of its agents have noticed. Without a fleet nobody is waited for.
+  // A fleet says which jump all of its agents have noticed. Without a fleet nobody is waited for,
+  // nor with one that ended without leave(), as by SIGKILL.
   void enter();
   void leave();
   [[nodiscard]] bool has_fleet() const;
@@ -64,12 +71,15 @@ class ClockPage {
     std::int64_t steady_ns = 0;
     std::int64_t ahead_ns = 0;
   };
-  explicit ClockPage(Layout* page) : page_(page) {}
+  ClockPage(Layout* page, Fd file) : page_(page), file_(std::move(file)) {}
   [[nodiscard]] Anchor anchor() const;
   void set_anchor(const Anchor& anchor);
   static Result<std::shared_ptr<ClockPage>> map(const std::string& path, int flags);
 
   Layout* page_;
+  // A fleet has a lock on it, which ends with the fleet's process.
+  Fd file_;
+  std::atomic<bool> has_entered_ = false;
 };
 
 }  // namespace railgauge

@@ -90,6 +90,33 @@ TEST_F(ClockPages, AFleetThatEnteredIsWaitedForUntilItFollowsOrLeaves) {
   EXPECT_TRUE((*page)->is_followed());
 }
 
+// Its lock ends with its descriptors.
+TEST_F(ClockPages, AFleetThatWasKilledIsNoFleet) {
+  const auto page = ClockPage::make(path_, kStart);
+  ASSERT_TRUE(page);
+  {
+    const auto killed = ClockPage::open(path_);
+    ASSERT_TRUE(killed);
+    (*killed)->enter();
+    EXPECT_TRUE((*page)->has_fleet());
+    EXPECT_FALSE((*page)->is_followed());
+  }
+  EXPECT_FALSE((*page)->has_fleet());
+  EXPECT_TRUE((*page)->is_followed());
+  const auto next = ClockPage::open(path_);
+  ASSERT_TRUE(next);
+  (*next)->enter();
+  EXPECT_TRUE((*page)->has_fleet());
+  EXPECT_FALSE((*page)->is_followed());
+}
+
+TEST_F(ClockPages, NoWishIsBeyondWhatAClockCanShow) {
+  const auto page = ClockPage::make(path_, kStart);
+  ASSERT_TRUE(page);
+  (*page)->want(2.5e11);
+  EXPECT_EQ((*page)->wanted(), ClockPage::kMostSeconds);
+}
+
 TEST_F(ClockPages, ANewWishIsNotSettled) {
   const auto page = ClockPage::make(path_, kStart);
   ASSERT_TRUE(page);

@@ -12,7 +12,8 @@
 # that gets a row of counts.
 # RAILGAUGE_CHAOS_MEMORY=1: every other strike is a memory limit, of several sizes.
 # A partition, or another harm to a stream, is unmet when no message of its phase passed in time. Such a strike proves
-# nothing: it is counted by phase, and a phase that was tried more than once and never met fails the whole.
+# nothing: it is counted by phase, and a phase that was tried more than once and never met fails the whole, with the
+# command that repeats it. The row says how many disks were full, or how many were to be and could not: no leave to mount.
 # shellcheck source-path=SCRIPTDIR
 rounds=${1:?chaos.sh: ROUNDS is needed} first_seed=${2:-1} strikes=${3:-5}
 # File systems of its own, which end with the last process. Without leave to mount, the full disk is left out.
@@ -196,7 +197,8 @@ signal_runner() {  # SIGNAL
   kill "-$1" "${all[$drawn]}" 2>/dev/null || true
 }
 full_disk() {
-  [ "$can_mount" = 1 ] || { note no-disk; return 0; }
+  [ "$can_mount" = 1 ] || { note full-disk-skipped; skipped_disks=$((skipped_disks + 1)); return 0; }
+  full_disks=$((full_disks + 1))
   chance 2
   local disk; disk=$([ "$drawn" = 0 ] && echo controller || echo agents)
   note "full-$disk"
@@ -416,9 +418,11 @@ round() {
   [ -n "$fault" ] || return 0
   faults=$((faults + $(grep -c . <<<"$fault")))
   grep . <<<"$fault" | head -n 20 | sed 's/^/       /'
-  echo "       again: ${RAILGAUGE_CHAOS_MEMORY:+RAILGAUGE_CHAOS_MEMORY=1 }deploy/e2e/chaos.sh 1 $seed $strikes"
+  say_again 1 "$seed"
   return 1
 }
+# say_again ROUNDS SEED: the one command that repeats them.
+say_again() { echo "       again: ${RAILGAUGE_CHAOS_MEMORY:+RAILGAUGE_CHAOS_MEMORY=1 }deploy/e2e/chaos.sh $1 $2 $strikes"; }
 # Ends what the round began.
 stop_round() {
   local pidfile
@@ -435,10 +439,12 @@ count_partitions() {
     [ "${tried[$phase]:-0}" -lt 2 ] || [ "${met[$phase]:-0}" -gt 0 ] || never+=" $phase"
   done
   echo "harms to streams met:${shown%,}"
-  [ -z "$never" ] || { echo "FAILED no harm to a stream met its phase:$never"; return 1; }
+  [ -z "$never" ] || { echo "FAILED no harm to a stream met its phase:$never"; say_again "$rounds" "$first_seed"; return 1; }
 }
 
-all_kills=0 all_records=0 missing=0 twice=0 faults=0 bad=0 unmet=0 never_met=0
+disks() { if [ "$can_mount" = 1 ]; then echo "$full_disks"; else echo "$skipped_disks skipped, no leave to mount"; fi; }
+
+all_kills=0 all_records=0 missing=0 twice=0 faults=0 bad=0 unmet=0 never_met=0 full_disks=0 skipped_disks=0
 began=$(date +%s)
 set +e
 for ((seed = first_seed; seed < first_seed + rounds; ++seed)); do
@@ -447,8 +453,8 @@ for ((seed = first_seed; seed < first_seed + rounds; ++seed)); do
 done
 count_partitions || never_met=1 failed=1
 if [ -n "${RAILGAUGE_CHAOS_TABLE:-}" ]; then
-  printf '%s\t%s\t%d-%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n' "$(git -C "$top" rev-parse --short=10 HEAD)" "$(date -u +%F)" "$first_seed" \
-    $((first_seed + rounds - 1)) "$rounds" "$strikes" "$all_kills" "$all_records" "$missing" "$twice" "$faults" "$(sum "${tried[@]}")" "$unmet" >>"$RAILGAUGE_CHAOS_TABLE"
+  printf '%s\t%s\t%d-%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n' "$(git -C "$top" rev-parse --short=10 HEAD)" "$(date -u +%F)" "$first_seed" \
+    $((first_seed + rounds - 1)) "$rounds" "$strikes" "$all_kills" "$all_records" "$missing" "$twice" "$faults" "$(sum "${tried[@]}")" "$unmet" "$(disks)" >>"$RAILGAUGE_CHAOS_TABLE"
 fi
-echo "$rounds rounds in $(($(date +%s) - began)) s: $all_kills kills of the controller, $all_records records acknowledged, $missing missing, $twice twice or changed, $bad rounds with a fault, $unmet of $(sum "${tried[@]}") partitions unmet$([ "$can_mount" = 1 ] || echo ", no full disk: no leave to mount")"
+echo "$rounds rounds in $(($(date +%s) - began)) s: $all_kills kills of the controller, $all_records records acknowledged, $missing missing, $twice twice or changed, $bad rounds with a fault, $unmet of $(sum "${tried[@]}") partitions unmet, full disks: $(disks)"
 [ "$bad" = 0 ] && [ "$never_met" = 0 ]

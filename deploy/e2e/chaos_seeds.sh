@@ -32,8 +32,10 @@ cat "$work"/log-* | grep -v ' Killed  ' || true
 if [ -n "${RAILGAUGE_CHAOS_TABLE:-}" ]; then
   cat "$work"/table-* | awk -F '\t' -v OFS='\t' -v seeds="$first-$((first + seeds - 1))" '
     NR == 1 { commit = $1; date = $2; strikes = $5 }
-    { rounds += $4; kills += $6; records += $7; missing += $8; twice += $9; faults += $10; tried += $11; unmet += $12 }
-    END { print commit, date, seeds, rounds, strikes, kills, records, missing, twice, faults, tried, unmet }' >>"$RAILGAUGE_CHAOS_TABLE"
+    { rounds += $4; kills += $6; records += $7; missing += $8; twice += $9; faults += $10; tried += $11; unmet += $12
+      if ($13 ~ /skipped/) { skipped += $13; cannot = 1 } else disks += $13 }
+    END { print commit, date, seeds, rounds, strikes, kills, records, missing, twice, faults, tried, unmet,
+      (cannot ? skipped " skipped, no leave to mount" : disks + 0) }' >>"$RAILGAUGE_CHAOS_TABLE"
 fi
 echo "$seeds seeds from $first in $lanes lanes: $([ "$bad" = 0 ] && echo "all passed" || echo "$bad lanes with a fault")"
 [ "$bad" = 0 ]

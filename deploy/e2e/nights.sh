@@ -122,6 +122,26 @@ same_seed_gives_the_same_findings() {
   diff <(findings_of "$work/findings.json") <(findings_of "$work/findings-two.json")
 }
 
+# figures_of SITE: every stored figure with its day and series, sorted; without what is random (ids) or the host's (seconds).
+figures_of() {
+  local column figures=""
+  for column in median median_low median_high p99 sample_count rate rate_low rate_high slot_p10 pause_share \
+    min max mean stddev p25 p75 p90 p999 slot_p1 longest_pause_ns measure_ns; do figures+=", quote($column)"; done
+  sqlite3 -readonly "$work/$1/railgauge.db" "SELECT date(measured_ms / 1000, 'unixepoch'), kernel, metric, meaning, message_bytes,
+    (SELECT group_concat(label) FROM (SELECT node.name || '/' || slot || ':' || port || gpu_slot AS label FROM series_endpoint AS place
+      JOIN endpoint ON endpoint.id = place.endpoint JOIN node ON node.id = endpoint.node WHERE place.series = series.id
+      ORDER BY place.position))$figures
+    FROM point JOIN series ON series.id = point.series LEFT JOIN distribution ON distribution.point = point.id" | sort
+}
+
+# Under a simulated clock alone: by the host's, other moments have other noise.
+same_seed_gives_the_same_figures_bit_for_bit() {
+  figures_of one >"$work/figures-one.txt"
+  figures_of two >"$work/figures-two.txt"
+  [ "$(wc -l <"$work/figures-one.txt")" -ge $((kNights * 64)) ]
+  cmp "$work/figures-one.txt" "$work/figures-two.txt"
+}
+
 # Nobody measures the same pair on two of these nights.
 sliced_nights_pass() {
   local site
@@ -170,6 +190,37 @@ simulated_clock_wants_a_database_without_real_data() {
     --metrics-listen none --simulated-clock "$kBegin" 2>"$work/refused.txt"
   [ "$(grep -c . "$work/refused.txt")" = 1 ]
   grep -- '--simulated-clock: .*real.db: it has data of real nodes' "$work/refused.txt"
+}
+
+# The time continues from the database where the clock's file is gone.
+clock_goes_on_without_its_file() {
+  mkdir "$work/gone"
+  local start
+  # The second begin is earlier, and does not count.
+  for start in 2026-03-01 2025-01-01; do
+    "$bin/railgauge-controller" --socket "$work/gone/c.sock" --database "$work/gone/railgauge.db" --suites "$work/suites" \
+      --metrics-listen none --simulated-clock "$start" >>"$work/controller-gone.log" 2>&1 &
+    echo $! >"$work/controller-gone.pid"
+    wait_for "the controller answers" 20 cli --controller "unix:$work/gone/c.sock" version
+    cli clock "$work/gone/simulated-clock" 5d
+    cli --controller "unix:$work/gone/c.sock" schedules add "s$start" pairs --cron "0 1 * * *"
+    kill -TERM "$(pid_of controller-gone)"
+    wait_for "the controller ends" 30 eval '! alive controller-gone'
+    cli clock "$work/gone/simulated-clock" >>"$work/gone/times"
+    rm "$work/gone/simulated-clock"
+  done
+  cat "$work/gone/times"
+  head -n 1 "$work/gone/times" | grep '^2026-03-06'
+  tail -n 1 "$work/gone/times" | grep '^2026-03-11'
+}
+
+# Nobody waits for a fleet that ended without a word.
+killed_fleet_is_not_waited_for() {
+  kill -KILL "$(pid_of fleet-two)"
+  wait_for "the fleet ends" 10 eval '! alive fleet-two'
+  local from; from=$(date +%s)
+  cli clock "$work/two/simulated-clock" 1d --wait 30s
+  echo "a day without the fleet took $(($(date +%s) - from)) s"
 }
 
 # The database of a controller with a real agent on it.
@@ -224,6 +275,7 @@ check "a slow port is found after the night that shows it" slow_port_is_found_on
 check "a changed stack is seen with its date" changed_stack_is_seen_with_its_date
 check "data is pruned by the simulated calendar" data_is_pruned_by_the_simulated_calendar
 check "the same seed gives the same findings" same_seed_gives_the_same_findings
+check "the same seed gives the same figures, bit for bit" same_seed_gives_the_same_figures_bit_for_bit
 check "nights of slices pass on two sites" sliced_nights_pass
 export RAILGAUGE_CONTROLLER=unix:$work/slow/c.sock
 check "a port that loses a tenth is confirmed on the second night of slices" slow_port_of_slices_is_confirmed_on_the_second_night
@@ -232,6 +284,8 @@ check "a run that confirms a finding ends with 1" run_that_confirms_a_finding_en
 check "a real agent is refused by a synthetic database" real_agent_is_refused
 check "a fleet is refused by a database of real nodes" fleet_is_refused_by_a_real_database
 check "a simulated clock is refused by a database of real nodes" simulated_clock_wants_a_database_without_real_data
+check "a clock whose file is gone continues from the database" clock_goes_on_without_its_file
+check "a fleet that was killed is not waited for" killed_fleet_is_not_waited_for
 check "certificates are valid by the simulated clock" certificates_follow_the_clock
 for site in one two; do
   echo "synthetic: $kNights nights of 16 nodes took $(($(cat "$work/$site/took_ms") / 100))e-1 s"

@@ -314,6 +314,18 @@ TEST_F(ModelledAgents, ALossyPortIsAnEventOnce) {
   EXPECT_THAT(subjects, ElementsAre("mlx5_2:1"));
 }
 
+// 12 spells of ten minutes: a new hello, and an event, at their ends alone.
+TEST_F(ModelledAgents, AFlappingLinkHangsUpAtTheEndsOfItsSpellsAlone) {
+  open("faults:\n  - {kind: port, node: sim0001, nic: 0, takes: 1, hits: 0.5}\n");
+  attach(0);
+  int events = 0;
+  for (const api::AgentMessage& message : pass(0, 7'200 * kSecond))
+    events += message.heartbeat().events_size();
+  EXPECT_GT(hang_ups_, 0);
+  EXPECT_LE(hang_ups_, 11);
+  EXPECT_LE(events, 11);
+}
+
 TEST_F(ModelledAgents, AnswersPreflightsWithTheirId) {
   open("");
   attach(0);

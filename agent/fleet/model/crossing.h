@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "agent/fleet/model/kernel_shapes.h"
+#include "agent/fleet/scenario/kernel_shapes.h"
 #include "agent/fleet/scenario/scenario.h"
 
 namespace railgauge::fleet {

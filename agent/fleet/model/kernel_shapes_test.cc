@@ -1,5 +1,5 @@
 // The model answers for every kernel that the runner has, with the metrics that the kernel has.
-#include "agent/fleet/model/kernel_shapes.h"
+#include "agent/fleet/scenario/kernel_shapes.h"
 
 #include <algorithm>
 #include <array>

@@ -305,8 +305,7 @@ void add_counters(const Scenario& scenario, const ModelledTask& task, const Prep
     bool broken = false;
     for (std::size_t i = 0; i < scenario.faults.size(); ++i) {
       const Fault& fault = scenario.faults[i];
-      if (fault.harm.loss <= 0 || !is_there(scenario, i, task.time_ns, prepared.series.bits()))
-        continue;
+      if (fault.harm.loss <= 0 || !is_there(scenario, i, task.time_ns)) continue;
       for (const Flow& flow : prepared.flows) {
         if (!crosses(scenario, fault, flow)) continue;
         sends = sends || flow.from == place;

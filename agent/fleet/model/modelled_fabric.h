@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "agent/fleet/model/crossing.h"
-#include "agent/fleet/model/kernel_shapes.h"
 #include "agent/fleet/model/keyed_random.h"
+#include "agent/fleet/scenario/kernel_shapes.h"
 #include "agent/fleet/scenario/scenario.h"
 #include "kernels/core/base/record.pb.h"
 #include "kernels/core/base/result.h"

@@ -204,7 +204,7 @@ TaskHarm harm_to(const Scenario& scenario, const ModelledTask& task, const Prepa
   TaskHarm all;
   for (std::size_t i = 0; i < scenario.faults.size(); ++i) {
     const Fault& fault = scenario.faults[i];
-    if (!is_there(scenario, i, task.time_ns, prepared.series.bits())) continue;
+    if (!is_there(scenario, i, task.time_ns)) continue;
     const double share = hit_share(scenario, fault, prepared);
     if (share == 0) continue;
     // The slowest part decides.

@@ -124,14 +124,12 @@ std::optional<std::string> job_at(const Scenario& scenario, std::uint32_t node,
   return std::nullopt;
 }
 
-bool is_there(const Scenario& scenario, std::size_t fault, Nanoseconds time_ns,
-              std::uint64_t task) {
+bool is_there(const Scenario& scenario, std::size_t fault, Nanoseconds time_ns) {
   const Fault& own = scenario.faults[fault];
   if (!own.when.covers(time_ns)) return false;
   if (own.hits >= 1) return true;
-  const DrawKey key = DrawKey(scenario.seed).with("fault").with(std::uint64_t{fault});
   const DrawKey draw =
-      own.spell_ns > 0 ? key.with(time_ns / own.spell_ns) : key.with(time_ns).with(task);
+      DrawKey(scenario.seed).with("fault").with(std::uint64_t{fault}).with(time_ns / own.spell_ns);
   return draw.uniform() < own.hits;
 }
 

@@ -10,7 +10,7 @@
 namespace railgauge::fleet {
 
 // All versions and settings of a node: the language's defaults, then those of its class, then the
-// changes that hold, in the order of the scenario.
+// changes that hold, in the order of their begins.
 StackParts stack_at(const Scenario& scenario, std::uint32_t node, Nanoseconds time_ns);
 
 // How an agent behaves.
@@ -35,10 +35,9 @@ AgentState agent_at(const Scenario& scenario, std::uint32_t node, Nanoseconds ti
 std::optional<std::string> job_at(const Scenario& scenario, std::uint32_t node,
                                   Nanoseconds time_ns);
 
-// Whether the fault is there now. `task`: draws it anew for each task of a part that flaps without
-// spells.
-bool is_there(const Scenario& scenario, std::size_t fault, Nanoseconds time_ns,
-              std::uint64_t task = 0);
+// Whether the fault is there now. A part that flaps is bad or good for a whole spell, for all
+// tasks, events and hellos alike.
+bool is_there(const Scenario& scenario, std::size_t fault, Nanoseconds time_ns);
 
 // Whether the link of a NIC is down, by a fault of its port or node that takes all bandwidth.
 bool is_link_down(const Scenario& scenario, std::uint32_t node, std::int32_t nic,

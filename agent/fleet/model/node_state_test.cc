@@ -36,6 +36,14 @@ TEST(NodeState, AStackIsTheUsualOneThenTheClasssThenTheChanges) {
   EXPECT_EQ(stack_at(scenario, 0, 3 * kDayOfNs).versions.at("ofed"), before.versions.at("ofed"));
 }
 
+TEST(NodeState, OfTwoChangesTheLaterBeginHoldsWhicheverTheFileHasFirst) {
+  const Scenario scenario = with(
+      "changes:\n  - {begin: 3d, versions: {nccl: '2.23'}}\n"
+      "  - {begin: 1d, end: 9d, versions: {nccl: '2.22'}}\n");
+  EXPECT_EQ(stack_at(scenario, 0, 2 * kDayOfNs).versions.at("nccl"), "2.22");
+  EXPECT_EQ(stack_at(scenario, 0, 4 * kDayOfNs).versions.at("nccl"), "2.23");
+}
+
 TEST(NodeState, AgentsAreLostLateWedgedLyingOrSkewedForTheirTime) {
   const Scenario scenario = with(
       "agents:\n  - {kind: lost, nodes: sim0001, begin: 1d, end: 2d}\n"
@@ -101,6 +109,24 @@ TEST(NodeState, ALinkIsDownForTheTimeOfItsFault) {
   EXPECT_TRUE(is_link_down(scenario, 0, 2, kDayOfNs));
   EXPECT_FALSE(is_link_down(scenario, 0, 1, kDayOfNs));
   EXPECT_FALSE(is_link_down(scenario, 1, 2, kDayOfNs));
+}
+
+// Whoever looks within a spell sees the same, however often.
+TEST(NodeState, AFlappingLinkIsUpOrDownForAWholeSpell) {
+  for (const auto& [lines, spell] : {std::pair{"hits: 0.3", 10 * kMinuteNs},
+                                     std::pair{"hits: 0.3, spell: 1h", 60 * kMinuteNs}}) {
+    const Scenario scenario = with(
+        fmt::format("faults:\n  - {{kind: port, node: sim0001, nic: 2, takes: 1, {}}}\n", lines));
+    constexpr int kSpells = 400;
+    int down = 0;
+    for (int i = 0; i < kSpells; ++i) {
+      const bool at_first = is_link_down(scenario, 0, 2, i * spell);
+      for (const Nanoseconds later : {Nanoseconds{1}, spell / 3, spell / 2, spell - 1})
+        EXPECT_EQ(is_link_down(scenario, 0, 2, i * spell + later), at_first) << lines << " " << i;
+      down += at_first ? 1 : 0;
+    }
+    EXPECT_NEAR(static_cast<double>(down) / kSpells, 0.3, 0.08) << lines;
+  }
 }
 
 }  // namespace

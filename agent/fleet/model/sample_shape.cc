@@ -19,6 +19,10 @@ constexpr double kSlowGrowth = 0.15;
 constexpr double kLeastSamples = 8;
 constexpr double kLeastSlots = 8;
 constexpr double kMostRaw = 100'000;
+// Mean share of healthy time in pauses, as by the scheduler of a host; the rate has them already.
+constexpr double kHealthyPauses = 0.0005;
+// The longest of them.
+constexpr double kUsualNs = 3e6;
 
 double z_of(double q) { return boost::math::quantile(boost::math::normal(), q); }
 
@@ -111,8 +115,11 @@ void set_rates(const SampleShape& shape, const Statistics& statistics, const Dra
   point.set_rate(rate);
   point.set_slot_ns(slot_ns);
   const bool is_pause = shape.pauses > 0 && shape.pause_ns >= kLeastPauseNs;
-  point.set_longest_pause_ns(is_pause ? shape.pause_ns : 0);
-  point.set_pause_share(is_pause ? statistics.pause_share() : 0);
+  double usual_ns = kHealthyPauses * shape.measure_ns * key.with("pauses").exponential();
+  if (usual_ns < kLeastPauseNs) usual_ns = 0;
+  const double share = usual_ns / shape.measure_ns + (is_pause ? statistics.pause_share() : 0);
+  point.set_longest_pause_ns(std::max(is_pause ? shape.pause_ns : 0, std::min(usual_ns, kUsualNs)));
+  point.set_pause_share(std::min(1.0, share));
   const bool whole = shape.pause_ns >= slot_ns;
   const double hit = whole ? statistics.pause_share() : std::min(1.0, shape.pauses / slots);
   const double left = whole ? 0 : 1 - shape.pause_ns / slot_ns;

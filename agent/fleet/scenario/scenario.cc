@@ -1,6 +1,7 @@
 #include "agent/fleet/scenario/scenario.h"
 
 #include <charconv>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -101,6 +102,11 @@ void read_day(const YamlValue& value, Scenario& scenario) {
     if (time != nullptr && static_cast<double>(day.*to) > kNsPerDay)
       time->problem("is after the day's end; allowed: 0h to 24h");
   }
+  const YamlValue* to = map.find("to");
+  const bool is_whole = day.from_ns == 0 && static_cast<double>(day.to_ns) == kNsPerDay;
+  if (to != nullptr && map.find("from") != nullptr && !is_whole &&
+      std::fmod(static_cast<double>(day.to_ns - day.from_ns), kNsPerDay) == 0)
+    to->problem("is the time of from, so that no hour is of the day; allowed: another time");
   read_key(map, kDayKeys, "takes", day.takes);
   read_key(map, kDayKeys, "noise", day.noise);
   scenario.day = day;
@@ -118,11 +124,12 @@ void read_list(const YamlMap& map, std::string_view key, const ReadFabric& fabri
 void read_begin(const YamlValue& value, Scenario& scenario) {
   const auto text = value.text("a date, as in 2026-01-05 or 2026-01-05T20:00");
   const auto date = text ? parse_calendar(*text) : std::nullopt;
-  if (date && *date > 0)
+  if (date && *date > 0 && *date < kMostBeginSeconds)
     scenario.begin_unix_seconds = *date;
   else if (text)
-    value.problem(fmt::format("is {}; must be a date, as in 2026-01-05 or 2026-01-05T20:00",
-                              in_quotes(*text)));
+    value.problem(
+        fmt::format("is {}; must be a date from 1970 to 2099, as in 2026-01-05 or 2026-01-05T20:00",
+                    in_quotes(*text)));
 }
 
 void read_root(const YamlValue& root, Scenario& scenario) {
@@ -145,6 +152,8 @@ void read_root(const YamlValue& root, Scenario& scenario) {
   read_list(map, "noise", fabric, read_noise, scenario.noise);
   read_list(map, "faults", fabric, read_fault, scenario.faults);
   read_list(map, "changes", fabric, read_change, scenario.changes);
+  std::ranges::stable_sort(scenario.changes, {},
+                           [](const StackChange& change) { return change.when.begin_ns; });
   read_list(map, "losses", fabric, read_loss, scenario.losses);
   read_list(map, "agents", fabric, read_agent, scenario.agents);
   read_list(map, "jobs", fabric, read_job, scenario.jobs);

@@ -29,6 +29,12 @@ using Nanoseconds = std::int64_t;
 inline constexpr Nanoseconds kForever = std::numeric_limits<Nanoseconds>::max();
 inline constexpr double kNsPerSecond = 1e9;
 inline constexpr double kNsPerDay = 86'400e9;
+// How long a flapping part is bad or good, unless the scenario says so, and the shortest spell:
+// agents look at their links once a second.
+inline constexpr Nanoseconds kUsualSpellNs = 600'000'000'000;
+inline constexpr Nanoseconds kLeastSpellNs = 10'000'000'000;
+// A scenario begins before 2100: nanoseconds since then, or before it, fit a Nanoseconds.
+inline constexpr double kMostBeginSeconds = 4'102'444'800;
 
 // A stretch of time, its end left out.
 struct Extent {
@@ -122,7 +128,7 @@ struct Day {
   Nanoseconds to_ns = 0;
   // Share of bandwidth that is gone by day; latency grows alike.
   double takes = 0;
-  // Factor of all noise by day.
+  // Factor of all noise by day, but for a drift and for the steps of a quantised figure.
   double noise = 1;
 };
 
@@ -158,9 +164,9 @@ struct Fault {
   Direction direction = Direction::kBoth;
   Extent when{};
   Harm harm{};
-  // Share of time in which the fault is there, in spells of `spell_ns`; 0: drawn anew each task.
+  // Share of the spells of `spell_ns` in which the fault is there; below 1: it flaps.
   double hits = 1;
-  Nanoseconds spell_ns = 0;
+  Nanoseconds spell_ns = kUsualSpellNs;
 };
 
 enum class MemoryChoice { kAny, kHost, kGpu };
@@ -229,6 +235,7 @@ struct Scenario {
   std::vector<Noise> noise{};
   std::optional<Day> day{};
   std::vector<Fault> faults{};
+  // By their begins; those of the same time in the file's order.
   std::vector<StackChange> changes{};
   std::vector<LostFunction> losses{};
   std::vector<AgentFault> agents{};

@@ -1,5 +1,7 @@
 // Elements of a scenario's lists.
+#include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -57,6 +59,80 @@ void read_node(const YamlMap& map, std::string_view key, const ReadFabric& fabri
     value->problem(fmt::format("{} is no node here; allowed: {} to {}{}", in_quotes(*name),
                                fabric.names.front(), fabric.names.back(),
                                did_you_mean(*name, fabric.names)));
+}
+
+// Nodes with a NIC on the rail, by leaf; rail -1: all nodes.
+std::vector<std::uint32_t> nodes_by_leaf(const Scenario& scenario, std::int32_t rail) {
+  std::vector<std::uint32_t> counts(scenario.fabric.leaves);
+  for (std::uint32_t node = 0; node < scenario.fabric.nodes; ++node)
+    if (std::cmp_less(rail, scenario.hardware(node).nics)) ++counts[scenario.leaf_of(node)];
+  return counts;
+}
+
+// Whether a task between two nodes crosses the fault's part on this rail; -1: on any. A part that
+// lacks a key is a problem already.
+bool is_crossed(const Scenario& scenario, const Fault& fault, std::int32_t rail) {
+  const std::vector<std::uint32_t> counts = nodes_by_leaf(scenario, rail);
+  const auto leaves = std::ranges::count_if(counts, [](std::uint32_t nodes) { return nodes > 0; });
+  const bool has_two = std::accumulate(counts.begin(), counts.end(), 0U) > 1;
+  const auto has = [&](std::int32_t leaf) {
+    return leaf < 0 || counts[static_cast<std::size_t>(leaf)] > 0;
+  };
+  const auto has_nic = [&](std::int32_t node) {
+    return node < 0 ||
+           std::cmp_less(rail, scenario.hardware(static_cast<std::uint32_t>(node)).nics);
+  };
+  switch (fault.part) {
+    case Part::kPort:
+    case Part::kNode:
+    case Part::kGpu:
+      return true;
+    case Part::kRail:
+      return has_two;
+    case Part::kLeaf:
+      return has(fault.leaf) && has_two;
+    case Part::kTrunk:
+      return has(fault.leaf) && has(fault.to_leaf);
+    case Part::kUplink:
+      return has(fault.leaf) && leaves > 1;
+    case Part::kSpine:
+      return leaves > 1;
+    case Part::kPair:
+      return has_nic(fault.node) && has_nic(fault.to_node);
+  }
+  return true;
+}
+
+void check_crossed(const YamlValue& value, const YamlMap& map, const Scenario& scenario,
+                   const Fault& fault) {
+  if (is_crossed(scenario, fault, fault.rail)) return;
+  std::int32_t rails = 0;
+  while (rails < fault.rail && is_crossed(scenario, fault, rails)) ++rails;
+  const Fabric& sizes = scenario.fabric;
+  const bool is_of_spines = fault.part == Part::kUplink || fault.part == Part::kSpine;
+  if (rails > 0)
+    map.find("rail")->problem(
+        fmt::format("is {0}; allowed: 0 to {1}, since the nodes at both ends of it have {2} NIC{3}",
+                    fault.rail, rails - 1, rails, rails == 1 ? "" : "s"));
+  else if (is_of_spines && sizes.leaves == 1)
+    value.problem("no task crosses a spine, since fabric has 1 leaf; allowed: another kind");
+  else
+    value.problem(fmt::format(
+        "no task crosses it, since fabric has {} node{}; allowed: port, node or gpu, or more nodes",
+        sizes.nodes, sizes.nodes == 1 ? "" : "s"));
+}
+
+// A part that is bad for a share of time is so in spells.
+void read_spells(const YamlMap& map, Fault& fault) {
+  read_key(map, kFaultKeys, "hits", fault.hits);
+  const YamlValue* spell = map.find("spell");
+  if (spell == nullptr) return;
+  read_days(map, "spell", fault.spell_ns);
+  if (fault.hits >= 1)
+    spell->key_problem("nothing flaps without hits below 1; allowed with hits from 0.001 to 0.999");
+  else if (fault.spell_ns < kLeastSpellNs)
+    spell->problem("is below 10s; allowed: 10s or longer");
+  fault.spell_ns = std::max(fault.spell_ns, kLeastSpellNs);
 }
 
 }  // namespace
@@ -140,14 +216,11 @@ Fault read_fault(const YamlValue& value, const ReadFabric& fabric) {
     map.find("to_leaf")->problem("is the leaf itself; allowed: another one");
   if (fault.part == Part::kPair && fault.node >= 0 && fault.node == fault.to_node)
     map.find("to_node")->problem("is the node itself; allowed: another one");
-  // Both cross a spine alone.
-  if ((fault.part == Part::kUplink || fault.part == Part::kSpine) && sizes.leaves == 1)
-    value.problem("no task crosses a spine, since fabric has 1 leaf; allowed: another kind");
+  check_crossed(value, map, fabric.scenario, fault);
   read_key(map, kFaultKeys, "direction", fault.direction);
   fault.when = read_extent(map, fabric.scenario);
   fault.harm = read_harm(value, map, kFaultKeys);
-  read_key(map, kFaultKeys, "hits", fault.hits);
-  read_days(map, "spell", fault.spell_ns);
+  read_spells(map, fault);
   return fault;
 }
 
@@ -166,7 +239,7 @@ StackChange read_change(const YamlValue& value, const ReadFabric& fabric) {
   const YamlMap of_effect = map_of(*effect, kEffectKeys);
   change.effect = read_harm(*effect, of_effect, kEffectKeys);
   change.kernels = read_kernels(of_effect);
-  read_key(of_effect, kEffectKeys, "memory", change.memory);
+  change.memory = read_memory(of_effect, kEffectKeys, change.nodes, fabric);
   return change;
 }
 
@@ -176,7 +249,7 @@ LostFunction read_loss(const YamlValue& value, const ReadFabric& fabric) {
   lost.nodes = read_nodes(map, kLossKeys, fabric);
   lost.when = read_extent(map, fabric.scenario);
   lost.kernels = read_kernels(map);
-  read_key(map, kLossKeys, "memory", lost.memory);
+  lost.memory = read_memory(map, kLossKeys, lost.nodes, fabric);
   constexpr std::array kOutcomes{"waived", "failed", "crashed"};
   if (const YamlValue* outcome = map.find("outcome"))
     if (const auto word = outcome->text("an outcome")) {

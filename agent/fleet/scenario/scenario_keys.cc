@@ -63,12 +63,13 @@ struct OwnKind {
   const char* words;
 };
 constexpr OwnKind kVersion{R"("const": 1)", "1"};
-constexpr OwnKind kDate{R"("type": "string")", "date: `2026-01-05`, `2026-01-05T20:00`"};
+constexpr OwnKind kDate{R"("type": "string", "pattern": "^(19[7-9]|20[0-9])[0-9]-")",
+                        "date before 2100: `2026-01-05`, `2026-01-05T20:00`"};
 constexpr OwnKind kTime{R"("$ref": "#/$defs/time")", "time: `3d`, `90min`, or a date"};
 constexpr OwnKind kDays{R"("$ref": "#/$defs/days")", "duration: `3d`, `90min`, `20us`"};
 constexpr OwnKind kRate{R"("type": "string")", "rate: `400Gb/s`, `50GB/s`"};
 constexpr OwnKind kKernels{
-    R"("type": "array", "minItems": 1, "maxItems": 16, "items": {"$ref": "#/$defs/word"})",
+    R"("type": "array", "minItems": 1, "maxItems": 16, "items": {"$ref": "#/$defs/kernel"})",
     "list of at most 16: `nccl`, `verbs.write_bw`"};
 SuiteKey other(const char* name, const OwnKind& kind, const char* help, const char* shown = "") {
   return {.name = name,
@@ -87,7 +88,9 @@ SuiteKey required(SuiteKey key) {
 SuiteKey nodes_key(const char* help = "node set, as sim[0001-0016]; absent: all") {
   return text("nodes", help, "", kMostSetText);
 }
-SuiteKey kernels_key() { return other("kernels", kKernels, "kernels or families; absent: all"); }
+SuiteKey kernels_key() {
+  return other("kernels", kKernels, "kernels or families of railgauge-runner --list; absent: all");
+}
 SuiteKey begin_key() {
   return other("begin", kTime, "when it starts: a time since the begin, or a date", "0");
 }
@@ -96,7 +99,7 @@ SuiteKey memory_key() {
   return choice(
       "memory",
       {{"any", MemoryChoice::kAny}, {"host", MemoryChoice::kHost}, {"gpu", MemoryChoice::kGpu}},
-      "tasks with this memory alone", "any");
+      "tasks with this memory alone; gpu wants a node with a GPU", "any");
 }
 SuiteKey direction_key() {
   return choice("direction",
@@ -107,12 +110,16 @@ SuiteKey direction_key() {
                 "both");
 }
 
+// Less is no harm: a fault without one is a slip of the pen.
+constexpr double kLeastTaken = 0.0001;
+constexpr double kLeastLoss = 1e-6;
+
 // Keys of a Harm.
 std::vector<SuiteKey> harm_keys() {
-  return {number("takes", 0, 1, "share of bandwidth that is gone; 1: the link is down", "0"),
-          other("adds", kDays, "latency that each message has more", "0"),
-          number("loss", 0, 0.5, "share of packets that are lost", "0"),
-          other("stall", kDays, "length of a pause; wants stall_every", "0"),
+  return {number("takes", kLeastTaken, 1, "share of bandwidth that is gone; 1: the link is down"),
+          other("adds", kDays, "latency that each message has more; above 0"),
+          number("loss", kLeastLoss, 0.5, "share of packets that are lost"),
+          other("stall", kDays, "length of a pause; above 0; wants stall_every"),
           other("stall_every", kDays, "time from one pause to the next")};
 }
 std::vector<SuiteKey> with_harm(std::vector<SuiteKey> keys) {
@@ -138,7 +145,9 @@ const KeyTable kScenarioKeys(
     {
         required(other("version", kVersion, "version of the format")),
         required(mapping("metadata", "metadata", "name and summary for people")),
-        count("seed", 0, 1e12, "seed of all chance; the same seed gives the same figures", "1"),
+        count("seed", 0, 1e12,
+              "seed of all chance; the same seed gives the same figures under a simulated clock",
+              "1"),
         other("begin", kDate, "date and time of the scenario's time 0, UTC", "2026-01-05"),
         required(mapping("fabric", "fabric", "sizes")),
         list("classes", "class", kMaxClasses,
@@ -244,12 +253,13 @@ const KeyTable kNoiseKeys(
     },
     kind_rule(noise_kinds()));
 
-const KeyTable kDayKeys("day", "times of the day in UTC; `from` may be after `to`",
+const KeyTable kDayKeys("day", "times of the day in UTC; `from` may be after `to`, not equal to it",
                         {
                             required(other("from", kDays, "time after midnight, as 7h")),
                             required(other("to", kDays, "time after midnight, as 19h")),
                             number("takes", 0, 0.9, "share of bandwidth that is gone by day", "0"),
-                            number("noise", 0, 100, "factor of all noise by day", "1"),
+                            number("noise", 0, 100,
+                                   "factor of noise by day, but for drift and quantised", "1"),
                         });
 
 const KeyTable kFaultKeys(
@@ -278,10 +288,14 @@ const KeyTable kFaultKeys(
         direction_key(),
         begin_key(),
         end_key(),
-        number("hits", 0.001, 1, "share of time in which a flapping part is bad", "1"),
-        other("spell", kDays, "how long a flapping part is bad or good; 0: a task", "0"),
+        number("hits", 0.001, 1, "share of spells in which a flapping part is bad; absent: all"),
+        other("spell", kDays,
+              "how long a flapping part is bad or good, from 10s on; wants hits below 1; absent: "
+              "10min"),
     }),
-    kind_rule(fault_kinds()));
+    kind_rule(fault_kinds()) +
+        R"(, "dependentSchemas": {"spell": {"required": ["hits"], "properties": {"hits": )"
+        R"({"exclusiveMaximum": 1}}}})");
 
 const KeyTable kChangeKeys(
     "change", "without an effect it changes the stack alone; at its end the stack is as before",

@@ -33,9 +33,13 @@ Extent read_extent(const plan::YamlMap& map, const Scenario& scenario);
 // Reads the key nodes; all nodes without it.
 NodeChoice read_nodes(const plan::YamlMap& map, const plan::KeyTable& table,
                       const ReadFabric& fabric);
-// Reads the key kernels; all kernels without it.
+// Reads the key kernels; all kernels without it. A word that is none is a problem.
 KernelChoice read_kernels(const plan::YamlMap& map);
-// Reads the keys of a Harm. None of them, or stall without stall_every, is a problem of `value`.
+// Reads the key memory. GPU memory where none of the nodes has a GPU is a problem.
+MemoryChoice read_memory(const plan::YamlMap& map, const plan::KeyTable& table,
+                         const NodeChoice& nodes, const ReadFabric& fabric);
+// Reads the keys of a Harm. None of them, or stall without stall_every, is a problem of `value`; a
+// harm of 0 is one of its key.
 Harm read_harm(const plan::YamlValue& value, const plan::YamlMap& map, const plan::KeyTable& table);
 // Reads the keys versions and settings.
 StackParts read_parts(const plan::YamlMap& map);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "agent/fleet/scenario/kernel_shapes.h"
 #include "agent/fleet/scenario/scenario.h"
 #include "agent/fleet/scenario/scenario_keys.h"
 
@@ -43,6 +44,11 @@ Node n of a fabric is under leaf n * leaves / nodes, counted from 0. Its NIC i i
 each rail has leaves and spines of its own. Times count from `begin` and have the units `ns us ms s
 min h d`; `begin` and `end` of an element may be dates. An impossible scenario is refused with one
 line that has file, line, key and the allowed values.
+
+| clock of the controller | the same seed gives |
+|---|---|
+| simulated, `--simulated-clock` | figures bit for bit, where runs begin in the same order |
+| the host's | faults, jobs and stacks at the same times; tasks at others, hence other noise |
 )";
 
 // The end of the page.
@@ -65,7 +71,13 @@ constexpr const char* kTail = R"(
 - Noise is a factor on the time that an operation takes. `gaussian` and `correlated` have `size` as
   standard deviation, `skew` as mean of an exponential tail, `modes` and `spikes` as height, `drift`
   as growth in one `span`, `quantised` as the step of the figure.
-- By day the bandwidth of tasks on the wire is less by `takes` and all noise larger by `noise`.
+- By day the bandwidth of tasks on the wire is less by `takes`, and noise larger by `noise`, but
+  for `drift` and `quantised`.
+- With `hits` below 1 a part flaps: each `spell` of time is bad or good by chance, for all tasks,
+  events and ports in it.
+- Healthy time has short pauses, so that `flow` varies. `takes` lowers the pace and leaves the flow;
+  `stall` lowers it.
+- Two changes of one key: the later begin holds, whichever the file has first.
 - A stack change without an end stays; what its `effect` takes is taken once a task, whether one of
   its nodes has the change or all.
 )";
@@ -93,6 +105,7 @@ std::string scenario_schema() {
       .root = "scenario",
       .definitions = {
           R"("word": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"})",
+          fmt::format(R"("kernel": {{"enum": ["{}"]}})", fmt::join(kernel_words(), "\", \"")),
           R"("days": {"type": ["string", "number"], "description": "3d, 90min, 20us, 0"})",
           R"("time": {"type": ["string", "number"], "description": "3d, 90min, 2026-01-08T12:00"})"}};
   return plan::schema_of(head, scenario_tables());

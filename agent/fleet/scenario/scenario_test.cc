@@ -113,7 +113,7 @@ TEST(Scenario, AnImpossibleOneIsRefusedWithPlaceKeyAndWhatIsAllowed) {
       {"faults:\n  - {kind: leaf, leaf: 2, takes: 0.1}\n", kSizes,
        "faults[0].leaf: ", "allowed: 0 to 1"},
       {"faults:\n  - {kind: rail, rail: 1, takes: 1.1}\n", kSizes,
-       "faults[0].takes: ", "from 0 to 1"},
+       "faults[0].takes: ", "from 0.0001 to 1"},
       {"faults:\n  - {kind: rail, rail: 1, takes: 0.1, begin: 2d, end: 1d}\n", kSizes,
        "faults[0].end: ", "allowed: a later time"},
       {"faults:\n  - {kind: rail, rail: 1, takes: 0.1, begin: 1999-01-01}\n", kSizes,
@@ -137,6 +137,42 @@ TEST(Scenario, AnImpossibleOneIsRefusedWithPlaceKeyAndWhatIsAllowed) {
       {"jobs:\n  - {every: 1d, length: 2d}\n", kSizes, "jobs[0]: ", "allowed: at most every"},
       {"jobs:\n  - {nodes: 'sim[0007-0009]'}\n", kSizes, "jobs[0].nodes: ", "sim0009"},
       {"losses:\n  - {kernels: [nccl]}\n", kSizes, "losses[0]: ", "lacks the key reason"},
+      {"classes:\n  - {name: s, nics: 2}\nfaults:\n  - {kind: rail, rail: 7, takes: 0.1}\n", kSizes,
+       "t.yaml:7:24: faults[0].rail: ",
+       "is 7; allowed: 0 to 1, since the nodes at both ends of it have 2 NICs"},
+      {"classes:\n  - {name: s, nodes: sim0001, nics: 2}\n  - {name: r}\nfaults:\n"
+       "  - {kind: pair, node: sim0001, to_node: sim0002, rail: 6, takes: 0.1}\n",
+       kSizes, "faults[0].rail: ", "is 6; allowed: 0 to 1"},
+      {"classes:\n  - {name: s, nodes: 'sim[0001-0004]', nics: 2}\n  - {name: r}\nfaults:\n"
+       "  - {kind: trunk, leaf: 0, to_leaf: 1, rail: 2, takes: 0.1}\n",
+       kSizes, "faults[0].rail: ", "is 2; allowed: 0 to 1"},
+      {"faults:\n  - {kind: rail, rail: 0, takes: 0.1}\n", "nodes: 1",
+       "faults[0]: ", "no task crosses it, since fabric has 1 node; allowed: port, node or gpu"},
+      {"faults:\n  - {kind: leaf, leaf: 0, takes: 0.1}\n", "nodes: 1",
+       "faults[0]: ", "no task crosses it, since fabric has 1 node"},
+      {"faults:\n  - {kind: pair, node: sim0001, to_node: sim0001, takes: 0.1}\n", "nodes: 1",
+       "faults[0].to_node: ", "is the node itself"},
+      {"faults:\n  - {kind: rail, rail: 1, takes: 0}\n", kSizes,
+       "faults[0].takes: ", "from 0.0001 to 1"},
+      {"faults:\n  - {kind: rail, rail: 1, adds: 0}\n", kSizes,
+       "faults[0].adds: ", "is 0, which does nothing; allowed: more"},
+      {"faults:\n  - {kind: rail, rail: 1, takes: 0.1, spell: 1h}\n", kSizes,
+       "faults[0].spell: ", "nothing flaps without hits below 1; allowed with hits"},
+      {"faults:\n  - {kind: rail, rail: 1, takes: 0.1, hits: 0.5, spell: 1s}\n", kSizes,
+       "faults[0].spell: ", "is below 10s; allowed: 10s or longer"},
+      {"losses:\n  - {kernels: [ncll], reason: x}\n", kSizes, "losses[0].kernels[0]: ",
+       "\"ncll\" is no kernel; allowed: those of railgauge-runner --list"},
+      {"changes:\n  - {versions: {nccl: '9'}, effect: {kernels: [ncll], takes: 0.5}}\n", kSizes,
+       "changes[0].effect.kernels[0]: ", "did you mean \"nccl\""},
+      {"classes:\n  - {name: c, gpus: 0}\nchanges:\n"
+       "  - {versions: {bios: '1'}, effect: {memory: gpu, takes: 0.1}}\n",
+       kSizes, "changes[0].effect.memory: ", "none of these nodes has a GPU; allowed: any or host"},
+      {"classes:\n  - {name: c, nodes: sim0001, gpus: 0}\n  - {name: r}\nlosses:\n"
+       "  - {nodes: sim0001, memory: gpu, reason: x}\n",
+       kSizes, "losses[0].memory: ", "none of these nodes has a GPU"},
+      {"day: {from: 7h, to: 7h, noise: 9}\n", kSizes,
+       "day.to: ", "is the time of from, so that no hour is of the day; allowed: another time"},
+      {"begin: 9999-12-31\n", kSizes, "t.yaml:4:8: begin: ", "a date from 1970 to 2099"},
       {"weather: rain\n", kSizes, "t.yaml:4:1: weather: ", "unknown key; allowed here: version"},
   };
   for (const Case& each : cases) {
@@ -144,6 +180,28 @@ TEST(Scenario, AnImpossibleOneIsRefusedWithPlaceKeyAndWhatIsAllowed) {
     EXPECT_THAT(line, AllOf(HasSubstr(each.place), HasSubstr(each.text)));
     EXPECT_EQ(line.find('\n'), std::string::npos);
   }
+}
+
+TEST(Scenario, AFaultThatSomeNodesCanMeetIsRead) {
+  const Scenario read = scenario(
+      "classes:\n  - {name: s, nodes: sim0001, nics: 2, gpus: 0}\n  - {name: r}\n"
+      "day: {from: 0h, to: 24h}\n"
+      "faults:\n  - {kind: rail, rail: 7, takes: 0.1}\n"
+      "  - {kind: leaf, leaf: 0, rail: 7, takes: 0.1, hits: 0.5}\n"
+      "  - {kind: port, node: sim0001, nic: 1, takes: 0.1, hits: 0.5, spell: 1h}\n"
+      "losses:\n  - {memory: gpu, kernels: [nccl, verbs.write_bw], reason: x}\n");
+  EXPECT_EQ(read.faults[1].spell_ns, kUsualSpellNs);
+  EXPECT_EQ(read.faults[2].spell_ns, 3'600'000'000'000);
+}
+
+TEST(Scenario, ChangesAreInTheOrderOfTheirBegins) {
+  const Scenario read = scenario(
+      "changes:\n  - {name: second, begin: 2d, versions: {nccl: '2'}}\n"
+      "  - {name: first, begin: 1d, versions: {nccl: '1'}}\n"
+      "  - {name: third, begin: 2d, versions: {nccl: '3'}}\n");
+  std::vector<std::string> names;
+  for (const StackChange& change : read.changes) names.push_back(change.name);
+  EXPECT_THAT(names, testing::ElementsAre("first", "second", "third"));
 }
 
 TEST(Scenario, TenThousandNodesAreRead) {

@@ -1,8 +1,11 @@
 // Values that several mappings of a scenario have: times, node sets, harms, parts of a stack.
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "agent/fleet/scenario/kernel_shapes.h"
 #include "agent/fleet/scenario/scenario_reader.h"
 #include "controller/plan/topology/node_set.h"
 #include "kernels/core/text/rfc3339.h"
@@ -93,11 +96,29 @@ KernelChoice read_kernels(const YamlMap& map) {
   KernelChoice out;
   const YamlValue* value = map.find("kernels");
   if (value == nullptr) return out;
+  static const std::vector<std::string> known = kernel_words();
   for (const YamlValue& each :
        value->elements("a list of kernels", static_cast<std::size_t>(kMaxNamed)))
-    if (auto name = each.text("a kernel or a family, as in nccl or verbs.write_bw"))
+    if (auto name = each.text("a kernel or a family, as in nccl or verbs.write_bw")) {
+      if (std::ranges::count(known, *name) == 0)
+        each.problem(fmt::format(
+            "{} is no kernel; allowed: those of railgauge-runner --list, as nccl.all_reduce, or a "
+            "family, as nccl{}",
+            in_quotes(*name), did_you_mean(*name, known)));
       out.names.push_back(std::move(*name));
+    }
   return out;
+}
+
+MemoryChoice read_memory(const YamlMap& map, const KeyTable& table, const NodeChoice& nodes,
+                         const ReadFabric& fabric) {
+  MemoryChoice memory = MemoryChoice::kAny;
+  read_key(map, table, "memory", memory);
+  if (memory != MemoryChoice::kGpu) return memory;
+  for (std::uint32_t node = 0; node < fabric.names.size(); ++node)
+    if (nodes.has(node) && fabric.scenario.hardware(node).gpus > 0) return memory;
+  map.find("memory")->problem("is gpu, and none of these nodes has a GPU; allowed: any or host");
+  return memory;
 }
 
 Harm read_harm(const YamlValue& value, const YamlMap& map, const KeyTable& table) {
@@ -112,6 +133,9 @@ Harm read_harm(const YamlValue& value, const YamlMap& map, const KeyTable& table
     value.problem("stall and stall_every belong together; allowed: both or none");
   else if (stalls && harm.stall_ns >= harm.stall_every_ns)
     value.problem("stall is not shorter than stall_every; allowed: a shorter one");
+  for (const auto& [key, ns] : {std::pair{"adds", harm.adds_ns}, std::pair{"stall", harm.stall_ns}})
+    if (const YamlValue* found = map.find(key); found != nullptr && ns <= 0)
+      found->problem("is 0, which does nothing; allowed: more");
   if (!stalls && map.find("takes") == nullptr && map.find("adds") == nullptr &&
       map.find("loss") == nullptr)
     value.problem("does nothing; allowed: one or more of takes, adds, loss, stall");

@@ -109,13 +109,17 @@ class Demo {
   // The same, and prints the command and its answer.
   Result<Said> show(const std::vector<std::string>& words);
   [[nodiscard]] Session session(const Output& output) const;
-  [[nodiscard]] std::string address() const { return "unix:" + folder_->path("c.sock"); }
+  [[nodiscard]] std::string address() const {
+    return "unix:" + folder_->path(std::string(kDemoSocket));
+  }
 
   const Output& output_;
   Interrupts& interrupts_;
   const std::uint32_t nodes_;
   const DemoNames names_;
   const Steady::time_point began_ = Steady::now();
+  DemoRemains remains_;
+  const Interrupts::LastAct last_act_{interrupts_, [this] { remains_.take_away(); }};
   std::unique_ptr<DemoFolder> folder_;  // outlives the programs
   std::unique_ptr<Stubs> stubs_;
   std::unique_ptr<DemoProgram> controller_;
@@ -125,6 +129,7 @@ class Demo {
   const double begin_ = std::floor((unix_now() - kStorySeconds) / kDaySeconds) * kDaySeconds;
   std::string again_;
   std::string metrics_;
+  bool has_console_ = false;
   std::string finding_;
 };
 
@@ -195,7 +200,7 @@ std::string Demo::day_text(int day) const {
 }
 
 Status Demo::write_files() {
-  folder_ = RG_TRY(DemoFolder::make());
+  folder_ = RG_TRY(DemoFolder::make(remains_));
   again_ = fmt::format("{} --controller {}", own_name(), address());
   std::error_code error;
   std::filesystem::create_directory(folder_->path("suites"), error);
@@ -211,10 +216,12 @@ Status Demo::start_controller() {
   constexpr std::string_view kPortWords = "metrics on port ";
   controller_ = RG_TRY(DemoProgram::start(
       {beside_this_program("railgauge-controller"), "--config", folder_->path("controller.conf"),
-       "--database", folder_->path("railgauge.db"), "--socket", folder_->path("c.sock"), "--suites",
-       folder_->path("suites"), "--site-profile", folder_->path("site.yaml"), "--metrics-listen",
-       "127.0.0.1:0", "--upgrade-policy", "off", "--simulated-clock", day_text(0)},
-      folder_->path("controller.log")));
+       "--database", folder_->path("railgauge.db"), "--socket",
+       folder_->path(std::string(kDemoSocket)), "--suites", folder_->path("suites"),
+       "--site-profile", folder_->path("site.yaml"), "--metrics-listen", "127.0.0.1:0",
+       "--console-listen", "127.0.0.1:0", "--upgrade-policy", "off", "--simulated-clock",
+       day_text(0)},
+      folder_->path("controller.log"), remains_));
   Settings settings;
   settings.controller = address();
   stubs_ = std::make_unique<Stubs>(RG_TRY(open_channel(settings)));
@@ -225,6 +232,9 @@ Status Demo::start_controller() {
   if (const std::size_t at = log.find(kPortWords); at != std::string::npos)
     metrics_ =
         fmt::format("http://127.0.0.1:{}/metrics", std::atoi(log.c_str() + at + kPortWords.size()));
+  // A build without the pages' packages serves the console's data alone.
+  has_console_ = log.find("web console on ") != std::string::npos &&
+                 log.find(", without pages") == std::string::npos;
   clock_ = RG_TRY(ClockPage::open(folder_->path("simulated-clock")));
   note(fmt::format("a controller runs, with all its files in {}", folder_->path()));
   return {};
@@ -236,7 +246,7 @@ Status Demo::start_fleet() {
       RG_TRY(DemoProgram::start({beside_this_program("railgauge-fleet"), "--controller", address(),
                                  "--scenario", folder_->path("scenario.yaml"), "--simulated-clock",
                                  folder_->path("simulated-clock"), "--kernels", kDemoKernels},
-                                folder_->path("fleet.log")));
+                                folder_->path("fleet.log"), remains_));
   RG_TRY_OK(wait_until(fmt::format("{} nodes attach", nodes_), kAttachSeconds,
                        [&] { return clock_->has_fleet() && clock_->is_followed(); }));
   note(fmt::format("{} agents are attached", nodes_));
@@ -249,8 +259,8 @@ Status Demo::go_to(int day, double hours) {
   clock_->want(until);
   return wait_until(fmt::format("the calendar reaches {}", rfc3339(until)), kNightsSeconds, [&] {
     const bool is_there = clock_->now() >= until;
-    // A controller that starts again forgets the wish.
-    if (!is_there && clock_->wanted() == 0) clock_->want(until);
+    // A controller that starts again forgets the wish, and that the clock was settled.
+    if (clock_->wanted() == 0) clock_->want(until);
     return is_there && clock_->is_settled();
   });
 }
@@ -305,9 +315,12 @@ void Demo::show_around() const {
       "  {0} runs matrix --rail 1\n"
       "  {0} upgrades show\n"
       "  {0} run night --all\n"
+      "console  {4}\n"
       "metrics  {2}\n"
       "logs     {3}/controller.log, {3}/fleet.log\n",
-      again_, finding_, metrics_, folder_->path());
+      again_, finding_, metrics_, folder_->path(),
+      has_console_ ? again_ + " console   # prints its URL, good once"
+                   : "none: this build has no pages of it");
 }
 
 Status Demo::tell() {

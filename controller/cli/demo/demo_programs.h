@@ -4,18 +4,40 @@
 #include <sys/types.h>
 
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/core/base/result.h"
 
 namespace railgauge::cli {
 
+// The controller's socket, in the folder.
+inline constexpr std::string_view kDemoSocket = "c.sock";
+
+// Folder and programs of a demo that is ended at once, without its destructors. Thread safe.
+class DemoRemains {
+ public:
+  void set_folder(std::string path);
+  void add(pid_t program);
+  void drop(pid_t program);
+  // Kills the programs and removes the folder.
+  void take_away();
+
+ private:
+  std::mutex mutex_;
+  std::string folder_;
+  std::set<pid_t> programs_;
+};
+
 // A new folder below TMPDIR, or /tmp, that only this user can read. It goes with the object.
 class DemoFolder {
  public:
-  // kPermissionDenied, kResourceExhausted: it cannot be made.
-  static Result<std::unique_ptr<DemoFolder>> make();
+  // kPermissionDenied, kResourceExhausted: it cannot be made. kInvalidArgument: its path cannot be
+  // that of a socket, since TMPDIR is too long or has characters that an address has no place for.
+  static Result<std::unique_ptr<DemoFolder>> make(DemoRemains& remains);
   ~DemoFolder();
   DemoFolder(const DemoFolder&) = delete;
   DemoFolder& operator=(const DemoFolder&) = delete;
@@ -29,13 +51,15 @@ class DemoFolder {
   const std::string path_;
 };
 
-// A program that runs until the object goes: SIGTERM, then SIGKILL. It has a process group of its
-// own, so that Ctrl-C at the terminal reaches the demo alone, none of the RAILGAUGE_ variables, and
-// a log in place of a terminal.
+// A program that runs until the object goes: SIGTERM, then SIGKILL. It is killed when the thread
+// that started it ends, as by SIGKILL. It has a process group of its own, so that Ctrl-C at the
+// terminal reaches the demo alone, none of the RAILGAUGE_ variables, and a log in place of a
+// terminal.
 class DemoProgram {
  public:
-  // kNotFound: the program does not exist.
-  static Result<std::unique_ptr<DemoProgram>> start(std::vector<std::string> argv, std::string log);
+  // kNotFound: the program does not exist, or cannot be executed.
+  static Result<std::unique_ptr<DemoProgram>> start(std::vector<std::string> argv, std::string log,
+                                                    DemoRemains& remains);
   ~DemoProgram();
   DemoProgram(const DemoProgram&) = delete;
   DemoProgram& operator=(const DemoProgram&) = delete;
@@ -45,11 +69,12 @@ class DemoProgram {
   [[nodiscard]] std::string log_text() const;
 
  private:
-  DemoProgram(pid_t pid, std::string name, std::string log)
-      : pid_(pid), name_(std::move(name)), log_(std::move(log)) {}
+  DemoProgram(pid_t pid, std::string name, std::string log, DemoRemains& remains)
+      : pid_(pid), name_(std::move(name)), log_(std::move(log)), remains_(remains) {}
   pid_t pid_;  // -1: it has ended
   const std::string name_;
   const std::string log_;
+  DemoRemains& remains_;
 };
 
 // The path of a program in the folder of this one.

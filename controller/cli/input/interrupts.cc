@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <utility>
 
 #include "kernels/core/base/outcome.h"
 
@@ -61,24 +62,56 @@ Interrupts::Hook::~Hook() {
   interrupts_.hooks_.erase(entry_);
 }
 
+Interrupts::LastAct::LastAct(Interrupts& interrupts, std::function<void()> act)
+    : interrupts_(interrupts) {
+  const std::scoped_lock lock(interrupts_.last_mutex_);
+  interrupts_.last_act_ = std::move(act);
+}
+
+Interrupts::LastAct::~LastAct() {
+  const std::scoped_lock lock(interrupts_.last_mutex_);
+  interrupts_.last_act_ = nullptr;
+}
+
+void Interrupts::act_last() {
+  const std::scoped_lock lock(last_mutex_);
+  if (last_act_) last_act_();
+}
+
 // Waits with sigtimedwait in place of a handler, so that hooks may take locks and call gRPC.
 SignalListener::SignalListener(Interrupts& interrupts) {
   sigemptyset(&signals_);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&signals_, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1}) sigaddset(&signals_, signal);
   pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
   thread_ = std::jthread([this, &interrupts](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       const int signal = sigtimedwait(&signals_, nullptr, &kPatience);
-      if (signal < 0 || signal == SIGUSR1) continue;
-      if (signal == SIGINT) {
-        if (interrupts.presses() + 1 >= kPressesThatEnd) _exit(kExitInterrupted);
-        interrupts.press();
-      } else {
-        if (interrupts.terminated()) _exit(kExitTerminated);
-        interrupts.terminate();
-      }
+      if (signal >= 0 && signal != SIGUSR1) take(signal, interrupts);
     }
   });
+}
+
+void SignalListener::take(int signal, Interrupts& interrupts) {
+  const auto end = [&](int code) {
+    interrupts.act_last();
+    _exit(code);
+  };
+  if (signal == SIGQUIT) {
+    interrupts.act_last();
+    // With the core file that Ctrl-\ is for.
+    ::signal(SIGQUIT, SIG_DFL);
+    sigset_t quit;
+    sigemptyset(&quit);
+    sigaddset(&quit, SIGQUIT);
+    pthread_sigmask(SIG_UNBLOCK, &quit, nullptr);
+    ::raise(SIGQUIT);
+  } else if (signal == SIGINT) {
+    if (interrupts.presses() + 1 >= kPressesThatEnd) end(kExitInterrupted);
+    interrupts.press();
+  } else {
+    if (interrupts.terminated()) end(kExitTerminated);
+    interrupts.terminate();
+  }
 }
 
 // SIGUSR1 ends the wait of the thread at once.

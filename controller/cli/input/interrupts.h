@@ -36,17 +36,34 @@ class Interrupts {
     std::list<std::function<void()>>::iterator entry_;
   };
 
+  // While it lives, a signal that ends the process at once calls `act` before, on its own thread.
+  class LastAct {
+   public:
+    LastAct(Interrupts& interrupts, std::function<void()> act);
+    ~LastAct();
+    LastAct(const LastAct&) = delete;
+    LastAct& operator=(const LastAct&) = delete;
+
+   private:
+    Interrupts& interrupts_;
+  };
+  // Calls the last act, if there is one.
+  void act_last();
+
  private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   int presses_ = 0;
   bool terminated_ = false;
   std::list<std::function<void()>> hooks_;
+  std::mutex last_mutex_;  // held while the last act runs, which waits
+  std::function<void()> last_act_;
 };
 
-// Blocks SIGINT, SIGTERM and SIGHUP and reports them to `interrupts` from its own thread. Make it
-// before any other thread, so that all threads inherit the mask. A third Ctrl-C or a second SIGTERM
-// ends the process at once, as the way out of a hang.
+// Blocks SIGINT, SIGTERM, SIGHUP and SIGQUIT and reports the first three to `interrupts` from its
+// own thread. Make it before any other thread, so that all threads inherit the mask. A third
+// Ctrl-C, a second SIGTERM or SIGHUP, and SIGQUIT end the process at once, after its last act, as
+// the way out of a hang.
 class SignalListener {
  public:
   explicit SignalListener(Interrupts& interrupts);
@@ -55,6 +72,8 @@ class SignalListener {
   SignalListener& operator=(const SignalListener&) = delete;
 
  private:
+  void take(int signal, Interrupts& interrupts);
+
   sigset_t signals_{};
   std::jthread thread_;
 };

@@ -44,8 +44,8 @@ Status move(Session& session, ClockPage& clock, double until, double seconds) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   while (clock.now() < until || !clock.is_settled()) {
-    // A controller that starts again forgets the wish.
-    if (clock.now() < until && clock.wanted() == 0) clock.want(until);
+    // A controller that starts again forgets the wish, and that the clock was settled.
+    if (clock.wanted() == 0) clock.want(until);
     const bool is_late = waited() > seconds;
     if (is_late || session.interrupts.any()) clock.want(clock.now());
     if (session.interrupts.any()) return fail(Code::kCancelled, "clock: interrupted, it stays");
@@ -69,6 +69,10 @@ Result<int> move_clock(Session& session, const Arguments& arguments) {
     if (until <= clock->now())
       return fail(Code::kInvalidArgument,
                   fmt::format("clock: it is at {}, and goes ahead only", rfc3339(clock->now())));
+    if (until >= ClockPage::kMostSeconds)
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("clock: {} is beyond 2199, the last year that it shows", in_quotes(word)));
     RG_TRY_OK(move(session, *clock, until, seconds));
   }
   const std::string now = rfc3339(clock->now());

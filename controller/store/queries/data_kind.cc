@@ -1,5 +1,7 @@
 #include "controller/store/queries/data_kind.h"
 
+#include <tuple>
+
 #include <fmt/format.h>
 
 #include "controller/store/sqlite/application_id.h"
@@ -24,6 +26,19 @@ Status mark_synthetic(Connection& connection) {
                             connection.path()));
   return connection.script(
       fmt::format("PRAGMA application_id={}", kSyntheticApplicationId).c_str());
+}
+
+// Runs end in another order than they begin: the newest ones are enough.
+Result<double> read_last_time(Connection& connection) {
+  double last = 0;
+  RG_TRY_OK(connection.row(
+      std::tie(last),
+      "SELECT max(coalesce((SELECT max(last_seen_at) FROM node), 0), "
+      "coalesce((SELECT max(at) FROM audit), 0), "
+      "coalesce((SELECT max(decided_until) FROM schedule), 0), "
+      "coalesce((SELECT max(created_at) FROM run), 0), coalesce((SELECT max(ended_at) FROM (SELECT "
+      "ended_at FROM run ORDER BY created_at DESC LIMIT 1000)), 0))"));
+  return last;
 }
 
 }  // namespace railgauge::store

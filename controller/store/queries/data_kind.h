@@ -19,4 +19,8 @@ Result<DataKind> read_data_kind(Connection& connection);
 // Marks the database as synthetic, for good. kFailedPrecondition: it has data of real nodes.
 Status mark_synthetic(Connection& connection);
 
+// The latest time that the controller's clock has shown, by what is stored: unix seconds; 0:
+// nothing is stored. Times of nodes' clocks do not count.
+Result<double> read_last_time(Connection& connection);
+
 }  // namespace railgauge::store

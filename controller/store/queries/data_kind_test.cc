@@ -50,6 +50,25 @@ TEST(DataKind, RealDataIsNeverMarked) {
   EXPECT_EQ(kind_of(*store), DataKind::kReal);
 }
 
+TEST(DataKind, TheLastTimeIsThatOfTheNewestRowOfTheControllersClock) {
+  const TempFolder folder;
+  double now = 1.7e9;
+  const auto store = open_store(folder.file("a.db"), {.clock = [&now] { return now; }});
+  const auto last = [&] { return store->read(read_last_time).value_or(-1); };
+  EXPECT_EQ(last(), 0);
+  ASSERT_TRUE(store->put_node(node_row(1)));
+  ASSERT_TRUE(store->flush());
+  EXPECT_EQ(last(), now);
+  now += 60;
+  ASSERT_TRUE(store->create_run(run_row("r1"), pair_tasks(1)));
+  ASSERT_TRUE(store->flush());
+  EXPECT_EQ(last(), now);
+  ASSERT_TRUE(store->update_run(
+      {.run_id = "r1", .state = RunState::kEnded, .outcome = "passed", .ended_at = now + 3600}));
+  ASSERT_TRUE(store->flush());
+  EXPECT_EQ(last(), now + 3600);
+}
+
 TEST(DataMark, FollowsTheDatabaseUntilItHasData) {
   const TempFolder folder;
   const auto store = open_store(folder.file("a.db"));

@@ -1,4 +1,4 @@
-#include "agent/fleet/model/kernel_shapes.h"
+#include "agent/fleet/scenario/kernel_shapes.h"
 
 #include <algorithm>
 #include <array>
@@ -138,6 +138,16 @@ constexpr std::array<std::string_view, 1> kCheckNames{"check_ns"};
 }  // namespace
 
 std::span<const KernelShape> kernel_shapes() { return kShapes; }
+
+std::vector<std::string> kernel_words() {
+  std::vector<std::string> words;
+  for (const KernelShape& shape : kShapes) {
+    const std::string_view family = shape.name.substr(0, shape.name.find('.'));
+    if (std::ranges::find(words, family) == words.end()) words.emplace_back(family);
+    words.emplace_back(shape.name);
+  }
+  return words;
+}
 
 const KernelShape* find_shape(std::string_view kernel) {
   const auto found = std::ranges::lower_bound(kShapes, kernel, {}, &KernelShape::name);

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace railgauge::fleet {
 
@@ -57,6 +59,8 @@ struct KernelShape {
   double bus = 0;
 };
 
+// All words that choose kernels: families and names, "nccl" and "nccl.all_reduce".
+std::vector<std::string> kernel_words();
 // All shapes, by name.
 std::span<const KernelShape> kernel_shapes();
 // The shape of a kernel; nullptr where the model has none.

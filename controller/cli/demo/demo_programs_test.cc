@@ -1,0 +1,117 @@
+#include "controller/cli/demo/demo_programs.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace railgauge::cli {
+namespace {
+
+using testing::HasSubstr;
+
+// TMPDIR of this process, as it was at the end.
+class DemoFolders : public testing::Test {
+ protected:
+  void TearDown() override {
+    if (before_ != nullptr)
+      ::setenv("TMPDIR", kept_.c_str(), 1);
+    else
+      ::unsetenv("TMPDIR");
+    std::filesystem::remove_all(base_);
+  }
+  // Makes the folder NAME below the test's own, which is TMPDIR then.
+  Result<std::unique_ptr<DemoFolder>> made_below(const std::string& name) {
+    const std::string path = base_ + "/" + name;
+    std::filesystem::create_directories(path);
+    ::setenv("TMPDIR", path.c_str(), 1);
+    return DemoFolder::make(remains_);
+  }
+
+  const char* const before_ = ::getenv("TMPDIR");
+  const std::string kept_ = before_ == nullptr ? "" : before_;
+  const std::string base_ = "/tmp/railgauge-demo-test-" + std::to_string(::getpid());
+  DemoRemains remains_;
+};
+
+TEST_F(DemoFolders, APathThatNoSocketCanHaveIsRefusedInOneLine) {
+  for (const std::string& odd :
+       {std::string("a b"), std::string("a\"b"), std::string("a%41b"), std::string("a\nb")}) {
+    const auto made = made_below(odd);
+    ASSERT_FALSE(made) << odd;
+    EXPECT_EQ(made.error().code, Code::kInvalidArgument);
+    EXPECT_THAT(made.error().message, HasSubstr("TMPDIR=/tmp would do"));
+    EXPECT_EQ(made.error().message.find('\n'), std::string::npos);
+  }
+  const auto made = made_below(std::string(80, 'x'));
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, HasSubstr("a socket's path has at most 107 bytes"));
+}
+
+TEST_F(DemoFolders, TheLongestPathThatIsAllowedIsMade) {
+  const std::string name(78 - base_.size() - 1, 'x');
+  const auto made = made_below(name);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ((*made)->path(std::string(kDemoSocket)).size(), 107U);
+  EXPECT_FALSE(made_below(name + "x"));
+}
+
+TEST_F(DemoFolders, ARelativePathIsMadeAbsolute) {
+  std::filesystem::create_directories(base_);
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::filesystem::current_path(base_);
+  std::filesystem::create_directory("rel");
+  ::setenv("TMPDIR", "rel", 1);
+  const auto made = DemoFolder::make(remains_);
+  std::filesystem::current_path(here);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ((*made)->path().rfind(base_ + "/rel/", 0), 0U);
+}
+
+TEST_F(DemoFolders, WhatIsLeftIsTakenAwayAtOnce) {
+  auto made = made_below("t");
+  ASSERT_TRUE(made);
+  const std::string path = (*made)->path();
+  auto program = DemoProgram::start({"/bin/sleep", "600"}, (*made)->path("sleep.log"), remains_);
+  ASSERT_TRUE(program) << program.error().message;
+  EXPECT_TRUE((*program)->check());
+  remains_.take_away();
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_FALSE((*program)->check()) << "it was killed";
+}
+
+// As by SIGKILL of the demo.
+TEST_F(DemoFolders, AProgramEndsWithTheThreadThatStartedIt) {
+  auto made = made_below("t");
+  ASSERT_TRUE(made);
+  std::unique_ptr<DemoProgram> program;
+  std::thread([&] {
+    auto started = DemoProgram::start({"/bin/sleep", "600"}, (*made)->path("log"), remains_);
+    if (started) program = *std::move(started);
+  }).join();
+  ASSERT_TRUE(program);
+  constexpr int kMostLooks = 2'000;
+  int look = 0;
+  while (look < kMostLooks && program->check()) {
+    ++look;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_LT(look, kMostLooks);
+}
+
+TEST_F(DemoFolders, AProgramThatIsNotThereIsNamed) {
+  auto made = made_below("t");
+  ASSERT_TRUE(made);
+  const auto program = DemoProgram::start({"/nowhere/a"}, (*made)->path("log"), remains_);
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().code, Code::kNotFound);
+  EXPECT_THAT(program.error().message, HasSubstr("/nowhere/a"));
+}
+
+}  // namespace
+}  // namespace railgauge::cli
