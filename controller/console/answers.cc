@@ -32,6 +32,7 @@ std::string header_of(const http::Request& request, const std::string& name) {
   return found == request.headers.end() ? "" : found->second;
 }
 
+// The nearest status of HTTP; what has none is an error of the server.
 int status_of(Code code) {
   switch (code) {
     case Code::kInvalidArgument:
@@ -74,6 +75,7 @@ http::Answer text_answer(int status, std::string_view text) {
   return answer;
 }
 
+// The port is in the name: two consoles of one host share a jar.
 std::string cookie_name(const http::Request& request) {
   return fmt::format("{}{}", kCookie, port_digits(header_of(request, "host")));
 }
@@ -91,6 +93,7 @@ std::string cookie_of(const http::Request& request) {
   return "";
 }
 
+// Without the port, and without the brackets of an IPv6 address.
 std::string host_of(std::string_view host) {
   if (const std::size_t colon = host.rfind(':');
       colon != std::string_view::npos && !host.ends_with(']'))

@@ -91,6 +91,7 @@ const FieldDescriptor* find_field(const std::string& name, Message& message, Mes
   return nullptr;
 }
 
+// Repeated fields have no words in a query.
 void add_names(const google::protobuf::Descriptor& descriptor, std::vector<std::string>& names) {
   for (int i = 0; i < descriptor.field_count(); ++i) {
     const FieldDescriptor& field = *descriptor.field(i);

@@ -109,6 +109,7 @@ RunFeed::~RunFeed() {
   state_->changed.wait(lock, [this] { return state_->watches == 0; });
 }
 
+// Followers end with their next look; the watches are cancelled.
 void RunFeed::stop() {
   std::vector<std::shared_ptr<Watch>> watches;
   {

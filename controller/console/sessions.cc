@@ -32,6 +32,7 @@ void Sessions::make_room(Entries& entries, std::size_t most, double now) {
         entries, {}, [](const auto& entry) { return entry.second.ends_unix; }));
 }
 
+// A full table loses the entry that ends first.
 std::string Sessions::issue(Visitor visitor, double now) {
   std::string ticket = new_secret();
   if (ticket.empty()) return "";
@@ -41,6 +42,7 @@ std::string Sessions::issue(Visitor visitor, double now) {
   return ticket;
 }
 
+// A ticket is good once.
 std::optional<std::string> Sessions::redeem(const std::string& ticket, double now) {
   std::string secret = new_secret();
   std::string token = new_secret();
@@ -57,6 +59,7 @@ std::optional<std::string> Sessions::redeem(const std::string& ticket, double no
   return secret;
 }
 
+// Looking prolongs the session, up to its longest time.
 std::optional<Sessions::Session> Sessions::find(const std::string& secret, double now) {
   const std::lock_guard lock(mutex_);
   const auto found = sessions_.find(secret);
@@ -76,6 +79,7 @@ bool Sessions::holds(const std::string& secret, double now) {
   return found != sessions_.end() && found->second.ends_unix > now;
 }
 
+// Certificates have no session; the token is of the certificate.
 std::string Sessions::token_of(const std::string& id, double now) {
   const std::lock_guard lock(mutex_);
   auto found = certificates_.find(id);

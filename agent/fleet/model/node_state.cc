@@ -7,6 +7,7 @@
 namespace railgauge::fleet {
 namespace {
 
+// The stack of a node whose class names no other.
 const StackParts& usual_stack() {
   static const StackParts usual{.versions = {{"bios", "1.0"},
                                              {"cuda", "12.4"},
@@ -26,6 +27,7 @@ const StackParts& usual_stack() {
   return usual;
 }
 
+// Newer parts win.
 void merge(const StackParts& newer, StackParts& into) {
   for (const auto& [key, value] : newer.versions) into.versions[key] = value;
   for (const auto& [key, value] : newer.settings) into.settings[key] = value;
@@ -51,6 +53,7 @@ Absence absence(const Extent& when, Nanoseconds away_ns, Nanoseconds every_ns,
   return out;
 }
 
+// Each reboot before now is one more start of the agent.
 void reboot(const Absence& absent, AgentState& state) {
   state.starts += absent.number;
   if (!absent.is_now) return;
@@ -58,6 +61,7 @@ void reboot(const Absence& absent, AgentState& state) {
   state.back_at_ns = std::max(state.back_at_ns, absent.end_ns);
 }
 
+// One fault of the agent at a time; several add up.
 void apply(const AgentFault& fault, Nanoseconds time_ns, AgentState& state) {
   if (fault.kind == AgentKind::kRebooting)
     return reboot(absence(fault.when, fault.by_ns, fault.every_ns, time_ns), state);
@@ -86,6 +90,7 @@ void apply(const AgentFault& fault, Nanoseconds time_ns, AgentState& state) {
 
 }  // namespace
 
+// Changes are sorted by their begin, so that the newest wins.
 StackParts stack_at(const Scenario& scenario, std::uint32_t node, Nanoseconds time_ns) {
   StackParts stack = usual_stack();
   const HardwareClass& hardware = scenario.hardware(node);
@@ -96,6 +101,7 @@ StackParts stack_at(const Scenario& scenario, std::uint32_t node, Nanoseconds ti
   return stack;
 }
 
+// A change of the stack may have a reboot of its own.
 AgentState agent_at(const Scenario& scenario, std::uint32_t node, Nanoseconds time_ns) {
   AgentState state;
   for (const AgentFault& fault : scenario.agents)
@@ -124,6 +130,7 @@ std::optional<std::string> job_at(const Scenario& scenario, std::uint32_t node,
   return std::nullopt;
 }
 
+// Drawn once a spell: a part that flaps is bad or good for a while, for every task alike.
 bool is_there(const Scenario& scenario, std::size_t fault, Nanoseconds time_ns) {
   const Fault& own = scenario.faults[fault];
   if (!own.when.covers(time_ns)) return false;

@@ -19,6 +19,7 @@ namespace {
 constexpr double kLeastRate = 1e6;
 constexpr double kMostRate = 1e13;
 
+// Bytes a second; bits are allowed as the field writes them.
 void read_rate_key(const YamlMap& map, std::string_view key, double& to) {
   const YamlValue* value = map.find(key);
   const auto text = value == nullptr ? std::nullopt : value->text("a rate, as in 400Gb/s");
@@ -31,6 +32,7 @@ void read_rate_key(const YamlMap& map, std::string_view key, double& to) {
         fmt::format("is {}; allowed: 1MB/s to 10TB/s, as in 400Gb/s or 50GB/s", in_quotes(*text)));
 }
 
+// The name of a NIC or GPU as the inventory reports it.
 void read_model(const YamlMap& map, std::string_view key, std::string& to) {
   if (const YamlValue* value = map.find(key)) to = value->text("a name", 64).value_or(to);
 }
@@ -167,6 +169,7 @@ void read_class(const YamlValue& value, const ReadFabric& fabric, Scenario& scen
   scenario.classes.push_back(std::move(read));
 }
 
+// The size is a share of the healthy figure, and of a drift a day's change.
 Noise read_noise(const YamlValue& value, const ReadFabric& fabric) {
   Noise noise;
   const YamlMap map = map_of(value, kNoiseKeys);
@@ -189,6 +192,7 @@ Noise read_noise(const YamlValue& value, const ReadFabric& fabric) {
   return noise;
 }
 
+// Each number must be of the fabric or of the class of its node.
 Fault read_fault(const YamlValue& value, const ReadFabric& fabric) {
   Fault fault;
   const Fabric& sizes = fabric.scenario.fabric;
@@ -224,6 +228,7 @@ Fault read_fault(const YamlValue& value, const ReadFabric& fabric) {
   return fault;
 }
 
+// Without `effect` the stack is new and the figures stay.
 StackChange read_change(const YamlValue& value, const ReadFabric& fabric) {
   StackChange change;
   const YamlMap map = map_of(value, kChangeKeys);
@@ -243,6 +248,7 @@ StackChange read_change(const YamlValue& value, const ReadFabric& fabric) {
   return change;
 }
 
+// A function that is gone: its tasks end with the outcome, and measure nothing.
 LostFunction read_loss(const YamlValue& value, const ReadFabric& fabric) {
   LostFunction lost;
   const YamlMap map = map_of(value, kLossKeys);
@@ -261,6 +267,7 @@ LostFunction read_loss(const YamlValue& value, const ReadFabric& fabric) {
   return lost;
 }
 
+// `behind` turns a clock back in place of forward.
 AgentFault read_agent(const YamlValue& value, const ReadFabric& fabric) {
   AgentFault agent;
   const YamlMap map = map_of(value, kAgentKeys);
@@ -279,6 +286,7 @@ AgentFault read_agent(const YamlValue& value, const ReadFabric& fabric) {
   return agent;
 }
 
+// A job that comes once has neither `every` nor `length`.
 Job read_job(const YamlValue& value, const ReadFabric& fabric) {
   Job job;
   const YamlMap map = map_of(value, kJobKeys);

@@ -51,9 +51,11 @@ SuiteKey choice(const char* name, std::vector<ChoiceWord> words, const char* hel
           .help = help,
           .shown_default = shown};
 }
+// `of` names the table of the keys in it.
 SuiteKey mapping(const char* name, const char* of, const char* help) {
   return {.name = name, .kind = ValueKind::kMapping, .of = of, .help = help};
 }
+// At most `most` elements, each of the table `of`.
 SuiteKey list(const char* name, const char* of, double most, const char* help) {
   return {.name = name, .kind = ValueKind::kList, .most = most, .of = of, .help = help};
 }
@@ -71,6 +73,7 @@ constexpr OwnKind kRate{R"("type": "string")", "rate: `400Gb/s`, `50GB/s`"};
 constexpr OwnKind kKernels{
     R"("type": "array", "minItems": 1, "maxItems": 16, "items": {"$ref": "#/$defs/kernel"})",
     "list of at most 16: `nccl`, `verbs.write_bw`"};
+// A value of a kind of our own.
 SuiteKey other(const char* name, const OwnKind& kind, const char* help, const char* shown = "") {
   return {.name = name,
           .kind = ValueKind::kOther,

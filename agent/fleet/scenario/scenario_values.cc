@@ -53,12 +53,14 @@ void read_days(const YamlMap& map, std::string_view key, Nanoseconds& to) {
   if (const YamlValue* value = map.find(key))
     if (const auto ns = read_time(*value, std::nullopt)) to = *ns;
 }
+// The same for a figure that is drawn: nanoseconds as a real number.
 void read_days(const YamlMap& map, std::string_view key, double& to_ns) {
   Nanoseconds ns = std::llround(to_ns);
   read_days(map, key, ns);
   to_ns = static_cast<double>(ns);
 }
 
+// Absent: from the begin of the scenario, and for ever.
 Extent read_extent(const YamlMap& map, const Scenario& scenario) {
   Extent when;
   if (const YamlValue* begin = map.find("begin"))
@@ -73,6 +75,7 @@ Extent read_extent(const YamlMap& map, const Scenario& scenario) {
   return when;
 }
 
+// A choice has a flag for each node: a lookup is by number, in each task.
 NodeChoice read_nodes(const YamlMap& map, const KeyTable& table, const ReadFabric& fabric) {
   NodeChoice out;
   const YamlValue* value = map.find("nodes");
@@ -92,6 +95,7 @@ NodeChoice read_nodes(const YamlMap& map, const KeyTable& table, const ReadFabri
   return out;
 }
 
+// A family has all its kernels. An unknown name would be a fault without an effect.
 KernelChoice read_kernels(const YamlMap& map) {
   KernelChoice out;
   const YamlValue* value = map.find("kernels");
@@ -162,6 +166,7 @@ void read_part_keys(const YamlMap& map, std::string_view key, const KeyTable& ta
 
 }  // namespace
 
+// Versions and settings of a class or of a change.
 StackParts read_parts(const YamlMap& map) {
   StackParts parts;
   read_part_keys(map, "versions", kVersionKeys, parts.versions);
@@ -169,6 +174,7 @@ StackParts read_parts(const YamlMap& map) {
   return parts;
 }
 
+// Keys that the kind requires, and keys of other kinds, each named once.
 void check_kind(const YamlValue& value, const YamlMap& map, std::span<const KindKeys> kinds) {
   const YamlValue* kind = map.find("kind");
   if (kind == nullptr) return;

@@ -86,6 +86,7 @@ Result<Document> list_upgrades(Reads& reads, const Wanted& wanted) {
   return document(RG_TRY(reads.ask(rpc::kListUpgrades, request)), "upgrades", "upgrades");
 }
 
+// Series of a run, or of all; `show` has the values of one.
 Result<Document> list_series(Reads& reads, const Wanted& wanted) {
   PointsRequest request;
   request.set_run_id(wanted.text("run"));
@@ -143,6 +144,7 @@ Result<Document> show_groups(Reads& reads, const Wanted& wanted) {
       "groups", command_for("runs show", wanted));
 }
 
+// Reads the points of a run, which takes seconds for a large one.
 Result<Document> show_suspects(Reads& reads, const Wanted& wanted) {
   return document(
       RG_TRY(reads.ask(rpc::kGetSuspects, request_for<PairsRequest>(wanted.text("id")))),
@@ -218,6 +220,7 @@ Document report_document(const report::Gathered& gathered, const std::string& co
   return document(report::make_report(gathered.material), "", "report " + command);
 }
 
+// The site since a time, as `railgauge report` prints it.
 Result<Document> report_since(Reads& reads, const Wanted& wanted) {
   const double now = controllers_now(reads);
   const double from = RG_TRY(since_of(reads, wanted)).value_or(now - kDaySeconds);
@@ -225,12 +228,14 @@ Result<Document> report_since(Reads& reads, const Wanted& wanted) {
                          "--since " + shell_quoted(wanted.text("since")));
 }
 
+// One run.
 Result<Document> report_run(Reads& reads, const Wanted& wanted) {
   return report_document(RG_TRY(report::gather_run(source_of(reads, wanted), wanted.text("id"),
                                                    controllers_now(reads))),
                          shell_quoted(wanted.text("id")));
 }
 
+// An upgrade: before, after, verdict.
 Result<Document> report_upgrade(Reads& reads, const Wanted& wanted) {
   return report_document(RG_TRY(report::gather_upgrade(source_of(reads, wanted), wanted.text("id"),
                                                        controllers_now(reads))),

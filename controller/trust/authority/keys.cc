@@ -15,6 +15,7 @@ bool is_of_digits(std::string_view text, std::string_view digits) {
 
 }  // namespace
 
+// A later line of one serial number counts, as of a file that was written twice.
 Result<CertificateKeys> parse_keys(std::string_view text) {
   constexpr std::size_t kDigestDigits = 64;
   CertificateKeys keys;
@@ -32,12 +33,14 @@ Result<CertificateKeys> parse_keys(std::string_view text) {
   return keys;
 }
 
+// Sorted by serial number, so that equal keys are equal bytes.
 std::string keys_text(const CertificateKeys& keys) {
   std::string text;
   for (const auto& [serial, digest] : keys) text += fmt::format("{} {}\n", serial, digest);
   return text;
 }
 
+// A serial number without a line has a key of its own.
 bool have_one_key(const CertificateKeys& keys, std::string_view serial, std::string_view other) {
   const auto one = keys.find(serial);
   const auto two = keys.find(other);
