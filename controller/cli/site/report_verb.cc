@@ -39,7 +39,7 @@ report::Source source_of(Session& session, const std::string& node_set) {
   };
   report::Source source = report_source(ask, node_set);
   source.is_synthetic = [&session] { return session.output.mark->is_synthetic; };
-  if (has_picture)
+  if (session.output.format == Format::kHtml)
     source.matrix = [ask](const std::string& run_id, std::optional<std::int32_t> rail) {
       return ask(rpc::kGetMatrix, matrix_request(run_id, rail));
     };
