@@ -230,7 +230,7 @@ Result<EnrolledNode> do_the_rest(Call& call, const trust::Material& held) {
   const int port = RG_TRY(ask_agent_port(call.server, call.files.files().authority, call.now_unix));
   const Plan plan = RG_TRY(plan_of(call.command, call.settings, call.server, name,
                                    call.files.files(), port, call.now_unix));
-  RG_TRY_OK(call.files.begin_call(call.token.id));
+  RG_TRY_OK(call.files.begin_call({.token_id = call.token.id, .serial = held.own.id.serial}));
   call.rights.reset();
   RG_TRY_OK(call.settings.write(plan.settings));
   failpoint("enroll.settings");
@@ -260,9 +260,10 @@ Result<EnrolledNode> do_all(Call& call) {
   }
   const std::string& certificate = *answer;
   // Before anything is put in place: a wrong answer leaves the node as it was.
-  RG_TRY_OK(
-      check_received(RG_TRY(trust::parse_certificate(certificate)), plan.name, call.now_unix));
-  RG_TRY_OK(call.files.begin_call(call.token.id));
+  const trust::Certificate received = RG_TRY(trust::parse_certificate(certificate));
+  RG_TRY_OK(check_received(received, plan.name, call.now_unix));
+  RG_TRY_OK(call.files.begin_call({.token_id = call.token.id, .serial = received.id.serial}));
+  failpoint("enroll.begun");
   const trust::Material placed = RG_TRY(call.files.place(certificate, authority.certificate));
   failpoint("enroll.placed");
   call.rights.reset();
@@ -291,8 +292,13 @@ Result<EnrolledNode> enroll_node(const EnrollCommand& command, double now_unix) 
   const auto held = call.files.held();
   const auto open_call = call.files.open_call();
   const bool is_valid = held && held->own.until_unix > now_unix;
+  // A call that was cut before its certificate was in place has all to do: the older one, which is
+  // still there, may be revoked.
+  const bool is_in_place = is_valid && open_call && open_call->serial == held->own.id.serial;
+  if (open_call && !is_in_place && open_call->token_id == token.id) return do_all(call);
   // With --force only what this token got is kept: that is the same call again.
-  if (!is_valid || (command.force && open_call != token.id)) return do_all(call);
+  const bool is_again = is_in_place && open_call->token_id == token.id;
+  if (!is_valid || (command.force && !is_again)) return do_all(call);
   if (!open_call && are_whole(settings, call.files.files()))
     return is_enrolled(call.files, held->own);
   return do_the_rest(call, *held);

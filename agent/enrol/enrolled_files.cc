@@ -176,8 +176,8 @@ Status NodeFiles::replace_certificate(const std::string& file, const std::string
   return write_atomically(folder_, file, pem);
 }
 
-Status NodeFiles::begin_call(const std::string& token_id) {
-  return write_atomically(folder_, kCallFile, token_id + "\n");
+Status NodeFiles::begin_call(const OpenCall& call) {
+  return write_atomically(folder_, kCallFile, call.token_id + "\n" + call.serial + "\n");
 }
 
 Status NodeFiles::end_call() {
@@ -185,12 +185,13 @@ Status NodeFiles::end_call() {
   return denied(path_of(kCallFile), "remove", errno);
 }
 
-std::optional<std::string> NodeFiles::open_call() const {
+std::optional<NodeFiles::OpenCall> NodeFiles::open_call() const {
   std::ifstream file(path_of(kCallFile));
   if (!file) return std::nullopt;
-  std::string token_id;
-  std::getline(file, token_id);
-  return token_id;
+  OpenCall call;
+  std::getline(file, call.token_id);
+  std::getline(file, call.serial);
+  return call;
 }
 
 }  // namespace railgauge::agent

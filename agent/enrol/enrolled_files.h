@@ -49,11 +49,15 @@ class NodeFiles {
   Status replace_certificate(const std::string& file, const std::string& pem);
 
   // Between both a call is under way that has more to do than these files: settings and service.
-  // `token_id`: of the token that it uses.
-  Status begin_call(const std::string& token_id);
+  struct OpenCall {
+    std::string token_id{};  // of the token that it uses
+    std::string serial{};    // of the certificate that it puts, or has put, in place
+    bool operator==(const OpenCall&) const = default;
+  };
+  Status begin_call(const OpenCall& call);
   Status end_call();
-  // The token of a call that began and did not end; absent: there is none.
-  [[nodiscard]] std::optional<std::string> open_call() const;
+  // The call that began and did not end; absent: there is none.
+  [[nodiscard]] std::optional<OpenCall> open_call() const;
 
  private:
   NodeFiles(std::string folder, Fd lock) : folder_(std::move(folder)), lock_(std::move(lock)) {}

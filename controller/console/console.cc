@@ -81,7 +81,8 @@ Console::Console(Options options)
       files_(read_page_files(options_.folder)),
       reader_(options_.connect),
       doer_(options_.connect),
-      feed_(options_.connect, reader_, options_.watcher) {}
+      feed_(options_.connect, reader_, options_.watcher,
+            [this](std::string text) { return marked(std::move(text)); }) {}
 
 Result<api::ConsoleTicket> Console::ticket_for(Visitor visitor, const std::string& origin) {
   const double now = options_.now_unix();

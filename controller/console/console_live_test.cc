@@ -148,6 +148,13 @@ TEST_F(ConsoleLive, TheOverviewFollowsTheNewestRuns) {
   EXPECT_TRUE(stream.says(R"("outcome":"passed")")) << stream.text();
 }
 
+TEST_F(ConsoleLive, StatesOfSyntheticDataSaySo) {
+  bench_.config_.synthetic = true;
+  start();
+  Stream stream(port(), "/api/v1/live/runs", sign_in());
+  EXPECT_TRUE(stream.says(R"("data_kind":"synthetic"})")) << stream.text();
+}
+
 TEST_F(ConsoleLive, UnknownRunsAndStrangersGetAnErrorAndNoStream) {
   start();
   const auto unknown = client_->Get("/api/v1/live/runs/no-such-run", sign_in());

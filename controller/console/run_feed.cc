@@ -97,10 +97,12 @@ class RunFeed::Watch final : public grpc::ClientReadReactor<api::RunEvent> {
   std::shared_ptr<Watch> self_;
 };
 
-RunFeed::RunFeed(Reader::Connect connect, Reader& reader, std::string name)
+RunFeed::RunFeed(Reader::Connect connect, Reader& reader, std::string name,
+                 std::function<std::string(std::string)> marked)
     : connect_(std::move(connect)),
       reader_(reader),
       name_(std::move(name)),
+      marked_(std::move(marked)),
       state_(std::make_shared<State>()) {}
 
 RunFeed::~RunFeed() {
@@ -240,7 +242,8 @@ std::optional<std::string> RunFeed::Follower::next() {
     seen_ = topic_->version;
     const auto newest = topic_->newest;
     lock.unlock();
-    part += fmt::format("event: state\ndata: {}\n\n", to_json(*newest, JsonLayout::kCompact));
+    part += fmt::format("event: state\ndata: {}\n\n",
+                        feed_.marked_(to_json(*newest, JsonLayout::kCompact)));
   } else if (topic_->is_over) {
     // After an error the page asks anew, and hears it then.
     has_ended_ = true;

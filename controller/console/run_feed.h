@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,8 +29,10 @@ class RunFeed {
   static constexpr double kListSeconds = 1;      // the list of runs is read again after these
   static constexpr std::uint32_t kListedRuns = 20;
 
-  // `name` is the one by which the services know the watches; `reader` reads the list.
-  RunFeed(Reader::Connect connect, Reader& reader, std::string name);
+  // `name` is the one by which the services know the watches; `reader` reads the list. `marked`
+  // adds the mark of synthetic data to a JSON object; any thread calls it.
+  RunFeed(Reader::Connect connect, Reader& reader, std::string name,
+          std::function<std::string(std::string)> marked);
   ~RunFeed();  // waits until its watches have ended
   RunFeed(const RunFeed&) = delete;
   RunFeed& operator=(const RunFeed&) = delete;
@@ -74,6 +77,7 @@ class RunFeed {
   const Reader::Connect connect_;
   Reader& reader_;
   const std::string name_;
+  const std::function<std::string(std::string)> marked_;
   const std::shared_ptr<State> state_;
 };
 

@@ -84,8 +84,10 @@ std::string Sessions::token_of(const std::string& id, double now) {
   const std::lock_guard lock(mutex_);
   auto found = certificates_.find(id);
   if (found == certificates_.end()) {
+    std::string token = new_secret();
+    if (token.empty()) return "";
     make_room(certificates_, kMostSessions, now);
-    found = certificates_.emplace(id, Entry{.token = new_secret()}).first;
+    found = certificates_.emplace(id, Entry{.token = std::move(token)}).first;
   }
   found->second.ends_unix = now + kLongestSeconds;
   return found->second.token;

@@ -227,6 +227,20 @@ TEST_F(EnrolmentProcess, AReplacementKilledBetweenItsFilesIsFinishedAtTheAgentsS
   EXPECT_NE(text_of_path(file("n1", "agent.crt")), old);
 }
 
+// The older certificate is revoked by then: what the same call ends with is the new one.
+TEST_F(EnrolmentProcess, AReplacementKilledBeforeItsFilesIsMadeByTheSameCall) {
+  ASSERT_EQ(enroll("n1", "--token " + token("--nodes n1")).exit_code, 0);
+  const std::string old = text_of_path(file("n1", "agent.crt"));
+  const std::string again = "--force --token " + token("--nodes n1 --replace");
+  EXPECT_NE(enroll("n1", again, "enroll.begun").exit_code, 0);
+  EXPECT_EQ(text_of_path(file("n1", "agent.crt")), old);
+  const Said made = enroll("n1", again);
+  EXPECT_EQ(made.exit_code, 0) << made.text;
+  EXPECT_NE(text_of_path(file("n1", "agent.crt")), old);
+  const EnrolledAgent agent(bench_.path("n1"));
+  EXPECT_TRUE(attaches("n1")) << controller_->error_text();
+}
+
 // The measurement of deploy/docs/results/enrolment.md, on a few nodes.
 TEST_F(EnrolmentProcess, AModelledFleetEnrolsAtOnce) {
   std::ofstream(bench_.path("token")) << token("--uses 24") << "\n";

@@ -194,9 +194,14 @@ Result<std::string> Enroller::use_token(const store::TokenRow& token,
   ask.act.subject = fmt::format("node {}, token {}", asked.name, token.token_id);
   const auto row = RG_TRY(log_.begin(ask.act));
   ask.has_row = true;
+  // The node may ask for this key: from here on a fault is the authority's own, such as a folder
+  // that it may not write, and the node repeats the call as it is.
   const auto make = [&]() -> Result<trust::Enrolled> {
     RG_TRY_OK(store_.write(store::write_token_use, use));
-    return trust::enrol(options_.folder, order, now);
+    auto enrolled = trust::enrol(options_.folder, order, now);
+    if (!enrolled && enrolled.error().code == Code::kPermissionDenied)
+      return fail(Code::kUnavailable, enrolled.error().message);
+    return enrolled;
   };
   const auto made = make();
   log_.end(row, ask.act, made ? Status() : tl::unexpected(made.error()));

@@ -256,6 +256,19 @@ TEST_F(EnrollerTest, OfNodesThatRaceForASingleUseOneGetsIt) {
   EXPECT_EQ(won, 1);
 }
 
+// A folder that others may write is the authority's fault: the node keeps its key and its use.
+TEST_F(EnrollerTest, AFaultOfTheAuthorityCostsTheNodeNeitherKeyNorUse) {
+  const std::string once = token("n1");
+  const std::string request = request_of("n1");
+  std::filesystem::permissions(authority_.path(), std::filesystem::perms::group_write,
+                               std::filesystem::perm_options::add);
+  const http::Answer faulty = enrol(once, request);
+  EXPECT_EQ(faulty.status, 503) << faulty.body;
+  std::filesystem::permissions(authority_.path(), std::filesystem::perms::group_write,
+                               std::filesystem::perm_options::remove);
+  EXPECT_EQ(enrol(once, request).status, 201);
+}
+
 TEST_F(EnrollerTest, TheSameKeyMayAskAgainWhenAnAnswerWasLost) {
   const std::string once = token();
   const std::string request = request_of("n1");

@@ -173,16 +173,22 @@ struct Batch {
     Folder folder = RG_TRY(Folder::open(path, Folder::Use::kWrite));
     Signer signer = RG_TRY(signer_of(folder));
     std::vector<IndexEntry> index = RG_TRY(whole_index(folder, signer.certificate));
+    CertificateKeys keys = RG_TRY(folder.keys());
     const double until = RG_TRY(end_of(days, now_unix, signer.certificate));
-    return Batch{std::move(folder), std::move(signer), std::move(index), now_unix, until};
+    return Batch{std::move(folder), std::move(signer), std::move(index),
+                 std::move(keys),   now_unix,          until};
   }
-  // Makes the certificate for NAME.crt.
+  // Makes the certificate for NAME.crt. `renewed`: the serial number of one for the same key, or
+  // "".
   Status add(const std::string& name, CertificateRequest request, const std::string& key,
-             bool is_new_key) {
+             bool is_new_key, const std::string& renewed = "") {
     request.from_unix = now_unix - kLeadSeconds;
     request.until_unix = until_unix;
     const std::string certificate = RG_TRY(make_certificate(request, key, signer));
     const Certificate made = RG_TRY(parse_certificate(certificate));
+    const std::string digest = RG_TRY(key_digest_of(RG_TRY(key_of_certificate(certificate))));
+    for (const std::string& serial : {made.id.serial, renewed})
+      if (!serial.empty()) keys.insert_or_assign(serial, digest);
     index.push_back(entry_of(made, name));
     issued.push_back(issued_as(folder, name, made));
     staged.push_back({.name = name, .certificate = certificate});
@@ -190,9 +196,16 @@ struct Batch {
     return {};
   }
 
+  // The keys first: a line too many revokes nothing.
+  Status publish() {
+    RG_TRY_OK(folder.replace_keys(keys));
+    return folder.publish(staged, index, now_unix);
+  }
+
   Folder folder;
   Signer signer;
   std::vector<IndexEntry> index;
+  CertificateKeys keys;
   double now_unix;
   double until_unix;
   std::vector<Issued> issued{};
@@ -222,7 +235,7 @@ Result<std::vector<Issued>> issue(const std::string& path, const IssueOrder& ord
     const std::string key = RG_TRY(make_key());
     RG_TRY_OK(batch.add(name, request, key, true));
   }
-  if (!batch.staged.empty()) RG_TRY_OK(folder.publish(batch.staged, batch.index, now_unix));
+  if (!batch.staged.empty()) RG_TRY_OK(batch.publish());
   return std::move(batch.issued);
 }
 
@@ -260,9 +273,9 @@ Result<std::vector<Issued>> renew(const std::string& path, const RenewOrder& ord
         RG_TRY(request_again(old, name, folder.path_of(name + ".crt")));
     const std::string key =
         order.new_key ? RG_TRY(make_key()) : RG_TRY(folder.read_secret(name + ".key"));
-    RG_TRY_OK(batch.add(name, request, key, order.new_key));
+    RG_TRY_OK(batch.add(name, request, key, order.new_key, order.new_key ? "" : old.id.serial));
   }
-  RG_TRY_OK(folder.publish(batch.staged, batch.index, now_unix));
+  RG_TRY_OK(batch.publish());
   return std::move(batch.issued);
 }
 

@@ -182,6 +182,20 @@ TEST(Authority, RevokesEveryCertificateOfANameOrOneBySerial) {
   EXPECT_EQ(revoke(folder.path(), "n3", kCrlDays, unix_now()).error().code, Code::kNotFound);
 }
 
+// A renewal has the same key, so that its certificates end together; one with a new key stays.
+TEST(Authority, ASerialNumberRevokesTheRenewalsOfItsKey) {
+  const AuthorityFolder folder;
+  folder.issue("operator", "ann");
+  const std::string first = folder.certificate("ann").id.serial;
+  ASSERT_TRUE(renew(folder.path(), {.names = {"ann"}}, unix_now()));
+  const std::string second = folder.certificate("ann").id.serial;
+  ASSERT_TRUE(renew(folder.path(), {.names = {"ann"}, .new_key = true}, unix_now()));
+  const auto revoked = revoke(folder.path(), first, kCrlDays, unix_now());
+  ASSERT_TRUE(revoked) << revoked.error().message;
+  EXPECT_THAT(revoked->serials, testing::UnorderedElementsAre(first, second));
+  EXPECT_EQ(state_of(folder, "ann"), "revoked revoked valid");
+}
+
 TEST(Authority, TakesOverAFolderWithoutAnIndex) {
   const AuthorityFolder folder;
   folder.issue("agent", "n1");
@@ -301,7 +315,7 @@ TEST(EnrolledAuthority, ARevokedSerialTakesItsRenewalsAndWhatTheyRenewedWithIt) 
   EXPECT_THAT(folder.read("text"), testing::Not(HasSubstr(others)));
 }
 
-// `pki issue` made the first one, which no list of keys has until it is renewed.
+// `pki issue` made the first one, the controller the second.
 TEST(EnrolledAuthority, ACertificateFromAFileIsOfTheSameLineAsItsRenewal) {
   const AuthorityFolder folder;
   folder.issue("agent", "n1");
