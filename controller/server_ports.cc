@@ -203,6 +203,9 @@ Result<console::Visitor> Server::console_visitor(const http::Request& request) c
     peer.refusal = fmt::format("its certificate, serial {}, is revoked", certificate.id.serial);
   }
   RG_TRY_OK(auth::may_control(peer, true));
+  // The web configuration may name another authority, as a company's own. It vouches for readers.
+  if (tls_ && peer.role == auth::Role::kOperator && !tls_->vouches_for(request.certificate))
+    peer.role = auth::Role::kViewer;
   return console::Visitor{.who = peer.who,
                           .role = std::string(auth::name_of(peer.role)),
                           .issuer = certificate.id.issuer,

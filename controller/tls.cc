@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/fleet/event_loop.h"
+#include "controller/trust/authority/issue.h"
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge {
@@ -84,6 +85,10 @@ void TlsKeeper::reload() {
 std::shared_ptr<const trust::RevocationList> TlsKeeper::list() const {
   const std::lock_guard lock(mutex_);
   return list_;
+}
+
+bool TlsKeeper::vouches_for(const std::string& certificate) const {
+  return trust::check_issued(certificate, material()->authority).has_value();
 }
 
 bool TlsKeeper::is_revoked(const trust::CertificateId& id) const {

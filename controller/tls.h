@@ -42,6 +42,8 @@ class TlsKeeper {
   // Reads the files at the next moment, whether they look changed or not.
   void reload();
   [[nodiscard]] bool is_revoked(const trust::CertificateId& id) const;
+  // Whether the authority of this port signed the certificate, in PEM.
+  [[nodiscard]] bool vouches_for(const std::string& certificate) const;
 
  private:
   TlsKeeper(Files files, metric::Registry& series, Note note);

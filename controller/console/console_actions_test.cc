@@ -243,6 +243,19 @@ TEST_F(ConsoleActions, OfACertificateNeedItsTokenAndAPasswordHasNone) {
   EXPECT_EQ(newest_of("Control.ResumeNodes", "operator").who(), "ann");
   EXPECT_THAT(act("vic", {}, true), StartsWith("403"));
   bench_.stop();
+  // Another authority, whose word for a role counts for reading alone.
+  std::filesystem::create_directories(bench_.path("company"));
+  const Certificates company(bench_.path("company"));
+  company.sign("eve", "/CN=eve/OU=operator");
+  for (const char* ending : {".crt", ".key"})
+    std::filesystem::copy_file(bench_.path(std::string("company/eve") + ending),
+                               bench_.path(std::string("pki/eve") + ending));
+  bench_.write("web.yaml", tls +
+                               ", client_ca_file: company/ca.crt, client_auth_type: "
+                               "VerifyClientCertIfGiven}\n");
+  bench_.start();
+  EXPECT_THAT(act("eve", {}, true), StartsWith("403"));
+  bench_.stop();
   bench_.write("web.yaml",
                tls + "}\nbasic_auth_users: {ann: \"" + http::hash_of("pass", 4) + "\"}\n");
   bench_.start();
