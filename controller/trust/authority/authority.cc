@@ -186,7 +186,8 @@ struct Batch {
     request.until_unix = until_unix;
     const std::string certificate = RG_TRY(make_certificate(request, key, signer));
     const Certificate made = RG_TRY(parse_certificate(certificate));
-    const std::string digest = RG_TRY(key_digest_of(RG_TRY(key_of_certificate(certificate))));
+    const std::string public_key = RG_TRY(key_of_certificate(certificate));
+    const std::string digest = RG_TRY(key_digest_of(public_key));
     for (const std::string& serial : {made.id.serial, renewed})
       if (!serial.empty()) keys.insert_or_assign(serial, digest);
     index.push_back(entry_of(made, name));
