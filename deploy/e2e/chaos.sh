@@ -139,7 +139,12 @@ ensure_agents() {
   while [ "$(attached_nodes)" -lt 2 ] && [ "$(date +%s%3N)" -lt "$until" ]; do sleep 0.05; done
 }
 local_cli() { timeout 15 "$bin/railgauge" --controller "unix:$socket" "$@"; }
-attached_nodes() { local_cli nodes -o json 2>/dev/null | jq '[.nodes[] | select(.state == "attached")] | length' || echo 0; }
+# A call that ends late has printed a number before it fails: only one counts.
+attached_nodes() {
+  local count
+  count=$(local_cli nodes -o json 2>/dev/null | jq '[.nodes[] | select(.state == "attached")] | length') || count=0
+  echo "${count:-0}"
+}
 ensure_run() {
   [ -z "${run:-}" ] || [ "$(local_cli runs show "$run" -o json 2>/dev/null | jq -r .run.state)" = ended ] || return 0
   run=$(local_cli run chaos --detach 2>>"$work/cli.log") || run=""
