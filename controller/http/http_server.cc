@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <httplib.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -355,6 +357,9 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
       ::close(fd);
       return;
     }
+    // httplib writes head and body apart: the body would wait 40 ms for the peer's late answer.
+    constexpr int kOn = 1;
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &kOn, sizeof(kOn));
     try {
       const MayFail may_fail;
       std::thread([self = shared_from_this(), connection] {
