@@ -1,8 +1,7 @@
-// Writes a synthetic database for deploy/console_speed.sh: a run with a whole pair matrix for each
-// size, and a series of many points.
-//   speed_store_bench FILE POINTS NODES...
-// Runs are named matrix-NODES. One port in 997 sends a fifth less. All figures are made up, and the
-// database is marked so.
+// Writes a synthetic database for deploy/scale/console_speed.sh: a run with a whole pair matrix for
+// each size, and a series of many points. speed_store_bench FILE POINTS NODES... Runs are named
+// matrix-NODES. One port in 997 sends a fifth less. All figures are made up, and the database is
+// marked so.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // Calls a running controller for a while and prints how long each kind of call took, as rows of a
-// Markdown table. A measuring tool for deploy/fleet_scale.sh, not a part of the product.
+// Markdown table. A measuring tool for deploy/scale/fleet_scale.sh, not a part of the product.
 //   rpc_latency_bench TARGET SECONDS [RUN]
 // TARGET is a unix socket (unix:/path). With RUN the calls about that run are made too. Each call
 // is made by a thread of its own, one after the other, with a pause of kPauseMilliseconds.

@@ -2,7 +2,7 @@
 # Measures how long one controller takes to enrol many nodes, each with a key of its own: modelled nodes (railgauge-fleet), then
 # real calls of railgauge-agent enroll. Prints one Markdown table. All is on this machine, over loopback TLS. It is a bench, not
 # a test: it fails only where something does not work.
-#   deploy/enroll_scale.sh [--build DIR] [--nodes N] [--agents N] [--at-once N] [--rounds N]
+#   deploy/scale/enroll_scale.sh [--build DIR] [--nodes N] [--agents N] [--at-once N] [--rounds N]
 # --build    build folder with railgauge-controller, railgauge-fleet, railgauge-agent and railgauge (build/ci)
 # --nodes    modelled nodes (512)
 # --agents   calls of railgauge-agent enroll (64)
@@ -11,7 +11,7 @@
 # The last column is the CPU time of everything else on the machine, as a share of all its cores.
 # Exit 0 measured; 2 wrong use; 4 a program failed.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(cd "$(dirname "$0")/.." && pwd)
 build=$here/../build/ci nodes=512 agents=64 at_once=16 rounds=3
 while [ $# -gt 0 ]; do
   case "$1" in

@@ -2,7 +2,7 @@
 # Measures the web console in a headless Chromium without a GPU and prints one Markdown table: the pages by themselves,
 # the pages on a controller with a generated database, and the interface with thousands of modelled agents. All figures
 # of the fabric are synthetic. It is a bench, not a test: it fails only where something does not work at all.
-#   deploy/console_speed.sh [--build DIR] [--nodes N] [--seconds S] [--matrices "1000 5000"] [--points N] [--page FILE]
+#   deploy/scale/console_speed.sh [--build DIR] [--nodes N] [--seconds S] [--matrices "1000 5000"] [--points N] [--page FILE]
 # --build    build folder with the targets railgauge-controller, railgauge-fleet, railgauge, railgauge-console and
 #            speed_store_bench (build/ci)
 # --nodes    modelled agents for the interface's times (10000); 0 leaves them out
@@ -13,7 +13,7 @@
 # Exit 0 measured; 2 wrong use; 77 without Chromium, Node.js or the built pages; else a program failed.
 # shellcheck source-path=SCRIPTDIR
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(cd "$(dirname "$0")/.." && pwd)
 build="" nodes=10000 seconds=60 matrices="1000 10000" points=100000 page=""
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -32,7 +32,7 @@ for program in railgauge railgauge-controller railgauge-fleet speed_store_bench;
   [ -x "$RAILGAUGE_BUILD_DIR/bin/$program" ] ||
     { echo "console_speed.sh: no $program in $RAILGAUGE_BUILD_DIR/bin; build it, or name a build with --build" >&2; exit 2; }
 done
-# shellcheck source=e2e/lib.sh
+# shellcheck source=../e2e/lib.sh
 . "$here/e2e/lib.sh"
 readonly kAttachSeconds=300
 pages=$top/dashboards/console/tests
@@ -120,7 +120,7 @@ whole_page() {
   cat <<'P'
 # Speed of the web console
 
-By `deploy/console_speed.sh --page deploy/docs/results/console-speed.md`. Headless Chromium and
+By `deploy/scale/console_speed.sh --page deploy/docs/results/console-speed.md`. Headless Chromium and
 controller share the cores, without a GPU. A generator writes the matrices and the series; agents
 are those of `railgauge-fleet`. All figures of the fabric are synthetic. *Page alone* is answered by
 a program with a modelled matrix, so that the controller's share is left out. Calls to the interface

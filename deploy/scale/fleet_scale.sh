@@ -2,7 +2,7 @@
 # Measures one controller with 1,000 to 10,000 modelled agents (railgauge-fleet), each in real processes on this machine,
 # and prints one Markdown table with a column a size, then the times of calls while runs go on. All figures of the fabric
 # are synthetic. It is a bench, not a test: it fails only where something does not work at all.
-#   deploy/fleet_scale.sh [--build DIR] [--sizes "1000 4000 10000"] [--tls "1000 4000"] [--nics N] [--plans "512/10 512/2"]
+#   deploy/scale/fleet_scale.sh [--build DIR] [--sizes "1000 4000 10000"] [--tls "1000 4000"] [--nics N] [--plans "512/10 512/2"]
 #                         [--whole "512/10"]
 # --build  build folder with the targets railgauge-controller, railgauge-fleet, railgauge, railgauge-runner and
 #          rpc_latency_bench (build/ci)
@@ -17,7 +17,7 @@
 # Exit 0 measured; 2 wrong use; 4 a program failed.
 # shellcheck source-path=SCRIPTDIR
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(cd "$(dirname "$0")/.." && pwd)
 build="" sizes="1000 4000 10000" tls="1000 4000" nics=8 idle=20 plans="" whole=""
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -36,7 +36,7 @@ export LC_ALL=C RAILGAUGE_BUILD_DIR=${build:-$here/../build/ci}
 for program in railgauge railgauge-controller railgauge-fleet rpc_latency_bench; do
   [ -x "$RAILGAUGE_BUILD_DIR/bin/$program" ] || { echo "fleet_scale.sh: no $program in $RAILGAUGE_BUILD_DIR/bin; build it, or name a build with --build" >&2; exit 2; }
 done
-# shellcheck source=e2e/lib.sh
+# shellcheck source=../e2e/lib.sh
 . "$here/e2e/lib.sh"
 readonly kAttachSeconds=170 kMostRoundNodes=1000 kWholeSeconds=7200
 ulimit -n "$(ulimit -Hn)"
