@@ -4,7 +4,7 @@
 # copies a build with failpoints delays by a twentieth must be the one suspect of `runs suspects`; without it, none.
 #   deploy/gpu_host.sh [--bin DIR] [--suites "NAME ..."] [--slow GPU] [--size BYTES] [--seconds N] [-- AGENT-OPTION...]
 # --bin      the programs (default: beside this script in a bundle, else build/release/bin)
-# --suites   suites to run, or "" (default: preflight gpudirect collectives upgrade)
+# --suites   suites to run, copies (one of copy engine and of BAR) among them, or "" (default: preflight gpudirect collectives upgrade)
 # --slow     the number of the GPU to delay; such figures are marked synthetic
 # --size     bytes of a copy between GPUs (256MiB)
 # --seconds  time limit of one suite (900)
@@ -44,6 +44,13 @@ stages:
   - {name: write, kernel: cuda.peer_copy_bw, parameters: {direction: write, sizes: $size}, placement: {local: all}}
   - {name: read, kernel: cuda.peer_copy_bw, parameters: {direction: read, sizes: $size}, placement: {local: all}}
 Y
+cat >"$work/suites/copies.yaml" <<Y
+version: 1
+metadata: {name: copies, summary: "a copy of each kind within a node"}
+stages:
+  - {kernel: cuda.local_copy_bw, parameters: {sizes: $size}, placement: {local: all}}
+  - {kernel: bar.write_bw, parameters: {sizes: 64KiB}, placement: {local: all}}
+Y
 "$bin/railgauge-controller" --socket "$work/controller.sock" --database "$work/railgauge.db" --suites "$work/suites" \
   --metrics-listen 127.0.0.1:0 >"$work/controller.log" 2>&1 &
 # start_agent: starts an agent and waits until it is attached.
@@ -72,10 +79,9 @@ for suite in $suites; do
   code=0 begin=$(date +%s.%N)
   timeout "$seconds" "$bin/railgauge" run "$suite" >"$work/$suite.out" 2>"$work/$suite.err" || code=$?
   taken=$(awk -v a="$begin" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')
-  run=$(cli runs -o csv | awk -F , 'NR == 2 { print $2 }')
-  outcomes=$(cli sql "SELECT task.outcome || ' ' || count(*) AS o FROM task JOIN run ON task.run = run.id WHERE run_id = '$run' GROUP BY task.outcome" -o csv | tail -n +2 | paste -sd ' ')
+  outcomes=$(cat "$work/$suite.out" "$work/$suite.err" | sed -n 's/^run .* tasks ended (\(.*\)), .*/\1/p' | tail -n 1)
   [ $code -le 1 ] || [ $code = 5 ] || echo "gpu_host.sh: run $suite: exit $code: $(grep -v '^ *$' "$work/$suite.err" | tail -n 1)" >&2
-  waived=$(grep -i 'waived' "$work/$suite.out" | head -n 3 | tr '|' ' ' | paste -sd ';' | cut -c 1-300 || true)
+  waived=$(awk '$1 == "waived" && $3 ~ /^[0-9]+$/ { printf "%s%s %s", separator, $3, $2; separator = ", " }' "$work/$suite.out")
   echo "| $suite | $code | $taken s | $outcomes | ${waived:-none} | $(awk '$1 == "VmHWM:" { printf "%.0f MiB", $2 / 1024 }' /proc/$agent/status) |"
 done
 

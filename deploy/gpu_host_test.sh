@@ -18,7 +18,8 @@ host --suites "" -- --sysfs-root "$work/sys-none" --proc-root "$work/proc-none"
 make_gpus two
 lib=$(dirname "$bin")/lib
 export RAILGAUGE_LIBCUDA=$lib/libcuda-fake.so RAILGAUGE_LIBNVML=$lib/libnvidia-ml-fake.so RAILGAUGE_FAKE_CUDA=gpus=2
-host --suites "" --slow 1 --size 64KiB -- --sysfs-root "$work/sys-two" --proc-root "$work/proc-two" --runner-landlock false
+host --suites copies --slow 1 --size 64KiB -- --sysfs-root "$work/sys-two" --proc-root "$work/proc-two" --runner-landlock false
+grep -qE '^\| copies \| 0 \| [0-9.]+ s \| 1 passed, 1 waived \| 1 bar.write_bw \| [1-9][0-9]* MiB \|$' "$work/out" || fails "the row of suite copies"
 grep -q '^2 GPUs, ' "$work/out" || fails "two fake GPUs exit with $code"
 [ $code = 1 ] && [ "$(grep -c '2 GPUs, run .*: 4 of 4 figures of pairs' "$work/out")" = 2 ] || fails "suspects between two fake GPUs exit with $code"
 grep -q 'SYNTHETIC' "$work/out" || fails "figures of a delayed GPU are not marked"
