@@ -6,16 +6,18 @@
 # Exit 0 when both sides have every figure; 1 a ratio below the floor, or ours found wrong bytes; 2 wrong use;
 # 4 a program failed, crashed or timed out, or a figure is missing; 5 waived (no such program, no GPU).
 #   deploy/compare_gpu.sh [--peer PATH] [--runner PATH] [--rounds N] [--tests LIST] [--json OUT]
-#     [--exact 0|1] [--floor R]
+#     [--exact 0|1] [--floor R] [--keep FILE] [--from FILE[,FILE...]]
 # --peer    nvbandwidth itself or a folder with it and gdrcopy's tools (default: the PATH)
 # --runner  railgauge-runner (default: beside this script in a bundle, else build/release/bin, else the PATH)
 # --tests   comma separated: nvbandwidth's names, gdrcopy_copybw, gdrcopy_copylat; all_nvbandwidth is its whole list
 #           (default: see below)
 # --exact   1 takes the tool's own counts; else ours stops when the interval is narrow enough (--adaptive)
 # --floor   exit 1 when a copy-engine test's ratio is below R, as 0.97 (default: none)
+# --keep    after each round writes every launch's figures and times so far
+# --from    launches nothing: the table of kept files of one machine, as a longer list is measured in parts
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-peer="" runner="" rounds=5 json="" exact=0 floor=""
+peer="" runner="" rounds=5 json="" exact=0 floor="" keep="" from=""
 tests=host_to_device_memcpy_ce,device_to_host_memcpy_ce,host_to_device_memcpy_sm,device_to_host_memcpy_sm,device_local_copy,host_device_latency_sm
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -26,7 +28,9 @@ while [ $# -gt 0 ]; do
     --exact) exact=${2:?compare_gpu.sh: --exact needs 0 or 1} ;;
     --floor) floor=${2:?compare_gpu.sh: --floor needs a ratio} ;;
     --json) json=${2:?compare_gpu.sh: --json needs a file} ;;
-    *) echo "compare_gpu.sh: unknown option $1; allowed: --peer, --runner, --rounds, --tests, --exact, --floor, --json" >&2; exit 2 ;;
+    --keep) keep=${2:?compare_gpu.sh: --keep needs a file} ;;
+    --from) from=${2:?compare_gpu.sh: --from needs a file} ;;
+    *) echo "compare_gpu.sh: unknown option $1; allowed: --peer, --runner, --rounds, --tests, --exact, --floor, --json, --keep, --from" >&2; exit 2 ;;
   esac
   shift 2
 done
@@ -38,12 +42,8 @@ readonly kRunSeconds=900
 
 waive() { echo "waived: $*"; exit 5; }
 die() { local code=$1; shift; echo "compare_gpu.sh: $*" >&2; exit "$code"; }
-if [ -z "$runner" ]; then
-  for runner in "$here/bin/railgauge-runner" "$here/../bin/railgauge-runner" "$here/../build/release/bin/railgauge-runner" "$(command -v railgauge-runner || true)"; do
-    [ ! -x "$runner" ] || break
-  done
-fi
-[ -x "$runner" ] || { echo "compare_gpu.sh: no railgauge-runner; name it with --runner" >&2; exit 2; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 
 # program TOOL: prints the path of the peer's program, or nothing when there is none.
 program() {
@@ -65,18 +65,25 @@ for test in "${wanted[@]}"; do
 done
 [ $whole = 0 ] || nvbandwidth_tests=()
 [ ${#nvbandwidth_tests[@]} = 0 ] && [ $whole = 0 ] || tools=(nvbandwidth "${tools[@]}")
-for tool in "${tools[@]}"; do
-  [ -n "$(program "$tool")" ] || waive "$tool is not here; name its folder with --peer"
-done
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 # ours_code CODE: prints this script's exit code after the runner ended with CODE: any code but 1, 2, 5, 130 and 143,
 # such as a crash, gives 4.
 ours_code() { case "$1" in 1 | 2 | 5 | 130 | 143) echo "$1" ;; *) echo 4 ;; esac; }
-code=0
-"$runner" nvbandwidth -t host_to_device_memcpy_ce -b 1 -i 1 >"$work/try" 2>&1 || code=$?
-[ $code != 5 ] || waive "$(sed -n 's/.*: waived: //p' "$work/try" | head -n 1)"
-[ $code = 0 ] || die "$(ours_code $code)" "ours: try host_to_device_memcpy_ce: exit $code: $(tail -n 1 "$work/try")"
+# prepare: finds both sides' programs. One small copy shows whether this machine can run the comparison.
+prepare() {
+  local code=0
+  if [ -z "$runner" ]; then
+    for runner in "$here/bin/railgauge-runner" "$here/../bin/railgauge-runner" "$here/../build/release/bin/railgauge-runner" "$(command -v railgauge-runner || true)"; do
+      [ ! -x "$runner" ] || break
+    done
+  fi
+  [ -x "$runner" ] || { echo "compare_gpu.sh: no railgauge-runner; name it with --runner" >&2; exit 2; }
+  for tool in "${tools[@]}"; do
+    [ -n "$(program "$tool")" ] || waive "$tool is not here; name its folder with --peer"
+  done
+  "$runner" nvbandwidth -t host_to_device_memcpy_ce -b 1 -i 1 >"$work/try" 2>&1 || code=$?
+  [ $code != 5 ] || waive "$(sed -n 's/.*: waived: //p' "$work/try" | head -n 1)"
+  [ $code = 0 ] || die "$(ours_code $code)" "ours: try host_to_device_memcpy_ce: exit $code: $(tail -n 1 "$work/try")"
+}
 
 counts=()
 [ "$exact" = 1 ] || counts=(--adaptive)
@@ -136,12 +143,29 @@ launch() {
 
 : >"$work/figures"
 : >"$work/times"
-for ((round = 0; round < rounds; round++)); do
-  for tool in "${tools[@]}"; do
-    if ((round % 2 == 0)); then order=(theirs ours); else order=(ours theirs); fi
-    for side in "${order[@]}"; do launch "$side" "$tool"; done
+# measure: runs the rounds.
+measure() {
+  local round tool side order
+  for ((round = 0; round < rounds; round++)); do
+    for tool in "${tools[@]}"; do
+      if ((round % 2 == 0)); then order=(theirs ours); else order=(ours theirs); fi
+      for side in "${order[@]}"; do launch "$side" "$tool"; done
+    done
+    [ -z "$keep" ] || { sed 's/^/time\t/' "$work/times"; cat "$work/figures"; } >"$keep"
   done
-done
+}
+if [ -n "$from" ]; then
+  IFS=, read -r -a kept <<<"$from"
+  for file in "${kept[@]}"; do
+    [ -r "$file" ] || die 2 "--from $file: cannot be read"
+    sed -n 's/^time\t//p' "$file" >>"$work/times"
+    grep -E $'^(ours|theirs)\t' "$file" >>"$work/figures" || die 2 "--from $file: has no figure"
+  done
+  rounds=$(awk -F '\t' '$1 == "ours" { if (++n[$2] > most) most = n[$2] } END { print most + 0 }' "$work/times")
+else
+  prepare
+  measure
+fi
 
 # Turns lines of side, test, label, value and the file of durations into a table and a JSON document.
 awk -F '\t' -v rounds="$rounds" -v json="${json:-}" -v times="$work/times" -v floor="$floor" '

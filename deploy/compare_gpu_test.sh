@@ -47,6 +47,19 @@ grep -q '"test": "host_to_device_memcpy_ce", "figure": "sum", "ours": 100, "thei
 if command -v jq >/dev/null; then jq -e '.schema_version == 1 and (.times | length == 3)' "$work/json" >/dev/null || fails "JSON"; fi
 
 deploy/compare_gpu.sh --peer "$work" --runner "$runner" --rounds 1 --tests host_to_device_memcpy_ce >"$work/out" || fails "a whole table is no pass"
+# Two kept parts of a list are one table; a row of one part alone is not shown as whole.
+for part in 1 2; do deploy/compare_gpu.sh --peer "$work" --runner "$runner" --rounds 2 --tests host_to_device_memcpy_ce --keep "$work/kept-$part" >/dev/null; done
+deploy/compare_gpu.sh --from "$work/kept-1,$work/kept-2" --json "$work/json" >"$work/out" || fails "kept launches are no table"
+row 'host_to_device_memcpy_ce sum 100 80 1.250 0.00 0.00'
+grep -q '"launches_ours": 4, "launches_theirs": 4,' "$work/json" || fails "kept launches are not counted"
+echo 'ours	device_to_host_memcpy_ce	sum	100' >>"$work/kept-2"
+code=0
+deploy/compare_gpu.sh --from "$work/kept-1,$work/kept-2" >"$work/out" 2>"$work/err" || code=$?
+[ $code = 4 ] && grep -q 'figures of 1 of our 4 launches and of 0 of theirs' "$work/err" || fails "a launch that is lacking: exit $code"
+code=0
+deploy/compare_gpu.sh --from "$work/none" >"$work/out" 2>"$work/err" || code=$?
+[ $code = 2 ] && grep -q -- '--from .*/none: cannot be read' "$work/err" || fails "a kept file that is not there: exit $code"
+
 deploy/compare_gpu.sh --peer "$work" --runner "$runner" --rounds 1 --floor 1.2 --tests host_to_device_memcpy_ce >"$work/out" || fails "above the floor is a pass"
 code=0
 deploy/compare_gpu.sh --peer "$work" --runner "$runner" --rounds 1 --floor 1.3 --tests host_to_device_memcpy_ce >"$work/out" || code=$?

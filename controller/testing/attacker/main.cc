@@ -16,7 +16,7 @@ struct Verb {
   std::string_view name;
   int (*carry_out)(const Arguments&);
 };
-constexpr std::array kVerbs{Verb{"port", free_port},        Verb{"hold", hold_connections},
+constexpr std::array kVerbs{Verb{"port", free_ports},       Verb{"hold", hold_connections},
                             Verb{"openings", open_at_rate}, Verb{"streams", open_streams},
                             Verb{"hellos", send_hellos},    Verb{"puppet", run_puppet},
                             Verb{"proxy", run_proxy},       Verb{"compare", compare_spools}};

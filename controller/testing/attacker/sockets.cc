@@ -9,8 +9,10 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <deque>
+#include <random>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -136,16 +138,31 @@ void wait_for_end_of_input(double seconds) {
   }
 }
 
-int free_port(const Arguments&) {
-  const Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0)
-    return 4;
-  say("{}", ntohs(address.sin_port));
+// The ports are below the range that outgoing connections take theirs from, and stay bound until all
+// are found: two programs of one test never get the same one.
+int free_ports(const Arguments& arguments) {
+  constexpr std::uint16_t kFirst = 20000;
+  constexpr std::uint16_t kLast = 32000;
+  constexpr int kMostTries = 10'000;
+  std::random_device random;
+  std::uniform_int_distribution<std::uint16_t> choice(kFirst, kLast);
+  const int wanted = arguments.count("count", 1);
+  std::vector<Fd> bound;
+  std::vector<std::uint16_t> ports;
+  for (int i = 0; i < kMostTries && static_cast<int>(ports.size()) < wanted; ++i) {
+    const std::uint16_t port = choice(random);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!fd || ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
+      continue;
+    bound.push_back(std::move(fd));
+    ports.push_back(port);
+  }
+  if (static_cast<int>(ports.size()) < wanted) return 4;
+  say("{}", fmt::join(ports, " "));
   return 0;
 }
 

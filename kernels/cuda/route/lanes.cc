@@ -116,11 +116,29 @@ Result<std::vector<Lanes::Passed>> Lanes::run(const std::vector<Quota>& quotas,
     if (!read) drain(deadline_monotonic_ns);
     passed[i] = RG_TRY(std::move(read));
   }
+  count_from_opening(passed);
   return passed;
 }
 
-// Waits for the lane's last event and reads all of them. The origin is the opening of the first
-// lane on the same GPU: CUDA relates no events of different GPUs.
+// Moves the origin of each GPU's times to the earliest begin of its lanes. The first lane need not
+// be the first to begin: behind another stream's copies in a hardware queue it begins last.
+void Lanes::count_from_opening(std::vector<Passed>& passed) const {
+  std::vector<double> openings;
+  for (const auto& lane : lanes_) {
+    double earliest = 0;
+    for (std::size_t i = 0; i < lanes_.size(); ++i)
+      if (lanes_[i]->gpu->index() == lane->gpu->index())
+        earliest = std::min(earliest, passed[i].opened_ns);
+    openings.push_back(earliest);
+  }
+  for (std::size_t i = 0; i < passed.size(); ++i) {
+    passed[i].opened_ns -= openings[i];
+    for (double& mark : passed[i].marks_ns) mark -= openings[i];
+  }
+}
+
+// Waits for the lane's last event and reads all of them, in ns after the begin of the first lane on
+// the same GPU: CUDA relates no events of different GPUs.
 Result<Lanes::Passed> Lanes::read_marks(Lane& lane, std::uint64_t marks,
                                         double deadline_monotonic_ns) {
   RG_TRY_OK(lane.gpu->make_current());

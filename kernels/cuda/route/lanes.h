@@ -53,9 +53,9 @@ class Lanes {
     std::vector<double> marks_ns{};
   };
   // Queues all work on every lane, opens the gate and waits. Returns each lane's begin and marks in
-  // ns after the opening of its GPU's first lane: streams that share a hardware queue take turns,
-  // and later ones begin when earlier ones have ended. Lanes of different GPUs pass the gate within
-  // a few us.
+  // ns after the earliest begin of a lane on its GPU: streams that share a hardware queue take
+  // turns, in any order, and later ones begin when earlier ones have ended. Lanes of different GPUs
+  // pass the gate within a few us.
   Result<std::vector<Passed>> run(const std::vector<Quota>& quotas, double deadline_monotonic_ns);
 
   // Runs only the first lane, without a gate and by the CPU's clock, for operations that return
@@ -94,6 +94,7 @@ class Lanes {
   Status queue_all(const std::vector<Quota>& quotas);
   Status queue_rest(const std::vector<Quota>& quotas, double deadline_monotonic_ns);
   Result<Passed> read_marks(Lane& lane, std::uint64_t marks, double deadline_monotonic_ns);
+  void count_from_opening(std::vector<Passed>& passed) const;
   void drain(double deadline_monotonic_ns);
 
   std::vector<std::unique_ptr<Lane>> lanes_;

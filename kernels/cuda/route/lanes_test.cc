@@ -3,8 +3,11 @@
 #include "kernels/cuda/route/lanes.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "kernels/fakes/gpu_fixture.h"
 
@@ -64,6 +67,47 @@ TEST_F(GpuLanes, GiveOneRisingMarkForEachOfRepeatedOperations) {
   }
   EXPECT_EQ(first.size(), 32U);
   EXPECT_THAT(second, ElementsAre(0, 1, 2));
+}
+
+// As where the first lane shares a hardware queue with the second one's copies.
+TEST_F(GpuLanes, CountFromTheEarliestBeginOfTheirGpu) {
+  auto other = gpu::StreamGate::create(gpu(0));
+  ASSERT_TRUE(other);
+  cu::Stream first = nullptr;
+  cu::Stream second = nullptr;
+  for (cu::Stream* stream : {&first, &second})
+    ASSERT_TRUE(lanes().add(gpu(0), [stream](cu::Stream given, std::uint64_t) -> Status {
+      *stream = given;
+      return {};
+    }));
+  std::vector<std::uint64_t> told;
+  add_telling(1, told);
+  ASSERT_TRUE(lanes().touch(soon()));
+  ASSERT_TRUE(other->hold(gpu(0), first));
+  const double until = soon();
+  const cu::Stream awaited = std::exchange(second, nullptr);
+  std::atomic<bool> queued = false;
+  std::thread opener([&] {
+    ASSERT_TRUE(gpu(0).make_current());
+    while (monotonic_now_ns() < until &&
+           (!queued || loaded_cuda().stream_query(awaited) != cu::kSuccess))
+      std::this_thread::yield();
+    other->release();
+  });
+  ASSERT_TRUE(lanes().add(gpu(1), [&queued](cu::Stream, std::uint64_t) -> Status {
+    queued = true;
+    return {};
+  }));
+  const auto passed = lanes().run(std::vector<Lanes::Quota>(4, {.marks = 2, .repeat = 1}), until);
+  opener.join();
+  ASSERT_TRUE(passed) << passed.error().message;
+  EXPECT_GT(passed->at(0).opened_ns, passed->at(1).marks_ns.back());
+  EXPECT_EQ(passed->at(1).opened_ns, 0);
+  EXPECT_EQ(std::min(passed->at(2).opened_ns, passed->at(3).opened_ns), 0);
+  for (const auto& lane : *passed) {
+    EXPECT_GT(lane.marks_ns.front(), 0);
+    EXPECT_TRUE(std::ranges::is_sorted(lane.marks_ns, std::less_equal<>{}));
+  }
 }
 
 // Where a rotating copy goes depends on it.
