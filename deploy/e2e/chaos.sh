@@ -395,7 +395,7 @@ round() {
   RANDOM=$seed tls=$((seed % 2))
   did="" kills=0 ended_by_itself=0 run="" crashed=""
   rm -rf "${database:?}"* "${work:?}"/disk-agents/* "$socket" "${TMPDIR:?}"/*
-  read -r port proxy_a proxy_b <<<"$("$attacker" port --count 3)"
+  read -r port proxy_a proxy_b <<<"$("$attacker" port --count=3)"
   for node in $nodes; do mkdir -p "$work/disk-agents/$node"; [ -d "$work/sys-$node/class" ] || make_sysfs "$work/sys-$node"; done
   for node in controller $nodes; do set_clock "$node" 0; done
   begin_controller

@@ -72,7 +72,7 @@ make_crl() {
 # serve [FLAG...]: starts the case's controller with mutual TLS. Variables: `limits` ("-Sn 64") for ulimit, port,
 # http_port, and socket, which lib.sh's functions use.
 serve() {
-  read -r port http_port <<<"$("$attacker" port --count 2)"
+  read -r port http_port <<<"$("$attacker" port --count=2)"
   socket=$work/controller.sock
   rm -rf "$work"/railgauge.db* "$socket"
   : >"$work/controller.log"

@@ -19,7 +19,7 @@ namespace railgauge::attacker {
 int hold_connections(const Arguments& arguments);
 // Opens connections at --rate a second for --seconds. Holds the newest --keep of them open.
 int open_at_rate(const Arguments& arguments);
-// Prints --count free ports of loopback, 1 unless given, in one line.
+// Prints --count=N free ports of loopback, 1 unless given, in one line.
 int free_ports(const Arguments& arguments);
 
 // Forwards --listen to --to. Lines of stdin change it: cut (closes all and refuses more), half
