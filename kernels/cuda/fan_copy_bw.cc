@@ -99,7 +99,7 @@ Result<CopyPlan> plan_routes(Context& context) {
 
 // The declaration; the endpoint is "none", because the parameter `gpus` names the GPUs.
 KernelInfo info() {
-  return InfoBuilder("cuda.fan_copy_bw", 4,
+  return InfoBuilder("cuda.fan_copy_bw", 5,
                      "Many copies at once: all GPUs and the host, or one GPU")
       .metrics({std::string(kBandwidthMetric)})
       .choice("pattern", "", "from where to where",

@@ -51,6 +51,12 @@ class Lanes {
   struct Passed {
     double opened_ns = 0;
     std::vector<double> marks_ns{};
+    // Returns the marks in ns after the lane's own begin.
+    [[nodiscard]] std::vector<double> own_marks_ns() const {
+      std::vector<double> own = marks_ns;
+      for (double& mark : own) mark -= opened_ns;
+      return own;
+    }
   };
   // Queues all work on every lane, opens the gate and waits. Returns each lane's begin and marks in
   // ns after the earliest begin of a lane on its GPU: streams that share a hardware queue take

@@ -103,6 +103,8 @@ TEST_F(GpuLanes, CountFromTheEarliestBeginOfTheirGpu) {
   ASSERT_TRUE(passed) << passed.error().message;
   EXPECT_GT(passed->at(0).opened_ns, passed->at(1).marks_ns.back());
   EXPECT_EQ(passed->at(1).opened_ns, 0);
+  EXPECT_LT(passed->at(0).own_marks_ns().front(), passed->at(0).opened_ns);
+  EXPECT_EQ(passed->at(1).own_marks_ns(), passed->at(1).marks_ns);
   EXPECT_EQ(std::min(passed->at(2).opened_ns, passed->at(3).opened_ns), 0);
   for (const auto& lane : *passed) {
     EXPECT_GT(lane.marks_ns.front(), 0);

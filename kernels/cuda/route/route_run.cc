@@ -247,7 +247,9 @@ Result<std::vector<std::vector<double>>> RouteRun::run(std::uint64_t marks, std:
     }
     const auto passed = RG_TRY(lanes_->run(quotas, parts_.deadline_monotonic_ns));
     std::vector<std::vector<double>> measured;
-    for (std::size_t i = 0; i < measured_; ++i) measured.push_back(passed[i].marks_ns);
+    // A single stream's rate does not depend on when its load began.
+    for (std::size_t i = 0; i < measured_; ++i)
+      measured.push_back(measured_ == 1 ? passed[i].own_marks_ns() : passed[i].marks_ns);
     if (!loaded()) return measured;
     const Covered covered = follow_load(passed, marks * repeat);
     samples_without_load_ += (measured_ == 1 ? marks : 1) - covered.samples;
