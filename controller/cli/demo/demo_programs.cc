@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -30,6 +31,8 @@ constexpr double kKillSeconds = 5;
 constexpr int kKillMs = 5'000;
 constexpr std::size_t kMostSocketPath = sizeof(sockaddr_un::sun_path) - 1;
 constexpr int kNoProgram = 127;
+constexpr std::string_view kFolderPrefix = "railgauge-demo-";
+constexpr std::string_view kLock = "demo.lock";
 
 std::vector<std::string> environment_without_settings() {
   std::vector<std::string> kept;
@@ -44,6 +47,38 @@ std::string last_line(const std::string& text) {
   const std::size_t begin = text.rfind('\n', end);
   return text.substr(begin == std::string::npos ? 0 : begin + 1,
                      end - (begin == std::string::npos ? 0 : begin + 1) + 1);
+}
+
+// Opens the folder's lock and takes it. None when a demo has it, or when there is no such file: the
+// folder may be about to get one.
+Fd lock_of(const std::filesystem::path& folder) {
+  Fd lock(::open((folder / kLock).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) lock = Fd();
+  return lock;
+}
+
+// Gives the folder a lock that is already taken when it gets its name. None: errno says why.
+Fd make_lock(const std::string& folder) {
+  const std::string name = folder + "/" + std::string(kLock);
+  const std::string before = name + ".new";
+  Fd lock(::open(before.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (lock &&
+      (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 || ::rename(before.c_str(), name.c_str()) != 0))
+    lock = Fd();
+  return lock;
+}
+
+// Removes the folders of this user's demos that were killed.
+void remove_left_folders(const std::filesystem::path& base) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(base, ignored)) {
+    struct stat about {};
+    if (!entry.path().filename().string().starts_with(kFolderPrefix) ||
+        ::lstat(entry.path().c_str(), &about) != 0 || !S_ISDIR(about.st_mode) ||
+        about.st_uid != ::geteuid())
+      continue;
+    if (const Fd lock = lock_of(entry.path())) std::filesystem::remove_all(entry.path(), ignored);
+  }
 }
 
 // As execve(2) takes them; they point into `words`, which must stay.
@@ -112,7 +147,7 @@ Result<std::unique_ptr<DemoFolder>> DemoFolder::make(DemoRemains& remains) {
                 fmt::format("demo: TMPDIR {}: a socket's address takes letters, digits and / _ - . "
                             "+ , @ = alone; TMPDIR=/tmp would do",
                             in_quotes(base.string())));
-  std::string path = (base / "railgauge-demo-XXXXXX").string();
+  std::string path = (base / (std::string(kFolderPrefix) + "XXXXXX")).string();
   const std::size_t most = kMostSocketPath - kDemoSocket.size() - 1;
   if (path.size() > most)
     return fail(Code::kInvalidArgument,
@@ -120,12 +155,17 @@ Result<std::unique_ptr<DemoFolder>> DemoFolder::make(DemoRemains& remains) {
                             "may have {}; TMPDIR=/tmp would do",
                             in_quotes(base.string()), kMostSocketPath,
                             most - (path.size() - base.string().size())));
-  if (::mkdtemp(path.data()) == nullptr)
+  remove_left_folders(base);
+  const auto refused = [&base] {
     return fail(errno == EACCES ? Code::kPermissionDenied : Code::kResourceExhausted,
                 fmt::format("demo: a folder below {}: {}; TMPDIR names another one", base.string(),
                             errno_words(errno)));
+  };
+  if (::mkdtemp(path.data()) == nullptr) return refused();
   remains.set_folder(path);
-  return std::unique_ptr<DemoFolder>(new DemoFolder(std::move(path)));
+  Fd lock = make_lock(path);
+  if (!lock) return refused();
+  return std::unique_ptr<DemoFolder>(new DemoFolder(std::move(path), std::move(lock)));
 }
 
 DemoFolder::~DemoFolder() {

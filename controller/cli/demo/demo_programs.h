@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/core/base/fd.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge::cli {
@@ -32,7 +33,8 @@ class DemoRemains {
   std::set<pid_t> programs_;
 };
 
-// A new folder below TMPDIR, or /tmp, that only this user can read. It goes with the object.
+// A new folder below TMPDIR, or /tmp, that only this user can read. It goes with the object; one
+// that a killed demo of this user left there goes when the next folder is made.
 class DemoFolder {
  public:
   // kPermissionDenied, kResourceExhausted: it cannot be made. kInvalidArgument: its path cannot be
@@ -47,8 +49,9 @@ class DemoFolder {
   Status write(const std::string& name, const std::string& text) const;
 
  private:
-  explicit DemoFolder(std::string path) : path_(std::move(path)) {}
+  DemoFolder(std::string path, Fd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
   const std::string path_;
+  const Fd lock_;  // of a file in the folder, while its demo lives
 };
 
 // A program that runs until the object goes: SIGTERM, then SIGKILL. It is killed when the thread

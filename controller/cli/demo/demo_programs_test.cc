@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -71,6 +72,26 @@ TEST_F(DemoFolders, ARelativePathIsMadeAbsolute) {
   std::filesystem::current_path(here);
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ((*made)->path().rfind(base_ + "/rel/", 0), 0U);
+}
+
+// SIGKILL of a demo leaves its folder; its lock ends with it.
+TEST_F(DemoFolders, AFolderThatAKilledDemoLeftGoesWithTheNextDemo) {
+  const auto living = made_below("t");
+  ASSERT_TRUE(living);
+  const std::string below = base_ + "/t/";
+  std::filesystem::create_directories(below + "railgauge-demo-killed/disk");
+  { const std::ofstream lock(below + "railgauge-demo-killed/demo.lock"); }
+  std::filesystem::create_directories(below + "railgauge-demo-begins");
+  std::filesystem::create_directories(below + "other");
+  { const std::ofstream lock(below + "other/demo.lock"); }
+  std::filesystem::create_directory_symlink(below + "other", below + "railgauge-demo-linked");
+  const auto next = made_below("t");
+  ASSERT_TRUE(next);
+  EXPECT_FALSE(std::filesystem::exists(below + "railgauge-demo-killed"));
+  EXPECT_TRUE(std::filesystem::exists((*living)->path()));
+  EXPECT_TRUE(std::filesystem::exists((*next)->path()));
+  EXPECT_TRUE(std::filesystem::exists(below + "railgauge-demo-begins"));
+  EXPECT_TRUE(std::filesystem::exists(below + "other/demo.lock"));
 }
 
 TEST_F(DemoFolders, WhatIsLeftIsTakenAwayAtOnce) {
