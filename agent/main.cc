@@ -27,6 +27,7 @@
 #include "agent/preflight/command.h"
 #include "agent/settings.h"
 #include "controller/api/contract.h"
+#include "controller/api/grpc_locks.h"
 #include "controller/log/log.h"
 #include "controller/log/service_manager.h"
 #include "controller/trust/pem_files.h"
@@ -205,6 +206,7 @@ int main_of(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   ::mallopt(M_ARENA_MAX, railgauge::agent::kMallocArenas);
+  railgauge::end_search_for_deadlocks();
   ::setenv("GRPC_VERBOSITY", "NONE", 0);  // the link logs each failure itself, once
   railgauge::end_program(railgauge::agent::main_of(argc, argv));
 }

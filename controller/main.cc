@@ -14,6 +14,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/api/contract.h"
+#include "controller/api/grpc_locks.h"
 #include "controller/config.h"
 #include "controller/deliver/send.h"
 #include "controller/history/sql_process.h"
@@ -204,6 +205,7 @@ Result<std::unique_ptr<Server>> start_server(const Config& config) {
 }
 
 int serve(const Config& config) {
+  end_search_for_deadlocks();
   ServiceManager manager = ServiceManager::of_environment();
   sigset_t signals;
   sigemptyset(&signals);

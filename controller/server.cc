@@ -373,7 +373,7 @@ void Server::on_tick() {
     if (const std::size_t calls = gate_.held().cancel_overdue(now); calls > 0)
       spdlog::warn("{} calls cancelled: their callers do not take the answers", calls);
   }
-  show_nodes();
+  if (is_due(next_nodes_, kNodesSeconds)) show_nodes();
   if (is_port_open_) show_port();
   metric::Registry& series = metrics_.series();
   series.set("railgauge_run_active", {}, director_.idle() ? 0 : 1);

@@ -73,6 +73,8 @@ class Server {
   static constexpr double kExpiringSeconds = 14 * 24 * 3600;
   // Seconds between two reports to the service manager.
   static constexpr double kLifeSeconds = 1;
+  // Seconds between two counts of all nodes.
+  static constexpr double kNodesSeconds = 1;
   // Seconds between two looks for room on a full disk.
   static constexpr double kSpaceSeconds = 1;
   // Seconds between two times at which free memory of the heap goes back to the kernel.
@@ -239,6 +241,7 @@ class Server {
   std::unique_ptr<FastForward> forward_;   // absent with the host's clock
   double next_stats_ = 0;                  // used on the loop only, as the next eight
   double next_life_ = 0;
+  double next_nodes_ = 0;
   double next_revoked_ = 0;
   double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;

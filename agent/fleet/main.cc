@@ -20,6 +20,7 @@
 #include "agent/fleet/fleet.h"
 #include "agent/fleet/fleet_enrolment.h"
 #include "agent/tasks/kernel_list.h"
+#include "controller/api/grpc_locks.h"
 #include "controller/log/log.h"
 #include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/outcome.h"
@@ -263,4 +264,7 @@ int main_of(int argc, char** argv) {
 }  // namespace
 }  // namespace railgauge::fleet
 
-int main(int argc, char** argv) { return railgauge::fleet::main_of(argc, argv); }
+int main(int argc, char** argv) {
+  railgauge::end_search_for_deadlocks();
+  return railgauge::fleet::main_of(argc, argv);
+}

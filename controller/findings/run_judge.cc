@@ -208,12 +208,13 @@ bool shows(const std::vector<SeriesRuns>& all, const RunEvent& event) {
 // judge's own confirming runs keep only events that they show themselves, and lead to no further
 // run.
 Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::string& run_id,
-                                                double now, const LeafSource& leaves) {
+                                                double now, const LeafSource& leaves,
+                                                const std::atomic<bool>* ends) {
   std::vector<store::SeriesRow> fresh;
   const store::RunRow run = RG_TRY(store.run_summary(run_id)).run;
   if (run.trigger == "upgrade") return fresh;
   RG_TRY_OK(judge_wrong_bytes(store, run, now));
-  std::vector<SeriesRuns> all = RG_TRY(series_of_run(store, run_id, leaves));
+  std::vector<SeriesRuns> all = RG_TRY(series_of_run(store, run_id, leaves, ends));
   RG_TRY_OK(keep_repeats(store, run_id, all, now));
   keep_newest(run_id, all);
   std::vector<RunEvent> events = events_of(all);
@@ -287,13 +288,13 @@ void RunJudge::stop() {
 
 void RunJudge::judge(const std::string& run_id) {
   if (ending_) return;
-  const auto judged = judge_run(store_, run_id, fleet::unix_seconds(), leaves_);
+  const auto judged = judge_run(store_, run_id, fleet::unix_seconds(), leaves_, &ending_);
   if (judged) {
     const std::lock_guard confirming(confirming_);
     if (!ending_) judged_(run_id);
     if (!ending_ && !judged->empty()) confirm_(*judged);
   }
-  if (!judged && judged.error().code != Code::kNotFound)
+  if (!judged && judged.error().code != Code::kNotFound && judged.error().code != Code::kCancelled)
     spdlog::warn("run {}: not judged against its series' past: {}", run_id, judged.error().message);
   if (!judged) return;
   const Status marked = store_.write(store::write_judged, run_id, fleet::unix_seconds());

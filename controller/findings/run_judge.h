@@ -38,9 +38,11 @@ inline constexpr std::string_view kRunJudgeWho = "judge";
 // are judged elsewhere, and series that a later run has measured are skipped. Parts of the fabric
 // are judged with part_judge.h, by the pair matrices that are stored by then. Returns the first
 // series of each new finding where a schedule started the run, so that a confirming run can follow.
-// kNotFound: no such run.
+// kNotFound: no such run. kCancelled: `ends` became true while the series were read; nothing was
+// judged.
 Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::string& run_id,
-                                                double now, const LeafSource& leaves = {});
+                                                double now, const LeafSource& leaves = {},
+                                                const std::atomic<bool>* ends = nullptr);
 
 // A suite that measures some series again, and the nodes that it needs.
 struct ConfirmingRun {

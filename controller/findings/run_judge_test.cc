@@ -1,6 +1,7 @@
 // Runs over a real store, night after night. Points are synthetic.
 #include "controller/findings/run_judge.h"
 
+#include <atomic>
 #include <set>
 
 #include <fmt/format.h>
@@ -99,6 +100,17 @@ class RunJudgement : public store::StoreTest {
   int nights_ = 0;
   std::vector<store::SeriesRow> fresh_;  // what the last night wants confirmed
 };
+
+// A run of a million series takes a minute.
+TEST_F(RunJudgement, AControllerThatStopsReadsNoMoreSeries) {
+  night(1500);
+  std::atomic<bool> ends = true;
+  const auto cut = judge_run(*store_, "night001", 2e9, {}, &ends);
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().code, Code::kCancelled);
+  ends = false;
+  EXPECT_TRUE(judge_run(*store_, "night001", 2e9, {}, &ends));
+}
 
 TEST_F(RunJudgement, NightsOfAPausedNodeOpenNoFinding) {
   for (int i = 0; i < 20; ++i) night(1500);

@@ -75,6 +75,14 @@ void print(Kind& kind) {
   std::printf("\n");
 }
 
+// The name of one node; "" when there is none, or when the call fails.
+std::string first_node(api::Control::Stub& control) {
+  grpc::ClientContext context;
+  api::NodeList nodes;
+  const grpc::Status status = control.ListNodes(&context, {}, &nodes);
+  return status.ok() && nodes.nodes_size() > 0 ? nodes.nodes(0).name() : "";
+}
+
 int run(const std::string& target, double seconds, const std::string& run_id) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, kMostMessageBytes);
@@ -83,7 +91,7 @@ int run(const std::string& target, double seconds, const std::string& run_id) {
   const auto control = api::Control::NewStub(channel);
   const auto archive = api::Archive::NewStub(channel);
   api::ListNodesRequest one;
-  one.set_node_set("sim0001");
+  one.set_node_set(first_node(*control));
   api::RunRequest plan;
   plan.mutable_suite()->set_name("halves");
   std::vector<Kind> kinds{

@@ -94,7 +94,7 @@ metadata: {name: points, summary: many points a task}
 stages:
   - kernel: verbs.write_bw
     parameters: {sizes: "$(seq -s , 1024 1024 65536)"}
-    placement: {pairs: quick, matchings: 1, directions: both, rails: same, rails_together: true}
+    placement: {pairs: halves, directions: both, rails: same, rails_together: true}
 Y
   cat >"$work/suites/pairs.yaml" <<'Y'
 version: 1
@@ -159,6 +159,19 @@ sample_metrics() {
   done
 }
 
+# store_points KIND NODES: a run whose tasks have 128 points each, until all of them are stored.
+store_points() {
+  local start run_id before expected after
+  before=$(points)
+  start=$(seconds_now)
+  run_id=$(cli run points --nodes "$2" --detach | tail -n 1)
+  expected=$(($(run_field "$run_id" tasks_total) * 128))
+  wait_for "all points are stored" 300 has_points $((before + expected)) || true
+  after=$(since "$start")
+  row "points stored a second, $1, 128 a task" "$(awk -v n="$(($(points) - before))" -v s="$after" 'BEGIN { printf "%.0f", n / s }')"
+  wait_for "the run ends" 120 has_ended || true
+}
+
 measure_size() {
   local nodes=$1
   echo "$nodes agents on the unix socket" >&2
@@ -198,13 +211,9 @@ measure_size() {
   row "scrape during the run, 99th percentile, ms" "$(tail_of 0.99 <"$work/scrapes")"
   row "oldest heartbeat during the run, 99th percentile, ms" "$(tail_of 0.99 <"$work/skews")"
   row "controller's largest memory, MiB" "$(mib_of controller VmHWM)"
-  local ingest=$run_id before; before=$(points)
-  start=$(seconds_now)
-  run_id=$(cli run points --nodes "$names" --detach | tail -n 1)
-  local expected=$(($(run_field "$run_id" tasks_total) * 128))
-  wait_for "all points are stored" 300 has_points $((before + expected)) || true
-  after=$(since "$start")
-  row "points stored a second, of $(($(points) - before)) of 128 a task" "$(awk -v n="$(($(points) - before))" -v s="$after" 'BEGIN { printf "%.0f", n / s }')"
+  local ingest=$run_id
+  store_points "each of a new series" "$names"
+  store_points "of known series" "$names"
   row "controller's largest memory with them, MiB" "$(mib_of controller VmHWM)"
   start=$(seconds_now)
   cli runs suspects "$ingest" >/dev/null 2>&1 || true

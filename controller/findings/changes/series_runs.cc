@@ -4,11 +4,14 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "controller/findings/changes/run_places.h"
 #include "controller/store/rows/point_flags.h"
 #include "controller/upgrades/series_measure.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/stats/quantile.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 
@@ -65,7 +68,8 @@ Result<std::vector<double>> take_runs(const std::vector<store::HistoryPointRow>&
 
 // The series are those that the run measured itself; each is then read with its whole recent past.
 Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store, const std::string& run_id,
-                                              const LeafSource& leaves) {
+                                              const LeafSource& leaves,
+                                              const std::atomic<bool>* ends) {
   RunPlaces places = RG_TRY(RunPlaces::of(store, leaves));
   RunTimes made(store);
   std::set<std::int64_t> ids;
@@ -73,6 +77,9 @@ Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store, const s
     ids.insert(point.series);
   std::vector<SeriesRuns> all;
   for (const std::int64_t id : ids) {
+    if (ends != nullptr && *ends)
+      return fail(Code::kCancelled,
+                  fmt::format("run {}: read its series: the controller stops", in_quotes(run_id)));
     store::HistoryRow history = RG_TRY(store.history(id, std::nullopt, kPointsOfSeries));
     if (RG_TRY(made.had_pause(run_id, history.series))) continue;
     SeriesRuns& one = all.emplace_back();

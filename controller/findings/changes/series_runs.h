@@ -2,6 +2,7 @@
 // store and runs on worker threads; the rest is pure.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -72,9 +73,11 @@ Result<std::vector<double>> take_runs(const std::vector<store::HistoryPointRow>&
 
 // The run's series with their newest figures, their class of peers, and which figures were made
 // with the present stack; without series of nodes that were paused during the run. `leaves` gives
-// the leaf of nodes that do not report it. Fails as the store fails.
+// the leaf of nodes that do not report it; `ends`, where given, is read between series. Fails as
+// the store fails. kCancelled: `ends` became true.
 Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store, const std::string& run_id,
-                                              const LeafSource& leaves = {});
+                                              const LeafSource& leaves = {},
+                                              const std::atomic<bool>* ends = nullptr);
 
 // Series by the store's id.
 using SeriesById = std::map<std::int64_t, const SeriesRuns*>;
