@@ -169,7 +169,7 @@ store_points() {
   wait_for "all points are stored" 300 has_points $((before + expected)) || true
   after=$(since "$start")
   row "points stored a second, $1, 128 a task" "$(awk -v n="$(($(points) - before))" -v s="$after" 'BEGIN { printf "%.0f", n / s }')"
-  wait_for "the run ends" 120 has_ended || true
+  wait_for "the run is judged" 300 is_judged "$run_id" || true
 }
 
 measure_size() {
