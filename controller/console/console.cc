@@ -40,8 +40,13 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kHeaders{
 }};
 
 constexpr std::string_view kHowToOpen =
-    "Nobody is signed in here, or the session has ended.\n\n"
     "On the controller's host, `railgauge console` prints a URL that opens the console once.\n";
+// The page keeps the session's secret where pages of this port alone can read it.
+constexpr std::string_view kEnterPath = "/enter.js";
+constexpr std::string_view kEnter =
+    "const given = document.querySelector('meta[name=\"railgauge-session\"]');\n"
+    "localStorage.setItem('railgauge-session', given.content);\n"
+    "location.replace('/');\n";
 constexpr std::string_view kNoPages =
     "The console's pages are not installed with this controller: it was built without Node.js.\n"
     "Its interface is there: /api/v1/openapi.json describes it.\n";
@@ -117,16 +122,18 @@ Result<Console::Guest> Console::guest_of(const http::Request& request) {
                  .token = "",
                  .key = "user " + request.user};
   if (!request.certificate.empty()) return guest_by_certificate(request);
-  const auto session = sessions_.find(cookie_of(request), options_.now_unix());
-  if (!session) return fail(Code::kUnauthenticated, "no session, or it has ended");
+  const auto session = sessions_.find(session_of(request), options_.now_unix());
+  if (!session)
+    return fail(Code::kUnauthenticated,
+                "no session, or it has ended; `railgauge console` prints a URL that begins one");
   if (Status holds = check_certificate(session->visitor); !holds) {
-    sessions_.end(cookie_of(request));
+    sessions_.end(session_of(request));
     return tl::unexpected(holds.error());
   }
   return Guest{.visitor = session->visitor,
                .ends_unix = session->ends_unix,
                .token = session->token,
-               .key = "session " + cookie_of(request)};
+               .key = "session " + session_of(request)};
 }
 
 Result<Console::Guest> Console::guest_by_certificate(const http::Request& request) {
@@ -140,7 +147,7 @@ Result<Console::Guest> Console::guest_by_certificate(const http::Request& reques
 bool Console::is_still_here(const http::Request& request, const Visitor& visitor) {
   if (!request.user.empty()) return true;
   if (!request.certificate.empty()) return static_cast<bool>(options_.holder(request));
-  return sessions_.holds(cookie_of(request), options_.now_unix()) && check_certificate(visitor);
+  return sessions_.holds(session_of(request), options_.now_unix()) && check_certificate(visitor);
 }
 
 Status Console::check_certificate(const Visitor& visitor) const {
@@ -168,19 +175,14 @@ http::Answer Console::answer_visitor(const http::Request& request) {
   if (const Status fits = check_origin(request); !fits)
     return is_api ? error_answer(fits.error()) : text_answer(403, fits.error().message + "\n");
   if (request.path == "/login") return log_in(request);
+  if (!is_api && request.path != "/logout") return page(request);
   const Result<Guest> guest = guest_of(request);
-  if (!guest)
-    return is_api ? error_answer(guest.error())
-                  : text_answer(status_of(guest.error().code),
-                                guest.error().code == Code::kUnauthenticated
-                                    ? std::string(kHowToOpen)
-                                    : guest.error().message + "\n");
+  if (!guest) return error_answer(guest.error());
   if (request.path == "/logout") return log_out(request);
   return answer_guest(request, *guest);
 }
 
-// The cookie is strict, so a redirect that began with a link on another site lacks it; a
-// page of ours that loads the next one by itself starts a request of this site.
+// The secret is in a page that nothing keeps, and in no URL.
 http::Answer Console::log_in(const http::Request& request) {
   if (request.method != "GET") return text_answer(405, "only GET\n");
   const auto ticket = request.query.find("ticket");
@@ -191,34 +193,26 @@ http::Answer Console::log_in(const http::Request& request) {
     return text_answer(401, fmt::format("This URL was used, or has ended.\n\n{}", kHowToOpen));
   http::Answer answer{
       .type = "text/html; charset=utf-8",
-      .body =
+      .body = fmt::format(
           "<!doctype html><html lang=\"en\"><head><title>Railgauge</title><meta "
-          "http-equiv=\"refresh\" content=\"0;url=/\"></head><body><p><a href=\"/\">Open the "
-          "console</a></p></body></html>\n"};
+          "name=\"railgauge-session\" content=\"{}\"><script type=\"module\" src=\"{}\"></script>"
+          "</head><body><noscript>The console needs JavaScript.</noscript></body></html>\n",
+          *secret, kEnterPath)};
   answer.headers.emplace_back("Cache-Control", "no-store");
-  answer.headers.emplace_back(
-      "Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={:.0f}{}",
-                                cookie_name(request), *secret, Sessions::kLongestSeconds,
-                                options_.has_tls ? "; Secure" : ""));
   return answer;
 }
 
 http::Answer Console::log_out(const http::Request& request) {
   if (request.method != "POST" || header_of(request, "sec-fetch-site") == "none")
     return text_answer(405, "only POST, from the console\n");
-  sessions_.end(cookie_of(request));
-  http::Answer answer = text_answer(200, "The session has ended.\n");
-  answer.headers.emplace_back(
-      "Set-Cookie",
-      fmt::format("{}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0", cookie_name(request)));
-  return answer;
+  sessions_.end(session_of(request));
+  return text_answer(200, "The session has ended.\n");
 }
 
 http::Answer Console::answer_guest(const http::Request& request, const Guest& guest) {
   if (request.method != "GET" && request.method != "HEAD") return method_answer("GET, HEAD");
   const bool is_live = request.path == kLive || request.path.starts_with(std::string(kLive) + "/");
   if (is_live) return request.method == "GET" ? follow(request, guest) : method_answer("GET");
-  if (!request.path.starts_with(kApi)) return page(request.path);
   std::string field;
   std::string value;
   const bool is_read = find_route(request.path, field, value) != nullptr;
@@ -226,8 +220,16 @@ http::Answer Console::answer_guest(const http::Request& request, const Guest& gu
   return answer_api(request, guest);
 }
 
-// Names of built files change with their contents, so that a browser may keep them.
-http::Answer Console::page(const std::string& path) const {
+// The pages are the same for everybody and hold no data, so that they need no session. Names of
+// built files change with their contents, so that a browser may keep them.
+http::Answer Console::page(const http::Request& request) const {
+  const std::string& path = request.path;
+  if (request.method != "GET" && request.method != "HEAD") return method_answer("GET, HEAD");
+  if (path == kEnterPath) {
+    http::Answer enter = text_answer(200, kEnter);
+    enter.type = "text/javascript; charset=utf-8";
+    return enter;
+  }
   if (!has_pages()) return text_answer(path == "/" ? 200 : 404, kNoPages);
   const auto found = files_.find(path == "/" ? "/index.html" : path);
   if (found == files_.end()) return text_answer(404, "there is no such page\n");

@@ -33,7 +33,7 @@ class Console {
     // Whether all data is of a modelled site: each answer is marked then. May be empty.
     std::function<bool()> is_synthetic{};
     bool is_local = true;  // the port is on loopback, so that other hosts' names are refused
-    bool has_tls = false;  // cookies are for TLS only
+    bool has_tls = false;
     std::function<double()> now_unix{};
     // The holder of a verified certificate; kPermissionDenied: its role may not read.
     std::function<Result<Visitor>(const http::Request& request)> holder{};
@@ -93,7 +93,7 @@ class Console {
   http::Answer act(const http::Request& request, const Asked& asked);
   [[nodiscard]] Status check_sender(const http::Request& request, const Guest& guest) const;
   http::Answer answer_visitor(const http::Request& request);
-  [[nodiscard]] http::Answer page(const std::string& path) const;
+  [[nodiscard]] http::Answer page(const http::Request& request) const;
 
   const Options options_;
   const PageFiles files_;

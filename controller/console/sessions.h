@@ -1,6 +1,6 @@
 // Tickets, sessions and tokens of the console. A ticket is in a URL, is good once and soon ends; it
-// is exchanged for a session, whose secret is a cookie. Both live in memory: a restart ends them.
-// Thread safe.
+// is exchanged for a session, whose secret the page keeps. Both live in memory: a restart ends
+// them. Thread safe.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class Sessions {
   struct Session {
     Visitor visitor{};
     double ends_unix = 0;
-    std::string token{};  // that its actions have, so that another site's page cannot send one
+    std::string token{};  // that its actions have as well
   };
 
   // Makes a ticket. `now` is in unix seconds, here and below. "": the system has no random bytes.
