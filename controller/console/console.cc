@@ -120,7 +120,7 @@ Result<Console::Guest> Console::guest_of(const http::Request& request) {
     return Guest{.visitor = {.who = request.user, .role = "viewer"},
                  .ends_unix = std::nullopt,
                  .token = "",
-                 .key = "user " + request.user};
+                 .person = "password " + request.user};
   if (!request.certificate.empty()) return guest_by_certificate(request);
   const auto session = sessions_.find(session_of(request), options_.now_unix());
   if (!session)
@@ -133,13 +133,13 @@ Result<Console::Guest> Console::guest_of(const http::Request& request) {
   return Guest{.visitor = session->visitor,
                .ends_unix = session->ends_unix,
                .token = session->token,
-               .key = "session " + session_of(request)};
+               .person = person_of(session->visitor)};
 }
 
 Result<Console::Guest> Console::guest_by_certificate(const http::Request& request) {
   Guest guest{.visitor = RG_TRY(options_.holder(request)), .ends_unix = std::nullopt};
-  guest.key = fmt::format("certificate {} of {}", guest.visitor.serial, guest.visitor.issuer);
-  guest.token = sessions_.token_of(guest.key, options_.now_unix());
+  guest.person = person_of(guest.visitor);
+  guest.token = sessions_.token_of(guest.visitor, options_.now_unix());
   return guest;
 }
 
@@ -297,7 +297,7 @@ std::string Console::list_actions(const Guest& guest) const {
 http::Answer Console::follow(const http::Request& request, const Guest& guest) {
   const std::string run_id =
       request.path.size() > kLive.size() ? request.path.substr(kLive.size() + 1) : "";
-  auto followed = feed_.follow(guest.key, run_id);
+  auto followed = feed_.follow(guest.person, run_id);
   if (!followed) return error_answer(followed.error());
   http::Answer answer{.type = "text/event-stream"};
   answer.headers.emplace_back("Cache-Control", "no-store");

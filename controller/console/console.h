@@ -71,8 +71,8 @@ class Console {
   struct Guest {
     Visitor visitor{};
     std::optional<double> ends_unix{};
-    std::string token{};  // that actions need; "": a password, which may only read
-    std::string key{};    // of what lets the guest in: session, certificate or user
+    std::string token{};   // that actions need; "": a password, which may only read
+    std::string person{};  // whose bounds count
   };
   Result<Guest> guest_of(const http::Request& request);
   // A session has no more than the certificate that opened it.
