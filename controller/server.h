@@ -9,6 +9,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "controller/api/synthetic_mark.h"
 #include "controller/audit/audit_log.h"
 #include "controller/backup_keeper.h"
 #include "controller/certificate/evidence/certifier.h"
@@ -188,7 +189,7 @@ class Server {
   Metrics metrics_;
   auth::PeerBook peers_;
   // Outlives the fleet, whose streams are calls.
-  rpc::Gate gate_{peers_, *audit_, [this] { return data_mark_.is_synthetic(); }};
+  rpc::Gate gate_{peers_, *audit_, [this] { return api::data_kind_of(data_mark_.is_synthetic()); }};
   fleet::EventLoop loop_;
   fleet::Fleet fleet_;
   PreflightService preflights_;

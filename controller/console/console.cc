@@ -25,6 +25,8 @@ namespace {
 
 constexpr std::string_view kApi = "/api/v1/";
 constexpr std::string_view kLive = "/api/v1/live/runs";
+constexpr std::string_view kJsonType = "application/json";
+constexpr int kFirstError = 400;  // of HTTP
 // An answer of more bytes is refused: a browser would not be happier with it.
 constexpr std::size_t kMostAnswerText = 32U << 20U;
 
@@ -61,8 +63,7 @@ bool is_same_secret(std::string_view a, std::string_view b) {
 }
 
 bool is_json(std::string_view content_type) {
-  constexpr std::string_view kJson = "application/json";
-  return content_type == kJson || content_type.starts_with(std::string(kJson) + ";");
+  return content_type == kJsonType || content_type.starts_with(std::string(kJsonType) + ";");
 }
 
 // The answer as text.
@@ -190,6 +191,8 @@ http::Answer Console::log_in(const http::Request& request) {
                           ? std::nullopt
                           : sessions_.redeem(ticket->second, options_.now_unix());
   if (!secret)
+  if (answer.status >= kFirstError && answer.type == kJsonType)
+    answer.body = marked(std::move(answer.body));
     return text_answer(401, fmt::format("This URL was used, or has ended.\n\n{}", kHowToOpen));
   http::Answer answer{
       .type = "text/html; charset=utf-8",
@@ -263,8 +266,8 @@ http::Answer Console::answer_api(const http::Request& request, const Guest& gues
 }
 
 std::string Console::marked(std::string text) const {
-  const bool is_marked = options_.is_synthetic && options_.is_synthetic();
-  return is_marked ? api::marked_synthetic(std::move(text)) : text;
+  const std::string_view kind = options_.data_kind ? options_.data_kind() : "";
+  return kind.empty() ? text : api::marked(std::move(text), kind);
 }
 
 Result<std::string> Console::read(const http::Request& request) {
@@ -350,11 +353,11 @@ http::Answer Console::act(const http::Request& request, const Asked& asked) {
   if (const Status filled = fill_from_json(request.body, asked.field, asked.value, *wanted);
       !filled)
     return refuse(filled.error());
-  bool was_sent = false;
-  const Status carried =
-      carry_out(doer_, *asked.action, options_.introduce(guest->visitor, request.address), *wanted,
-                *done, was_sent);
-  if (!carried) return was_sent ? error_answer(carried.error()) : refuse(carried.error());
+  const std::string caller = options_.introduce(guest->visitor, request.address);
+  const Status carried = carry_out(doer_, *asked.action, caller, *wanted, *done);
+  // The services keep what they have seen.
+  if (!carried)
+    return options_.has_begun(caller) ? error_answer(carried.error()) : refuse(carried.error());
   Result<std::string> text = text_of(*done);
   return text ? json_answer(marked(std::move(*text))) : error_answer(text.error());
 }

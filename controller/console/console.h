@@ -30,8 +30,8 @@ class Console {
     Reader::Connect connect{};  // to the services, as a peer that may only read
     std::string folder{};       // of the built pages; "": there are none
     std::string version{};
-    // Whether all data is of a modelled site: each answer is marked then. May be empty.
-    std::function<bool()> is_synthetic{};
+    // The mark of all data, api::data_kind_of(): each answer has it. May be empty.
+    std::function<std::string_view()> data_kind{};
     bool is_local = true;  // the port is on loopback, so that other hosts' names are refused
     bool has_tls = false;
     std::function<double()> now_unix{};
@@ -43,6 +43,9 @@ class Console {
     std::function<std::string(const Visitor& visitor, const std::string& address)> introduce{};
     // Whether the services' table of rights lets the visitor make the call.
     std::function<bool(const Visitor& visitor, const Action& action)> may{};
+    // Whether the services have seen the call of that name. One that they have not is refused from
+    // now on.
+    std::function<bool(const std::string& name)> has_begun{};
     // Keeps an action that was refused before a service saw it. Null: nobody is known.
     std::function<void(const Visitor* visitor, const std::string& address, const Action& action,
                        const std::string& subject, const Error& reason)>
@@ -87,7 +90,7 @@ class Console {
   Result<std::string> read(const http::Request& request);
   // The token of the guest's actions, and which of them the guest may make.
   [[nodiscard]] std::string list_actions(const Guest& guest) const;
-  // The JSON object, with the mark of synthetic data where it is.
+  // The JSON object, with the mark of synthetic or unknown data.
   [[nodiscard]] std::string marked(std::string text) const;
   http::Answer follow(const http::Request& request, const Guest& guest);
   http::Answer act(const http::Request& request, const Asked& asked);
