@@ -144,11 +144,13 @@ Result<Console::Guest> Console::guest_by_certificate(const http::Request& reques
   return guest;
 }
 
+  RG_TRY_OK(check_member(session->visitor));
 // For a page that follows something: asking prolongs no session.
 bool Console::is_still_here(const http::Request& request, const Visitor& visitor) {
   if (!request.user.empty()) return true;
   if (!request.certificate.empty()) return static_cast<bool>(options_.holder(request));
-  return sessions_.holds(session_of(request), options_.now_unix()) && check_certificate(visitor);
+  return sessions_.holds(session_of(request), options_.now_unix()) && check_certificate(visitor) &&
+         check_member(visitor);
 }
 
 Status Console::check_certificate(const Visitor& visitor) const {
@@ -177,6 +179,15 @@ http::Answer Console::answer_visitor(const http::Request& request) {
     return is_api ? error_answer(fits.error()) : text_answer(403, fits.error().message + "\n");
   if (request.path == "/login") return log_in(request);
   if (!is_api && request.path != "/logout") return page(request);
+// The session stays: a user who is let in again needs no other.
+Status Console::check_member(const Visitor& visitor) const {
+  if (!visitor.is_user || !options_.is_member || options_.is_member(visitor.who)) return {};
+  return fail(Code::kPermissionDenied,
+              fmt::format("{}: may no longer use the controller's socket; --socket-group names the "
+                          "group of those who may",
+                          visitor.who));
+}
+
   const Result<Guest> guest = guest_of(request);
   if (!guest) return error_answer(guest.error());
   if (request.path == "/logout") return log_out(request);

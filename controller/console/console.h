@@ -39,6 +39,8 @@ class Console {
     std::function<Result<Visitor>(const http::Request& request)> holder{};
     // Whether the certificate that opened a session was revoked since. May be empty.
     std::function<bool(const Visitor& visitor)> is_revoked{};
+    // Whether a user of this host may still use the controller's socket. May be empty.
+    std::function<bool(const std::string& user)> is_member{};
     // Makes the visitor known to the services, for one call: the name that the call says.
     std::function<std::string(const Visitor& visitor, const std::string& address)> introduce{};
     // Whether the services' table of rights lets the visitor make the call.
@@ -78,9 +80,10 @@ class Console {
     std::string person{};  // whose bounds count
   };
   Result<Guest> guest_of(const http::Request& request);
-  // A session has no more than the certificate that opened it.
+  // A session has no more than the certificate that opened it, or the user.
   [[nodiscard]] Status check_certificate(const Visitor& visitor) const;
   [[nodiscard]] bool is_still_here(const http::Request& request, const Visitor& visitor);
+  [[nodiscard]] Status check_member(const Visitor& visitor) const;
   Result<Guest> guest_by_certificate(const http::Request& request);
   Status check_origin(const http::Request& request) const;
   http::Answer log_in(const http::Request& request);

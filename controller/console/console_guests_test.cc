@@ -29,6 +29,7 @@ class ConsoleGuests : public testing_agent::ConsoleServer {
         .holder = [](const http::Request&) -> Result<Visitor> {
           return Visitor{.who = "cora", .role = "operator", .issuer = "ca", .serial = "1"};
         },
+        .is_member = [this](const std::string& user) { return user != gone_; },
         .introduce = [](const Visitor&, const std::string&) { return std::string("visitor"); },
         .has_begun = [this](const std::string&) { return has_begun_; },
         .may = [](const Visitor&, const Action&) { return true; },
@@ -45,7 +46,7 @@ class ConsoleGuests : public testing_agent::ConsoleServer {
   }
   void sign_in_as(const std::string& who) {
     const auto ticket =
-        console_->ticket_for({.who = who, .role = "any role"}, "http://x");
+        console_->ticket_for({.who = who, .role = "any role", .is_user = true}, "http://x");
     ASSERT_TRUE(ticket);
     http::Request login = asking("/login");
     login.query.emplace("ticket", ticket->url().substr(ticket->url().find('=') + 1));
@@ -67,11 +68,35 @@ class ConsoleGuests : public testing_agent::ConsoleServer {
 
   double now_ = 1'000'000;
   std::string kind_;
+  std::string gone_;  // who has left the group
   bool has_begun_ = false;
   std::string secret_;
   std::vector<Refused> refused_;
   std::optional<Console> console_;
 };
+
+TEST_F(ConsoleGuests, AUserWhoLeftTheGroupNeitherActsNorReadsUntilTheyAreBack) {
+  Console& console = open_console();
+  sign_in_as("ann");
+  const http::Request act = acting_on("/api/v1/nodes/n1/resume");
+  EXPECT_EQ(console.answer(asking("/api/v1/session")).status, 200);
+  gone_ = "ann";
+  EXPECT_EQ(console.answer(act).status, 403);
+  ASSERT_EQ(refused_.size(), 1U);
+  EXPECT_THAT(refused_[0].reason.message, HasSubstr("ann: may no longer use the controller's"));
+  EXPECT_EQ(console.answer(asking("/api/v1/session")).status, 403);
+  gone_ = "bob";
+  EXPECT_EQ(console.answer(asking("/api/v1/session")).status, 200);
+}
+
+// A certificate has its own end; no group of the host gave it.
+TEST_F(ConsoleGuests, TheGroupIsForUsersOfTheHostAlone) {
+  Console& console = open_console();
+  gone_ = "cora";
+  http::Request request = asking("/api/v1/session");
+  request.certificate = "PEM";
+  EXPECT_EQ(console.answer(request).status, 200);
+}
 
 TEST_F(ConsoleGuests, AnActionThatNoServiceSawIsKeptByTheConsole) {
   Console& console = open_console();

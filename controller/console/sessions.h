@@ -19,6 +19,9 @@ struct Visitor {
   std::string issuer{};
   std::string serial{};
   double until_unix = 0;
+  // The session is of a user of this host, who is looked up again. Not so of one whom only the
+  // group of a process let in, which no look-up can take back.
+  bool is_user = false;
 };
 // Whose bounds a visitor counts in: one person has them once, however many sessions. A name counts
 // beside the authority that vouches for it.
