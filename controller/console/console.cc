@@ -62,6 +62,17 @@ bool is_same_secret(std::string_view a, std::string_view b) {
   return different == 0;
 }
 
+Status check_token(std::string_view given, std::string_view wanted) {
+  if (wanted.empty())
+    return fail(Code::kPermissionDenied,
+                "a password may only read; a session of `railgauge console` or a certificate of "
+                "an operator may act");
+  if (!is_same_secret(given, wanted))
+    return fail(Code::kPermissionDenied,
+                "x-railgauge-token: it is missing, or of another session; /api/v1/actions has it");
+  return {};
+}
+
 bool is_json(std::string_view content_type) {
   return content_type == kJsonType || content_type.starts_with(std::string(kJsonType) + ";");
 }
@@ -112,7 +123,9 @@ Status Console::check_origin(const http::Request& request) const {
   const std::string site = header_of(request, "sec-fetch-site");
   const bool is_navigation = header_of(request, "sec-fetch-mode") == "navigate";
   if (!site.empty() && site != "same-origin" && site != "none" && !is_navigation)
-    return fail(Code::kPermissionDenied, "a page of another site sent this request");
+    return fail(Code::kPermissionDenied,
+                fmt::format("a page of another site sent this request, origin {}",
+                            in_quotes(header_of(request, "origin"))));
   return {};
 }
 
@@ -131,6 +144,7 @@ Result<Console::Guest> Console::guest_of(const http::Request& request) {
     sessions_.end(session_of(request));
     return tl::unexpected(holds.error());
   }
+  RG_TRY_OK(check_member(session->visitor));
   return Guest{.visitor = session->visitor,
                .ends_unix = session->ends_unix,
                .token = session->token,
@@ -144,7 +158,6 @@ Result<Console::Guest> Console::guest_by_certificate(const http::Request& reques
   return guest;
 }
 
-  RG_TRY_OK(check_member(session->visitor));
 // For a page that follows something: asking prolongs no session.
 bool Console::is_still_here(const http::Request& request, const Visitor& visitor) {
   if (!request.user.empty()) return true;
@@ -166,9 +179,20 @@ Status Console::check_certificate(const Visitor& visitor) const {
   return {};
 }
 
+// The session stays: a user who is let in again needs no other.
+Status Console::check_member(const Visitor& visitor) const {
+  if (!visitor.is_user || !options_.is_member || options_.is_member(visitor.who)) return {};
+  return fail(Code::kPermissionDenied,
+              fmt::format("{}: may no longer use the controller's socket; --socket-group names the "
+                          "group of those who may",
+                          visitor.who));
+}
+
 http::Answer Console::answer(const http::Request& request) {
   const Asked asked = request.method == "POST" ? find_action(request.path) : Asked();
   http::Answer answer = asked.action != nullptr ? act(request, asked) : answer_visitor(request);
+  if (answer.status >= kFirstError && answer.type == kJsonType)
+    answer.body = marked(std::move(answer.body));
   for (const auto& [name, value] : kHeaders) answer.headers.emplace_back(name, value);
   return answer;
 }
@@ -179,15 +203,6 @@ http::Answer Console::answer_visitor(const http::Request& request) {
     return is_api ? error_answer(fits.error()) : text_answer(403, fits.error().message + "\n");
   if (request.path == "/login") return log_in(request);
   if (!is_api && request.path != "/logout") return page(request);
-// The session stays: a user who is let in again needs no other.
-Status Console::check_member(const Visitor& visitor) const {
-  if (!visitor.is_user || !options_.is_member || options_.is_member(visitor.who)) return {};
-  return fail(Code::kPermissionDenied,
-              fmt::format("{}: may no longer use the controller's socket; --socket-group names the "
-                          "group of those who may",
-                          visitor.who));
-}
-
   const Result<Guest> guest = guest_of(request);
   if (!guest) return error_answer(guest.error());
   if (request.path == "/logout") return log_out(request);
@@ -202,8 +217,6 @@ http::Answer Console::log_in(const http::Request& request) {
                           ? std::nullopt
                           : sessions_.redeem(ticket->second, options_.now_unix());
   if (!secret)
-  if (answer.status >= kFirstError && answer.type == kJsonType)
-    answer.body = marked(std::move(answer.body));
     return text_answer(401, fmt::format("This URL was used, or has ended.\n\n{}", kHowToOpen));
   http::Answer answer{
       .type = "text/html; charset=utf-8",
@@ -324,8 +337,8 @@ http::Answer Console::follow(const http::Request& request, const Guest& guest) {
   return answer;
 }
 
-// A page of another site has neither the token, nor may it send JSON or this origin.
-Status Console::check_sender(const http::Request& request, const Guest& guest) const {
+// A page of another site may not send this origin, nor JSON, and has no token.
+Status Console::check_page(const http::Request& request) const {
   const std::string origin = header_of(request, "origin");
   const std::string site = header_of(request, "sec-fetch-site");
   const std::string own =
@@ -333,28 +346,24 @@ Status Console::check_sender(const http::Request& request, const Guest& guest) c
   if (origin != own || (!site.empty() && site != "same-origin"))
     return fail(Code::kPermissionDenied,
                 fmt::format("origin {}: only the console's own pages may act", in_quotes(origin)));
-  if (guest.token.empty())
-    return fail(Code::kPermissionDenied,
-                "a password may only read; a session of `railgauge console` or a certificate of "
-                "an operator may act");
-  if (!is_same_secret(header_of(request, "x-railgauge-token"), guest.token))
-    return fail(Code::kPermissionDenied,
-                "x-railgauge-token: it is missing, or of another session; /api/v1/actions has it");
   return {};
 }
 
 http::Answer Console::act(const http::Request& request, const Asked& asked) {
   const Result<Guest> guest = guest_of(request);
-  const auto refuse = [&](const Error& error, int status = 0) {
-    options_.refused(guest ? &guest->visitor : nullptr, request.address, *asked.action,
-                     request.path, error);
+  const auto refuse = [&](const Error& error, int status = 0, bool is_foreign = false) {
+    options_.refused(guest && !is_foreign ? &guest->visitor : nullptr, request.address,
+                     *asked.action, request.path, error);
     http::Answer answer = error_answer(error);
     if (status != 0) answer.status = status;
     return answer;
   };
-  if (const Status fits = check_origin(request); !fits) return refuse(fits.error());
+  // A browser adds a certificate to whatever any page sends: that is no act of its holder.
+  for (const Status& fits : {check_origin(request), check_page(request)})
+    if (!fits) return refuse(fits.error(), 0, true);
   if (!guest) return refuse(guest.error());
-  if (const Status sent = check_sender(request, *guest); !sent) return refuse(sent.error());
+  if (const Status sent = check_token(header_of(request, "x-railgauge-token"), guest->token); !sent)
+    return refuse(sent.error());
   constexpr int kUnsupportedType = 415;
   if (!is_json(header_of(request, "content-type")))
     return refuse({Code::kInvalidArgument, "content-type: application/json is needed"},

@@ -43,12 +43,13 @@ class Console {
     std::function<bool(const std::string& user)> is_member{};
     // Makes the visitor known to the services, for one call: the name that the call says.
     std::function<std::string(const Visitor& visitor, const std::string& address)> introduce{};
-    // Whether the services' table of rights lets the visitor make the call.
-    std::function<bool(const Visitor& visitor, const Action& action)> may{};
     // Whether the services have seen the call of that name. One that they have not is refused from
     // now on.
     std::function<bool(const std::string& name)> has_begun{};
-    // Keeps an action that was refused before a service saw it. Null: nobody is known.
+    // Whether the services' table of rights lets the visitor make the call.
+    std::function<bool(const Visitor& visitor, const Action& action)> may{};
+    // Keeps an action that was refused before a service saw it. Null: nobody is known, or a page of
+    // another origin sent it, which is no act of the visitor whom the browser named.
     std::function<void(const Visitor* visitor, const std::string& address, const Action& action,
                        const std::string& subject, const Error& reason)>
         refused{};
@@ -82,8 +83,8 @@ class Console {
   Result<Guest> guest_of(const http::Request& request);
   // A session has no more than the certificate that opened it, or the user.
   [[nodiscard]] Status check_certificate(const Visitor& visitor) const;
-  [[nodiscard]] bool is_still_here(const http::Request& request, const Visitor& visitor);
   [[nodiscard]] Status check_member(const Visitor& visitor) const;
+  [[nodiscard]] bool is_still_here(const http::Request& request, const Visitor& visitor);
   Result<Guest> guest_by_certificate(const http::Request& request);
   Status check_origin(const http::Request& request) const;
   http::Answer log_in(const http::Request& request);
@@ -97,7 +98,7 @@ class Console {
   [[nodiscard]] std::string marked(std::string text) const;
   http::Answer follow(const http::Request& request, const Guest& guest);
   http::Answer act(const http::Request& request, const Asked& asked);
-  [[nodiscard]] Status check_sender(const http::Request& request, const Guest& guest) const;
+  [[nodiscard]] Status check_page(const http::Request& request) const;
   http::Answer answer_visitor(const http::Request& request);
   [[nodiscard]] http::Answer page(const http::Request& request) const;
 

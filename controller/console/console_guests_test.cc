@@ -110,6 +110,29 @@ TEST_F(ConsoleGuests, AnActionThatNoServiceSawIsKeptByTheConsole) {
   EXPECT_EQ(refused_.size(), 1U) << "the services have a row of it";
 }
 
+// The browser adds the certificate, whoever asks.
+TEST_F(ConsoleGuests, APageOfAnotherOriginIsNobodyAndItsOriginIsKept) {
+  Console& console = open_console();
+  http::Request request{.method = "POST",
+                        .path = "/api/v1/nodes/n1/resume",
+                        .headers = {{"host", "127.0.0.1:7480"},
+                                    {"origin", "https://evil.example"},
+                                    {"content-type", "application/json"}},
+                        .certificate = "PEM",
+                        .body = "{}"};
+  EXPECT_EQ(console.answer(request).status, 403);
+  request.headers["sec-fetch-site"] = "cross-site";
+  EXPECT_EQ(console.answer(request).status, 403);
+  request.headers = {{"host", "127.0.0.1:7480"}, {"origin", "http://127.0.0.1:7480"}};
+  EXPECT_EQ(console.answer(request).status, 403);
+  ASSERT_EQ(refused_.size(), 3U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(refused_[i].who, "nobody");
+    EXPECT_THAT(refused_[i].reason.message, HasSubstr("https://evil.example"));
+  }
+  EXPECT_EQ(refused_[2].who, "cora") << "its own page, without the token";
+}
+
 TEST_F(ConsoleGuests, ErrorsHaveTheMarkToo) {
   Console& console = open_console();
   sign_in_as("ann");
