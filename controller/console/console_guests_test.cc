@@ -150,5 +150,25 @@ TEST_F(ConsoleGuests, ErrorsHaveTheMarkToo) {
   EXPECT_THAT(console.answer(asking("/api/v1/nothing")).body, testing::EndsWith("\"}}"));
 }
 
+// So that a page is asked again who it is.
+TEST_F(ConsoleGuests, AStreamEndsAfterAWhile) {
+  start();
+  Console& console = open_console(bench_.target());
+  sign_in_as("ann");
+  const auto begin = [&] { return console.answer(asking("/api/v1/live/runs")); };
+  const http::Answer first = begin();
+  ASSERT_TRUE(first.parts) << first.body;
+  EXPECT_THAT(first.parts().value_or(""), HasSubstr("event: state"));
+  now_ += Console::kFollowSeconds - 1;
+  EXPECT_TRUE(first.parts());
+  now_ += 1;
+  EXPECT_FALSE(first.parts());
+  const http::Answer later = begin();
+  ASSERT_TRUE(later.parts) << "the page comes again: " << later.body;
+  gone_ = "ann";
+  EXPECT_FALSE(later.parts()) << "who left follows nothing";
+  console.stop();
+}
+
 }  // namespace
 }  // namespace railgauge::console

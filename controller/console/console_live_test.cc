@@ -206,6 +206,41 @@ TEST_F(ConsoleLive, AllPersonsTogetherHaveFewStreams) {
   EXPECT_EQ(client_->Get("/api/v1/runs", session)->status, 200) << "who reads has room";
 }
 
+TEST_F(ConsoleLive, FewRunsAreFollowedAtATime) {
+  serve_certificates();
+  start();
+  ScriptedAgent a(bench_.agent("n1", Script::kHang));
+  ScriptedAgent b(bench_.agent("n2", Script::kHang));
+  ASSERT_TRUE(welcome(a) && welcome(b));
+  const std::vector<httplib::Headers> people{sign_in_with("vic", "viewer"),
+                                             sign_in_with("val", "viewer")};
+  std::list<Stream> streams;
+  std::vector<std::string> runs;  // the first is under way, the others wait
+  for (std::size_t i = 0; i < RunFeed::kMostRuns; ++i) {
+    runs.push_back(start_run());
+    EXPECT_EQ(
+        streams.emplace_back(port(), "/api/v1/live/runs/" + runs.back(), people[i % 2]).status(),
+        200);
+  }
+  const std::string one_more = start_run();
+  const auto more = client_->Get("/api/v1/live/runs/" + one_more, people[0]);
+  ASSERT_TRUE(more);
+  EXPECT_EQ(more->status, 429) << more->body;
+  EXPECT_THAT(more->body, HasSubstr(fmt::format("follows {} runs", RunFeed::kMostRuns)));
+  Stream again(port(), "/api/v1/live/runs/" + runs.front(), people[0]);
+  EXPECT_EQ(again.status(), 200) << "one that is followed already";
+  Stream list(port(), "/api/v1/live/runs", people[1]);
+  EXPECT_EQ(list.status(), 200) << "the list is none of them";
+  cancel(runs.back());
+  EXPECT_TRUE(streams.back().ends());
+  int status = 0;
+  for (int i = 0; i < 500 && status != 200; ++i) {
+    Stream other(port(), "/api/v1/live/runs/" + one_more, people[1]);
+    status = other.status();
+  }
+  EXPECT_EQ(status, 200) << "a place is free again";
+}
+
 TEST_F(ConsoleLive, StreamsEndWithTheController) {
   start();
   ScriptedAgent a(bench_.agent("n1", Script::kHang));
