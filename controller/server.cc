@@ -360,6 +360,7 @@ std::string Server::remarks() {
   std::string lines = store_->trouble();
   if (!lines.empty()) lines += '\n';
   if (const Status short_of = memory_.check(); !short_of) lines += short_of.error().message + '\n';
+  if (tls_) lines += tls_->trouble();
   return lines;
 }
 
