@@ -361,11 +361,10 @@ await check('a page of another port of this host gets nothing of the session, an
   await guest.goto(`http://${new URL(origin).hostname}:${other.address().port}/`);
   const read = await guest.evaluate(async (to) => {
     const kept = JSON.stringify([document.cookie, { ...localStorage }, { ...sessionStorage }]);
-    const answer = await fetch(`${to}/api/v1/actions`, { credentials: 'include', mode: 'no-cors' });
-    const asked = await fetch(`${to}/api/v1/actions`, { credentials: 'include' }).then(() => 'read', () => 'refused');
-    return { kept, opaque: answer.type, asked };
+    const ask = (options) => fetch(`${to}/api/v1/actions`, { credentials: 'include', ...options }).then(() => 'read', () => 'refused');
+    return { kept, open: await ask({}), opaque: await ask({ mode: 'no-cors' }), asked: await ask({ headers: { 'X-Railgauge-Session': 'x' } }) };
   }, origin);
-  assert.deepEqual(read, { kept: '["",{},{}]', opaque: 'opaque', asked: 'refused' });
+  assert.deepEqual(read, { kept: '["",{},{}]', open: 'refused', opaque: 'refused', asked: 'refused' });
   assert.ok(given.length > 0 && given.every((headers) => headers.cookie === undefined), JSON.stringify(given));
   await guest.close();
   other.close();
