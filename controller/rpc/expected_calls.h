@@ -12,7 +12,7 @@ namespace railgauge::rpc {
 
 class ExpectedCalls {
  public:
-  // Of calls that were given up and may come late; of more the oldest are forgotten.
+  // Calls that were given up and may come late; beyond these the oldest are forgotten.
   static constexpr std::size_t kMostGivenUp = 1'024;
 
   // A call by this name, which is never used again, is about to be made.

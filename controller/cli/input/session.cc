@@ -112,7 +112,8 @@ void note_data_kind(const grpc::ClientContext& context, const Output& output) {
   if (found == metadata.end()) return;
   if (found->second == api::kSyntheticData) output.mark->is_synthetic = true;
   if (found->second == api::kUnknownData)
-    print_fault(output, "UNKNOWN: the controller cannot say whether its data is of a modelled site");
+    print_fault(output,
+                "UNKNOWN: the controller cannot say whether its data is of a modelled site");
 }
 
 // Machine formats that escape by themselves keep the text as it is.
