@@ -23,8 +23,8 @@ report::Source report_source(const ReportServices& services) {
   store::Store& store = services.store;
   const auto findings = std::make_shared<FindingService>(store, services.leaves);
   return {
-      .is_synthetic =
-          [mark = std::make_shared<store::DataMark>(store)] { return mark->is_synthetic(); },
+      .is_synthetic = [mark = std::make_shared<store::DataMark>(
+                           store)] { return mark->is_synthetic().value_or(true); },
       .nodes = [&control] { return control.list_nodes({}); },
       .runs =
           [&control](std::uint32_t limit) {

@@ -1,5 +1,7 @@
 #include "controller/server.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -192,15 +194,21 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
   loop_.on_tick([this] { on_tick(); });
 }
 
+bool Server::is_member(const std::string& user) const {
+  return is_member_now(user, ::geteuid(), unix_->group());
+}
+
 Result<api::ConsoleTicket> Server::make_ticket(const auth::Peer& caller) {
   if (!has_console_)
     return fail(Code::kFailedPrecondition,
                 "this controller serves no console; --console-listen sets its port");
+  const bool is_of_socket = caller.certificate.serial.empty() && caller.connection == 0;
   return console_->ticket_for({.who = caller.who,
                                .role = std::string(auth::name_of(caller.role)),
                                .issuer = caller.certificate.issuer,
                                .serial = caller.certificate.serial,
-                               .until_unix = caller.certificate_until_unix},
+                               .until_unix = caller.certificate_until_unix,
+                               .is_user = is_of_socket && is_member(caller.who)},
                               console_origin_);
 }
 
@@ -352,6 +360,7 @@ std::string Server::remarks() {
   std::string lines = store_->trouble();
   if (!lines.empty()) lines += '\n';
   if (const Status short_of = memory_.check(); !short_of) lines += short_of.error().message + '\n';
+  if (tls_) lines += tls_->trouble();
   return lines;
 }
 

@@ -9,6 +9,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "controller/api/synthetic_mark.h"
 #include "controller/audit/audit_log.h"
 #include "controller/backup_keeper.h"
 #include "controller/certificate/evidence/certifier.h"
@@ -28,6 +29,7 @@
 #include "controller/gate/upgrade_watch.h"
 #include "controller/history/pair_matrices.h"
 #include "controller/http/http_server.h"
+#include "controller/listen/members.h"
 #include "controller/listen/tcp_listener.h"
 #include "controller/listen/unix_listener.h"
 #include "controller/log/service_manager.h"
@@ -149,6 +151,7 @@ class Server {
   Status open_enrolment(const Config& config);
   Status start_enrolment(const Config& config);
   Result<api::ConsoleTicket> make_ticket(const auth::Peer& caller);
+  [[nodiscard]] bool is_member(const std::string& user) const;
   [[nodiscard]] Result<console::Visitor> console_visitor(const http::Request& request) const;
   std::string introduce(const console::Visitor& visitor, const std::string& address);
   void note_refused_action(const console::Visitor* visitor, const std::string& address,
@@ -190,7 +193,7 @@ class Server {
   Metrics metrics_;
   auth::PeerBook peers_;
   // Outlives the fleet, whose streams are calls.
-  rpc::Gate gate_{peers_, *audit_, [this] { return data_mark_.is_synthetic(); }};
+  rpc::Gate gate_{peers_, *audit_, [this] { return api::data_kind_of(data_mark_.is_synthetic()); }};
   fleet::EventLoop loop_;
   fleet::Fleet fleet_;
   PreflightService preflights_;
@@ -233,6 +236,7 @@ class Server {
   std::unique_ptr<http::Server> http_;
   std::unique_ptr<console::Console> console_;  // with console_http_; none without its port
   std::string console_origin_{};
+  Members members_{[this](const std::string& user) { return is_member(user); }};
   std::atomic<std::uint64_t> console_calls_ = 0;  // that visitors made
   std::unique_ptr<http::Server> console_http_;
   std::unique_ptr<enrol::Enroller> enroller_;  // with enroll_http_; none without its port

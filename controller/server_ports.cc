@@ -223,6 +223,7 @@ std::string Server::introduce(const console::Visitor& visitor, const std::string
                       .certificate = {.issuer = visitor.issuer, .serial = visitor.serial},
                       .certificate_until_unix = visitor.until_unix});
   peers_.leave(name, fleet::monotonic_seconds());
+  gate_.expected().expect(name);
   return name;
 }
 
@@ -245,6 +246,10 @@ void Server::let_console_act(console::Console::Options& options) {
   options.is_revoked = [this](const console::Visitor& visitor) {
     return tls_ && tls_->is_revoked({.issuer = visitor.issuer, .serial = visitor.serial});
   };
+  options.is_member = [this](const std::string& user) {
+    return members_.has(user, fleet::monotonic_seconds());
+  };
+  options.has_begun = [this](const std::string& name) { return gate_.expected().has_begun(name); };
   options.introduce = [this](const console::Visitor& visitor, const std::string& address) {
     return introduce(visitor, address);
   };
@@ -297,7 +302,7 @@ Status Server::start_console(const Config& config) {
           },
       .folder = config.console_folder.empty() ? default_console_folder() : config.console_folder,
       .version = RAILGAUGE_VERSION,
-      .is_synthetic = [this] { return data_mark_.is_synthetic(); },
+      .data_kind = [this] { return api::data_kind_of(data_mark_.is_synthetic()); },
       .is_local = is_local,
       .has_tls = has_tls,
       .now_unix = fleet::unix_seconds,

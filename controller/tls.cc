@@ -38,8 +38,8 @@ Result<std::unique_ptr<TlsKeeper>> TlsKeeper::open(Files files, metric::Registry
   RG_TRY_OK(keeper->take(std::move(material)));
   for (const char* file : {"certificate", "crl"})
     series.raise_to(kFailureMetric, {{"file", file}}, 0);
-  keeper->show();
   keeper->watch_expiry();
+  keeper->show();
   keeper->thread_ = std::thread([raw = keeper.get()] { raw->watch(); });
   return keeper;
 }
@@ -94,6 +94,11 @@ bool TlsKeeper::vouches_for(const std::string& certificate) const {
 bool TlsKeeper::is_revoked(const trust::CertificateId& id) const {
   const auto held = list();
   return held != nullptr && held->has(id);
+}
+
+std::string TlsKeeper::trouble() const {
+  const std::lock_guard lock(mutex_);
+  return trouble_;
 }
 
 void TlsKeeper::watch() {
@@ -197,7 +202,16 @@ void TlsKeeper::watch_expiry() {
   note_("crl_expired", text);
 }
 
-void TlsKeeper::show() const {
+void TlsKeeper::show() {
+  std::string trouble;
+  for (const std::string& fault : {pair_fault_, crl_fault_})
+    if (!fault.empty()) trouble += fmt::format("TLS: {}; the old one stays in use\n", fault);
+  if (is_crl_expired_)
+    trouble += fmt::format("TLS: --tls-crl {}: the list has ended and stays in use\n", files_.crl);
+  {
+    const std::lock_guard lock(mutex_);
+    trouble_ = std::move(trouble);
+  }
   const auto held_material = material();
   series_.set(kExpiryMetric, {{"certificate", "own"}}, held_material->own.until_unix);
   series_.set(kExpiryMetric, {{"certificate", "authority"}}, held_material->authority_until_unix);

@@ -42,6 +42,9 @@ class TlsKeeper {
   // Reads the files at the next moment, whether they look changed or not.
   void reload();
   [[nodiscard]] bool is_revoked(const trust::CertificateId& id) const;
+  // A line for each file that cannot be used now and for a list that has ended, while the old one
+  // stays in use; "" without one. The log has a line for each once.
+  [[nodiscard]] std::string trouble() const;
   // Whether the authority of this port signed the certificate, in PEM.
   [[nodiscard]] bool vouches_for(const std::string& certificate) const;
 
@@ -53,7 +56,7 @@ class TlsKeeper {
   void read_crl(bool asked);
   void watch_expiry();
   void failed(std::string_view what, std::string& last, const Error& error);
-  void show() const;
+  void show();
   Status take(trust::Material material);
   [[nodiscard]] std::shared_ptr<const trust::Material> material() const;
   [[nodiscard]] std::shared_ptr<const trust::RevocationList> list() const;
@@ -74,6 +77,7 @@ class TlsKeeper {
   std::shared_ptr<const trust::Material> material_;
   std::shared_ptr<const trust::TlsServer> server_;  // of material_
   std::shared_ptr<const trust::RevocationList> list_;
+  std::string trouble_;
   bool stopping_ = false;
   bool asked_ = false;
   std::thread thread_;  // last: uses all above

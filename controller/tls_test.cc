@@ -2,6 +2,7 @@
 // and how long.
 #include "controller/tls.h"
 
+#include <httplib.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -330,6 +331,33 @@ TEST_F(TlsTest, ARenewedCertificateIsShownWhileStreamsStay) {
   EXPECT_FALSE(attached.ended());
   pki("viewer . bob");
   EXPECT_TRUE(list_nodes("bob").ok());
+}
+
+// The log and the events have it once; /healthz as long as it lasts.
+TEST_F(TlsTest, AListThatCannotBeReadAnyMoreIsSaidUntilItCan) {
+  metric::Registry series(metric::Owner::kController);
+  std::atomic<int> refused = 0;
+  const auto keeper = TlsKeeper::open({.pem = {.certificate = bench_.path("controller.crt"),
+                                               .key = bench_.path("controller.key"),
+                                               .authority = bench_.path("ca.crt")},
+                                       .crl = bench_.path("crl.pem")},
+                                      series, [&](const std::string& kind, const std::string&) {
+                                        if (kind == "crl_refused") ++refused;
+                                      });
+  ASSERT_TRUE(keeper) << keeper.error().message;
+  EXPECT_EQ((*keeper)->trouble(), "");
+  shell(fmt::format("cd {} && mv crl.pem kept", bench_.path("")));
+  EXPECT_TRUE(wait_for(10, [&] { return !(*keeper)->trouble().empty(); }));
+  EXPECT_THAT((*keeper)->trouble(), HasSubstr("crl.pem"));
+  EXPECT_THAT((*keeper)->trouble(), HasSubstr("the old one stays in use\n"));
+  const auto healthz = [&] {
+    return httplib::Client("127.0.0.1", bench_.server_->metrics_port()).Get("/healthz")->body;
+  };
+  EXPECT_TRUE(wait_for(10, [&] { return healthz().find("crl.pem") != std::string::npos; }));
+  std::this_thread::sleep_for(std::chrono::duration<double>(2 * TlsKeeper::kLookSeconds));
+  EXPECT_EQ(refused, 1);
+  shell(fmt::format("cd {} && mv kept crl.pem", bench_.path("")));
+  EXPECT_TRUE(wait_for(10, [&] { return (*keeper)->trouble().empty(); }));
 }
 
 TEST_F(TlsTest, ARevokedCertificateLosesItsStreamAndItsCalls) {

@@ -73,10 +73,9 @@ std::string name_of(const Action& action) {
 }
 
 Status carry_out(Reader& reader, const Action& action, const std::string& caller,
-                 const Message& request, Message& answer, bool& was_sent) {
+                 const Message& request, Message& answer) {
   return reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
     context.AddMetadata(api::kOnBehalfOf, caller);
-    was_sent = true;
     return action.call(stubs, context, request, answer);
   });
 }

@@ -42,10 +42,9 @@ Asked find_action(std::string_view path);
 // "Judge.StepFinding", as the audit trail has it.
 std::string name_of(const Action& action);
 
-// Makes the call for the person whom the services know as `caller`. `was_sent`: they have seen it,
-// and have kept it in the trail. Errors: the service's, and Reader::call()'s.
+// Makes the call for the person whom the services know as `caller`. Errors: the service's, and
+// Reader::call()'s, of which some come before a service has seen it.
 Status carry_out(Reader& reader, const Action& action, const std::string& caller,
-                 const google::protobuf::Message& request, google::protobuf::Message& answer,
-                 bool& was_sent);
+                 const google::protobuf::Message& request, google::protobuf::Message& answer);
 
 }  // namespace railgauge::console

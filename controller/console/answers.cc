@@ -1,6 +1,5 @@
 #include "controller/console/answers.h"
 
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,23 +9,6 @@
 #include "kernels/core/text/json.h"
 
 namespace railgauge::console {
-namespace {
-
-constexpr std::string_view kCookie = "railgauge_session_";
-
-// Digits behind the last colon of "127.0.0.1:7480".
-std::string port_digits(const std::string& host) {
-  const std::size_t colon = host.rfind(':');
-  if (colon == std::string::npos) return "";
-  const std::string digits = host.substr(colon + 1);
-  return digits.size() <= 5 &&
-                 std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; })
-             ? digits
-             : "";
-}
-
-}  // namespace
-
 std::string header_of(const http::Request& request, const std::string& name) {
   const auto found = request.headers.find(name);
   return found == request.headers.end() ? "" : found->second;
@@ -75,22 +57,10 @@ http::Answer text_answer(int status, std::string_view text) {
   return answer;
 }
 
-// The port is in the name: two consoles of one host share a jar.
-std::string cookie_name(const http::Request& request) {
-  return fmt::format("{}{}", kCookie, port_digits(header_of(request, "host")));
-}
-
-std::string cookie_of(const http::Request& request) {
-  const std::string wanted = cookie_name(request) + "=";
-  const std::string all = header_of(request, "cookie");
-  for (std::size_t at = 0; at < all.size();) {
-    const std::size_t end = std::min(all.find(';', at), all.size());
-    std::string_view one = std::string_view(all).substr(at, end - at);
-    while (one.starts_with(' ')) one.remove_prefix(1);
-    if (one.starts_with(wanted)) return std::string(one.substr(wanted.size()));
-    at = end + 1;
-  }
-  return "";
+// No cookie: a browser sends a host's cookies to all of its ports, and each port may be another
+// user's. A page's own storage is of one port.
+std::string session_of(const http::Request& request) {
+  return header_of(request, "x-railgauge-session");
 }
 
 // Without the port, and without the brackets of an IPv6 address.

@@ -11,11 +11,8 @@ namespace railgauge::console {
 
 // The value of a header, by its name in lower case; "" without one.
 std::string header_of(const http::Request& request, const std::string& name);
-// The name of the session's cookie: a browser keeps one for all ports of a host, and each
-// controller has its own.
-std::string cookie_name(const http::Request& request);
-// Its value; "" without one.
-std::string cookie_of(const http::Request& request);
+// The secret of the session by which the request asks; "" without one.
+std::string session_of(const http::Request& request);
 // The host of "127.0.0.1:7480" and "[::1]:7480", without the brackets.
 std::string host_of(std::string_view host);
 

@@ -25,6 +25,8 @@ namespace {
 
 constexpr std::string_view kApi = "/api/v1/";
 constexpr std::string_view kLive = "/api/v1/live/runs";
+constexpr std::string_view kJsonType = "application/json";
+constexpr int kFirstError = 400;  // of HTTP
 // An answer of more bytes is refused: a browser would not be happier with it.
 constexpr std::size_t kMostAnswerText = 32U << 20U;
 
@@ -40,8 +42,13 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kHeaders{
 }};
 
 constexpr std::string_view kHowToOpen =
-    "Nobody is signed in here, or the session has ended.\n\n"
     "On the controller's host, `railgauge console` prints a URL that opens the console once.\n";
+// The page keeps the session's secret where pages of this port alone can read it.
+constexpr std::string_view kEnterPath = "/enter.js";
+constexpr std::string_view kEnter =
+    "const given = document.querySelector('meta[name=\"railgauge-session\"]');\n"
+    "localStorage.setItem('railgauge-session', given.content);\n"
+    "location.replace('/');\n";
 constexpr std::string_view kNoPages =
     "The console's pages are not installed with this controller: it was built without Node.js.\n"
     "Its interface is there: /api/v1/openapi.json describes it.\n";
@@ -55,9 +62,19 @@ bool is_same_secret(std::string_view a, std::string_view b) {
   return different == 0;
 }
 
+Status check_token(std::string_view given, std::string_view wanted) {
+  if (wanted.empty())
+    return fail(Code::kPermissionDenied,
+                "a password may only read; a session of `railgauge console` or a certificate of "
+                "an operator may act");
+  if (!is_same_secret(given, wanted))
+    return fail(Code::kPermissionDenied,
+                "x-railgauge-token: it is missing, or of another session; /api/v1/actions has it");
+  return {};
+}
+
 bool is_json(std::string_view content_type) {
-  constexpr std::string_view kJson = "application/json";
-  return content_type == kJson || content_type.starts_with(std::string(kJson) + ";");
+  return content_type == kJsonType || content_type.starts_with(std::string(kJsonType) + ";");
 }
 
 // The answer as text.
@@ -106,7 +123,9 @@ Status Console::check_origin(const http::Request& request) const {
   const std::string site = header_of(request, "sec-fetch-site");
   const bool is_navigation = header_of(request, "sec-fetch-mode") == "navigate";
   if (!site.empty() && site != "same-origin" && site != "none" && !is_navigation)
-    return fail(Code::kPermissionDenied, "a page of another site sent this request");
+    return fail(Code::kPermissionDenied,
+                fmt::format("a page of another site sent this request, origin {}",
+                            in_quotes(header_of(request, "origin"))));
   return {};
 }
 
@@ -115,24 +134,27 @@ Result<Console::Guest> Console::guest_of(const http::Request& request) {
     return Guest{.visitor = {.who = request.user, .role = "viewer"},
                  .ends_unix = std::nullopt,
                  .token = "",
-                 .key = "user " + request.user};
+                 .person = "password " + request.user};
   if (!request.certificate.empty()) return guest_by_certificate(request);
-  const auto session = sessions_.find(cookie_of(request), options_.now_unix());
-  if (!session) return fail(Code::kUnauthenticated, "no session, or it has ended");
+  const auto session = sessions_.find(session_of(request), options_.now_unix());
+  if (!session)
+    return fail(Code::kUnauthenticated,
+                "no session, or it has ended; `railgauge console` prints a URL that begins one");
   if (Status holds = check_certificate(session->visitor); !holds) {
-    sessions_.end(cookie_of(request));
+    sessions_.end(session_of(request));
     return tl::unexpected(holds.error());
   }
+  RG_TRY_OK(check_member(session->visitor));
   return Guest{.visitor = session->visitor,
                .ends_unix = session->ends_unix,
                .token = session->token,
-               .key = "session " + cookie_of(request)};
+               .person = person_of(session->visitor)};
 }
 
 Result<Console::Guest> Console::guest_by_certificate(const http::Request& request) {
   Guest guest{.visitor = RG_TRY(options_.holder(request)), .ends_unix = std::nullopt};
-  guest.key = fmt::format("certificate {} of {}", guest.visitor.serial, guest.visitor.issuer);
-  guest.token = sessions_.token_of(guest.key, options_.now_unix());
+  guest.person = person_of(guest.visitor);
+  guest.token = sessions_.token_of(guest.visitor, options_.now_unix());
   return guest;
 }
 
@@ -140,7 +162,8 @@ Result<Console::Guest> Console::guest_by_certificate(const http::Request& reques
 bool Console::is_still_here(const http::Request& request, const Visitor& visitor) {
   if (!request.user.empty()) return true;
   if (!request.certificate.empty()) return static_cast<bool>(options_.holder(request));
-  return sessions_.holds(cookie_of(request), options_.now_unix()) && check_certificate(visitor);
+  return sessions_.holds(session_of(request), options_.now_unix()) && check_certificate(visitor) &&
+         check_member(visitor);
 }
 
 Status Console::check_certificate(const Visitor& visitor) const {
@@ -156,9 +179,20 @@ Status Console::check_certificate(const Visitor& visitor) const {
   return {};
 }
 
+// The session stays: a user who is let in again needs no other.
+Status Console::check_member(const Visitor& visitor) const {
+  if (!visitor.is_user || !options_.is_member || options_.is_member(visitor.who)) return {};
+  return fail(Code::kPermissionDenied,
+              fmt::format("{}: may no longer use the controller's socket; --socket-group names the "
+                          "group of those who may",
+                          visitor.who));
+}
+
 http::Answer Console::answer(const http::Request& request) {
   const Asked asked = request.method == "POST" ? find_action(request.path) : Asked();
   http::Answer answer = asked.action != nullptr ? act(request, asked) : answer_visitor(request);
+  if (answer.status >= kFirstError && answer.type == kJsonType)
+    answer.body = marked(std::move(answer.body));
   for (const auto& [name, value] : kHeaders) answer.headers.emplace_back(name, value);
   return answer;
 }
@@ -168,19 +202,14 @@ http::Answer Console::answer_visitor(const http::Request& request) {
   if (const Status fits = check_origin(request); !fits)
     return is_api ? error_answer(fits.error()) : text_answer(403, fits.error().message + "\n");
   if (request.path == "/login") return log_in(request);
+  if (!is_api && request.path != "/logout") return page(request);
   const Result<Guest> guest = guest_of(request);
-  if (!guest)
-    return is_api ? error_answer(guest.error())
-                  : text_answer(status_of(guest.error().code),
-                                guest.error().code == Code::kUnauthenticated
-                                    ? std::string(kHowToOpen)
-                                    : guest.error().message + "\n");
+  if (!guest) return error_answer(guest.error());
   if (request.path == "/logout") return log_out(request);
   return answer_guest(request, *guest);
 }
 
-// The cookie is strict, so a redirect that began with a link on another site lacks it; a
-// page of ours that loads the next one by itself starts a request of this site.
+// The secret is in a page that nothing keeps, and in no URL.
 http::Answer Console::log_in(const http::Request& request) {
   if (request.method != "GET") return text_answer(405, "only GET\n");
   const auto ticket = request.query.find("ticket");
@@ -191,34 +220,26 @@ http::Answer Console::log_in(const http::Request& request) {
     return text_answer(401, fmt::format("This URL was used, or has ended.\n\n{}", kHowToOpen));
   http::Answer answer{
       .type = "text/html; charset=utf-8",
-      .body =
+      .body = fmt::format(
           "<!doctype html><html lang=\"en\"><head><title>Railgauge</title><meta "
-          "http-equiv=\"refresh\" content=\"0;url=/\"></head><body><p><a href=\"/\">Open the "
-          "console</a></p></body></html>\n"};
+          "name=\"railgauge-session\" content=\"{}\"><script type=\"module\" src=\"{}\"></script>"
+          "</head><body><noscript>The console needs JavaScript.</noscript></body></html>\n",
+          *secret, kEnterPath)};
   answer.headers.emplace_back("Cache-Control", "no-store");
-  answer.headers.emplace_back(
-      "Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={:.0f}{}",
-                                cookie_name(request), *secret, Sessions::kLongestSeconds,
-                                options_.has_tls ? "; Secure" : ""));
   return answer;
 }
 
 http::Answer Console::log_out(const http::Request& request) {
   if (request.method != "POST" || header_of(request, "sec-fetch-site") == "none")
     return text_answer(405, "only POST, from the console\n");
-  sessions_.end(cookie_of(request));
-  http::Answer answer = text_answer(200, "The session has ended.\n");
-  answer.headers.emplace_back(
-      "Set-Cookie",
-      fmt::format("{}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0", cookie_name(request)));
-  return answer;
+  sessions_.end(session_of(request));
+  return text_answer(200, "The session has ended.\n");
 }
 
 http::Answer Console::answer_guest(const http::Request& request, const Guest& guest) {
   if (request.method != "GET" && request.method != "HEAD") return method_answer("GET, HEAD");
   const bool is_live = request.path == kLive || request.path.starts_with(std::string(kLive) + "/");
   if (is_live) return request.method == "GET" ? follow(request, guest) : method_answer("GET");
-  if (!request.path.starts_with(kApi)) return page(request.path);
   std::string field;
   std::string value;
   const bool is_read = find_route(request.path, field, value) != nullptr;
@@ -226,8 +247,16 @@ http::Answer Console::answer_guest(const http::Request& request, const Guest& gu
   return answer_api(request, guest);
 }
 
-// Names of built files change with their contents, so that a browser may keep them.
-http::Answer Console::page(const std::string& path) const {
+// The pages are the same for everybody and hold no data, so that they need no session. Names of
+// built files change with their contents, so that a browser may keep them.
+http::Answer Console::page(const http::Request& request) const {
+  const std::string& path = request.path;
+  if (request.method != "GET" && request.method != "HEAD") return method_answer("GET, HEAD");
+  if (path == kEnterPath) {
+    http::Answer enter = text_answer(200, kEnter);
+    enter.type = "text/javascript; charset=utf-8";
+    return enter;
+  }
   if (!has_pages()) return text_answer(path == "/" ? 200 : 404, kNoPages);
   const auto found = files_.find(path == "/" ? "/index.html" : path);
   if (found == files_.end()) return text_answer(404, "there is no such page\n");
@@ -261,8 +290,8 @@ http::Answer Console::answer_api(const http::Request& request, const Guest& gues
 }
 
 std::string Console::marked(std::string text) const {
-  const bool is_marked = options_.is_synthetic && options_.is_synthetic();
-  return is_marked ? api::marked_synthetic(std::move(text)) : text;
+  const std::string_view kind = options_.data_kind ? options_.data_kind() : "";
+  return kind.empty() ? text : api::marked(std::move(text), kind);
 }
 
 Result<std::string> Console::read(const http::Request& request) {
@@ -295,7 +324,7 @@ std::string Console::list_actions(const Guest& guest) const {
 http::Answer Console::follow(const http::Request& request, const Guest& guest) {
   const std::string run_id =
       request.path.size() > kLive.size() ? request.path.substr(kLive.size() + 1) : "";
-  auto followed = feed_.follow(guest.key, run_id);
+  auto followed = feed_.follow(guest.person, run_id);
   if (!followed) return error_answer(followed.error());
   http::Answer answer{.type = "text/event-stream"};
   answer.headers.emplace_back("Cache-Control", "no-store");
@@ -308,8 +337,8 @@ http::Answer Console::follow(const http::Request& request, const Guest& guest) {
   return answer;
 }
 
-// A page of another site has neither the token, nor may it send JSON or this origin.
-Status Console::check_sender(const http::Request& request, const Guest& guest) const {
+// A page of another site may not send this origin, nor JSON, and has no token.
+Status Console::check_page(const http::Request& request) const {
   const std::string origin = header_of(request, "origin");
   const std::string site = header_of(request, "sec-fetch-site");
   const std::string own =
@@ -317,28 +346,24 @@ Status Console::check_sender(const http::Request& request, const Guest& guest) c
   if (origin != own || (!site.empty() && site != "same-origin"))
     return fail(Code::kPermissionDenied,
                 fmt::format("origin {}: only the console's own pages may act", in_quotes(origin)));
-  if (guest.token.empty())
-    return fail(Code::kPermissionDenied,
-                "a password may only read; a session of `railgauge console` or a certificate of "
-                "an operator may act");
-  if (!is_same_secret(header_of(request, "x-railgauge-token"), guest.token))
-    return fail(Code::kPermissionDenied,
-                "x-railgauge-token: it is missing, or of another session; /api/v1/actions has it");
   return {};
 }
 
 http::Answer Console::act(const http::Request& request, const Asked& asked) {
   const Result<Guest> guest = guest_of(request);
-  const auto refuse = [&](const Error& error, int status = 0) {
-    options_.refused(guest ? &guest->visitor : nullptr, request.address, *asked.action,
-                     request.path, error);
+  const auto refuse = [&](const Error& error, int status = 0, bool is_foreign = false) {
+    options_.refused(guest && !is_foreign ? &guest->visitor : nullptr, request.address,
+                     *asked.action, request.path, error);
     http::Answer answer = error_answer(error);
     if (status != 0) answer.status = status;
     return answer;
   };
-  if (const Status fits = check_origin(request); !fits) return refuse(fits.error());
+  // A browser adds a certificate to whatever any page sends: that is no act of its holder.
+  for (const Status& fits : {check_origin(request), check_page(request)})
+    if (!fits) return refuse(fits.error(), 0, true);
   if (!guest) return refuse(guest.error());
-  if (const Status sent = check_sender(request, *guest); !sent) return refuse(sent.error());
+  if (const Status sent = check_token(header_of(request, "x-railgauge-token"), guest->token); !sent)
+    return refuse(sent.error());
   constexpr int kUnsupportedType = 415;
   if (!is_json(header_of(request, "content-type")))
     return refuse({Code::kInvalidArgument, "content-type: application/json is needed"},
@@ -348,11 +373,11 @@ http::Answer Console::act(const http::Request& request, const Asked& asked) {
   if (const Status filled = fill_from_json(request.body, asked.field, asked.value, *wanted);
       !filled)
     return refuse(filled.error());
-  bool was_sent = false;
-  const Status carried =
-      carry_out(doer_, *asked.action, options_.introduce(guest->visitor, request.address), *wanted,
-                *done, was_sent);
-  if (!carried) return was_sent ? error_answer(carried.error()) : refuse(carried.error());
+  const std::string caller = options_.introduce(guest->visitor, request.address);
+  const Status carried = carry_out(doer_, *asked.action, caller, *wanted, *done);
+  // The services keep what they have seen.
+  if (!carried)
+    return options_.has_begun(caller) ? error_answer(carried.error()) : refuse(carried.error());
   Result<std::string> text = text_of(*done);
   return text ? json_answer(marked(std::move(*text))) : error_answer(text.error());
 }

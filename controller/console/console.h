@@ -30,20 +30,26 @@ class Console {
     Reader::Connect connect{};  // to the services, as a peer that may only read
     std::string folder{};       // of the built pages; "": there are none
     std::string version{};
-    // Whether all data is of a modelled site: each answer is marked then. May be empty.
-    std::function<bool()> is_synthetic{};
+    // The mark of all data, api::data_kind_of(): each answer has it. May be empty.
+    std::function<std::string_view()> data_kind{};
     bool is_local = true;  // the port is on loopback, so that other hosts' names are refused
-    bool has_tls = false;  // cookies are for TLS only
+    bool has_tls = false;
     std::function<double()> now_unix{};
     // The holder of a verified certificate; kPermissionDenied: its role may not read.
     std::function<Result<Visitor>(const http::Request& request)> holder{};
     // Whether the certificate that opened a session was revoked since. May be empty.
     std::function<bool(const Visitor& visitor)> is_revoked{};
+    // Whether a user of this host may still use the controller's socket. May be empty.
+    std::function<bool(const std::string& user)> is_member{};
     // Makes the visitor known to the services, for one call: the name that the call says.
     std::function<std::string(const Visitor& visitor, const std::string& address)> introduce{};
+    // Whether the services have seen the call of that name. One that they have not is refused from
+    // now on.
+    std::function<bool(const std::string& name)> has_begun{};
     // Whether the services' table of rights lets the visitor make the call.
     std::function<bool(const Visitor& visitor, const Action& action)> may{};
-    // Keeps an action that was refused before a service saw it. Null: nobody is known.
+    // Keeps an action that was refused before a service saw it. Null: nobody is known, or a page of
+    // another origin sent it, which is no act of the visitor whom the browser named.
     std::function<void(const Visitor* visitor, const std::string& address, const Action& action,
                        const std::string& subject, const Error& reason)>
         refused{};
@@ -71,12 +77,13 @@ class Console {
   struct Guest {
     Visitor visitor{};
     std::optional<double> ends_unix{};
-    std::string token{};  // that actions need; "": a password, which may only read
-    std::string key{};    // of what lets the guest in: session, certificate or user
+    std::string token{};   // that actions need; "": a password, which may only read
+    std::string person{};  // whose bounds count
   };
   Result<Guest> guest_of(const http::Request& request);
-  // A session has no more than the certificate that opened it.
+  // A session has no more than the certificate that opened it, or the user.
   [[nodiscard]] Status check_certificate(const Visitor& visitor) const;
+  [[nodiscard]] Status check_member(const Visitor& visitor) const;
   [[nodiscard]] bool is_still_here(const http::Request& request, const Visitor& visitor);
   Result<Guest> guest_by_certificate(const http::Request& request);
   Status check_origin(const http::Request& request) const;
@@ -87,13 +94,13 @@ class Console {
   Result<std::string> read(const http::Request& request);
   // The token of the guest's actions, and which of them the guest may make.
   [[nodiscard]] std::string list_actions(const Guest& guest) const;
-  // The JSON object, with the mark of synthetic data where it is.
+  // The JSON object, with the mark of synthetic or unknown data.
   [[nodiscard]] std::string marked(std::string text) const;
   http::Answer follow(const http::Request& request, const Guest& guest);
   http::Answer act(const http::Request& request, const Asked& asked);
-  [[nodiscard]] Status check_sender(const http::Request& request, const Guest& guest) const;
+  [[nodiscard]] Status check_page(const http::Request& request) const;
   http::Answer answer_visitor(const http::Request& request);
-  [[nodiscard]] http::Answer page(const std::string& path) const;
+  [[nodiscard]] http::Answer page(const http::Request& request) const;
 
   const Options options_;
   const PageFiles files_;

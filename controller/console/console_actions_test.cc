@@ -165,6 +165,8 @@ TEST_F(ConsoleActions, AreForTheConsolesOwnPagesAlone) {
   EXPECT_EQ(newest_of("Control.ResumeNodes").outcome(), "permission_denied");
   EXPECT_TRUE(newest_of("Control.ResumeNodes").refused());
   EXPECT_THAT(newest_of("Control.ResumeNodes").subject(), HasSubstr("/api/v1/nodes/n1/resume"));
+  // Whoever sent it, it was not the visitor.
+  EXPECT_EQ(newest_of("Control.ResumeNodes", "no known role").who(), "unknown");
 }
 
 TEST_F(ConsoleActions, NeedASessionThatHolds) {

@@ -165,18 +165,19 @@ TEST_F(ConsoleLive, UnknownRunsAndStrangersGetAnErrorAndNoStream) {
   EXPECT_EQ(client_->Head("/api/v1/live/runs", sign_in())->status, 405);
 }
 
-TEST_F(ConsoleLive, ASessionHasFewStreamsAndTheyEndWithIt) {
+TEST_F(ConsoleLive, APersonHasFewStreamsAndTheyEndWithTheSession) {
+  serve_certificates();
   start();
   const httplib::Headers session = sign_in();
   std::list<Stream> streams;
-  for (std::size_t i = 0; i < RunFeed::kMostOfOneSession; ++i)
+  for (std::size_t i = 0; i < RunFeed::kMostOfOnePerson; ++i)
     EXPECT_EQ(streams.emplace_back(port(), "/api/v1/live/runs", session).status(), 200);
-  const auto more = client_->Get("/api/v1/live/runs", session);
+  const auto more = client_->Get("/api/v1/live/runs", sign_in());
   ASSERT_TRUE(more);
-  EXPECT_EQ(more->status, 429) << more->body;
+  EXPECT_EQ(more->status, 429) << "another session of the same person" << more->body;
   EXPECT_TRUE(more->has_header("Retry-After"));
-  Stream other(port(), "/api/v1/live/runs", sign_in());
-  EXPECT_EQ(other.status(), 200) << "another session's";
+  Stream other(port(), "/api/v1/live/runs", sign_in_with("vic", "viewer"));
+  EXPECT_EQ(other.status(), 200) << "another person's";
   streams.pop_back();  // the peer leaves
   int status = 0;
   for (int i = 0; i < 500 && status != 200; ++i) {
@@ -188,12 +189,14 @@ TEST_F(ConsoleLive, ASessionHasFewStreamsAndTheyEndWithIt) {
   for (Stream& stream : streams) EXPECT_TRUE(stream.ends()) << "its session has ended";
 }
 
-TEST_F(ConsoleLive, AllSessionsTogetherHaveFewStreams) {
+TEST_F(ConsoleLive, AllPersonsTogetherHaveFewStreams) {
+  serve_certificates();
   start();
   std::list<Stream> streams;
   while (streams.size() < RunFeed::kMostFollowers) {
-    const httplib::Headers session = sign_in();
-    for (std::size_t i = 0; i < RunFeed::kMostOfOneSession; ++i)
+    const httplib::Headers session =
+        sign_in_with(fmt::format("viewer{}", streams.size()), "viewer");
+    for (std::size_t i = 0; i < RunFeed::kMostOfOnePerson; ++i)
       EXPECT_EQ(streams.emplace_back(port(), "/api/v1/live/runs", session).status(), 200);
   }
   const httplib::Headers session = sign_in();
@@ -201,6 +204,41 @@ TEST_F(ConsoleLive, AllSessionsTogetherHaveFewStreams) {
   ASSERT_TRUE(more);
   EXPECT_EQ(more->status, 429) << more->body;
   EXPECT_EQ(client_->Get("/api/v1/runs", session)->status, 200) << "who reads has room";
+}
+
+TEST_F(ConsoleLive, FewRunsAreFollowedAtATime) {
+  serve_certificates();
+  start();
+  ScriptedAgent a(bench_.agent("n1", Script::kHang));
+  ScriptedAgent b(bench_.agent("n2", Script::kHang));
+  ASSERT_TRUE(welcome(a) && welcome(b));
+  const std::vector<httplib::Headers> people{sign_in_with("vic", "viewer"),
+                                             sign_in_with("val", "viewer")};
+  std::list<Stream> streams;
+  std::vector<std::string> runs;  // the first is under way, the others wait
+  for (std::size_t i = 0; i < RunFeed::kMostRuns; ++i) {
+    runs.push_back(start_run());
+    EXPECT_EQ(
+        streams.emplace_back(port(), "/api/v1/live/runs/" + runs.back(), people[i % 2]).status(),
+        200);
+  }
+  const std::string one_more = start_run();
+  const auto more = client_->Get("/api/v1/live/runs/" + one_more, people[0]);
+  ASSERT_TRUE(more);
+  EXPECT_EQ(more->status, 429) << more->body;
+  EXPECT_THAT(more->body, HasSubstr(fmt::format("follows {} runs", RunFeed::kMostRuns)));
+  Stream again(port(), "/api/v1/live/runs/" + runs.front(), people[0]);
+  EXPECT_EQ(again.status(), 200) << "one that is followed already";
+  Stream list(port(), "/api/v1/live/runs", people[1]);
+  EXPECT_EQ(list.status(), 200) << "the list is none of them";
+  cancel(runs.back());
+  EXPECT_TRUE(streams.back().ends());
+  int status = 0;
+  for (int i = 0; i < 500 && status != 200; ++i) {
+    Stream other(port(), "/api/v1/live/runs/" + one_more, people[1]);
+    status = other.status();
+  }
+  EXPECT_EQ(status, 200) << "a place is free again";
 }
 
 TEST_F(ConsoleLive, StreamsEndWithTheController) {

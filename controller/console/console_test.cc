@@ -29,15 +29,52 @@ using testing_agent::welcome;
 TEST_F(ConsoleServer, NobodyReadsWithoutASession) {
   start();
   for (const char* path :
-       {"/", "/assets/a.js", "/api/v1/nodes", "/api/v1/session", "/api/v1/openapi.json", "/metrics",
-        "/login", "/login?ticket=no", "/%2e%2e/secret.key"}) {
+       {"/api/v1/nodes", "/api/v1/session", "/api/v1/openapi.json", "/api/v1/actions",
+        "/api/v1/live/runs", "/api/v1/nothing", "/login", "/login?ticket=no"}) {
     const auto answer = client_->Get(path);
     ASSERT_TRUE(answer) << path;
     EXPECT_EQ(answer->status, 401) << path;
-    EXPECT_THAT(answer->body, Not(HasSubstr("console</title>"))) << path;
+    EXPECT_THAT(answer->body, HasSubstr("railgauge console")) << path;
   }
+  EXPECT_EQ(client_->Post("/logout", "", "text/plain")->status, 401);
+  for (const char* path : {"/metrics", "/%2e%2e/secret.key", "/secret.key", "/../secret.key"})
+    EXPECT_EQ(client_->Get(path)->status, 404) << path;
   EXPECT_EQ(client_->Get("/healthz")->status, 200);
-  EXPECT_THAT(client_->Get("/")->body, HasSubstr("railgauge console"));
+}
+
+// Its files are those of the package, which everybody has.
+TEST_F(ConsoleServer, ThePagesThemselvesAreForEverybodyAndOnlyRead) {
+  start();
+  EXPECT_EQ(client_->Get("/")->body, "<!doctype html><title>console</title>");
+  EXPECT_EQ(client_->Get("/assets/a.js")->get_header_value("Content-Type"),
+            "text/javascript; charset=utf-8");
+  EXPECT_EQ(client_->Post("/", "", "text/plain")->status, 405);
+  EXPECT_EQ(client_->Get("/", {{"Host", "rebound.example:7480"}})->status, 403);
+}
+
+// A browser sends a host's cookies to all of its ports, and another user may serve one of these.
+TEST_F(ConsoleServer, NothingThatABrowserSendsByItselfLetsIn) {
+  start();
+  const auto answer = client_->Get(login());
+  ASSERT_TRUE(answer);
+  EXPECT_FALSE(answer->has_header("Set-Cookie"));
+  EXPECT_EQ(answer->get_header_value("Cache-Control"), "no-store");
+  const std::string secret = secret_in(answer->body);
+  ASSERT_FALSE(secret.empty());
+  const std::string port = std::to_string(bench_.server_->console_port());
+  for (const std::string& cookie : {"railgauge_session_" + port + "=" + secret,
+                                    "railgauge-session=" + secret, "X-Railgauge-Session=" + secret})
+    for (const char* path : {"/api/v1/session", "/api/v1/actions", "/api/v1/live/runs"})
+      EXPECT_EQ(client_->Get(path, {{"Cookie", cookie}})->status, 401) << path << cookie;
+  for (const char* path : {"/api/v1/session?session=", "/api/v1/session?railgauge-session="})
+    EXPECT_EQ(client_->Get(path + secret)->status, 401) << "nor by a URL";
+  const auto entered = client_->Get("/api/v1/session", {{"X-Railgauge-Session", secret}});
+  EXPECT_EQ(entered->status, 200) << entered->body;
+  const auto script = client_->Get("/enter.js");
+  ASSERT_TRUE(script);
+  EXPECT_EQ(script->get_header_value("Content-Type"), "text/javascript; charset=utf-8");
+  EXPECT_THAT(answer->body, HasSubstr(R"(src="/enter.js")"));
+  EXPECT_THAT(script->body, HasSubstr("localStorage.setItem('railgauge-session'"));
 }
 
 TEST_F(ConsoleServer, ATicketLetsItsHolderInOnce) {
@@ -47,20 +84,12 @@ TEST_F(ConsoleServer, ATicketLetsItsHolderInOnce) {
   EXPECT_EQ(head->status, 405) << "a probe of the URL must not use it up";
   const auto first = client_->Get(path);
   ASSERT_TRUE(first);
-  const std::string cookie = first->get_header_value("Set-Cookie");
-  EXPECT_THAT(cookie, StartsWith("railgauge_session_"));
-  EXPECT_THAT(cookie, HasSubstr("; HttpOnly; SameSite=Strict"));
   EXPECT_EQ(client_->Get(path)->status, 401);
-  const httplib::Headers headers{{"Cookie", cookie.substr(0, cookie.find(';'))}};
-  EXPECT_EQ(client_->Get("/", headers)->body, "<!doctype html><title>console</title>");
-  EXPECT_EQ(client_->Get("/assets/a.js", headers)->get_header_value("Content-Type"),
-            "text/javascript; charset=utf-8");
-  EXPECT_EQ(client_->Get("/secret.key", headers)->status, 404) << "its type is no page's";
-  EXPECT_EQ(client_->Get("/../secret.key", headers)->status, 404);
+  const httplib::Headers headers{{"X-Railgauge-Session", secret_in(first->body)}};
   const auto session = client_->Get("/api/v1/session", headers);
   EXPECT_THAT(session->body, HasSubstr(R"("role":"any role","read_only":false)"));
   EXPECT_EQ(client_->Post("/logout", headers, "", "text/plain")->status, 200);
-  EXPECT_EQ(client_->Get("/", headers)->status, 401);
+  EXPECT_EQ(client_->Get("/api/v1/session", headers)->status, 401);
 }
 
 TEST_F(ConsoleServer, AnswersAreTheServicesAsJson) {
@@ -140,7 +169,6 @@ TEST_F(ConsoleServer, OnlyReadsAndOnlyFromItsOwnPages) {
       << "another site's name that leads here";
   EXPECT_EQ(client_->Get("/api/v1/nodes", with("Host", "127.rebound.example:7480"))->status, 403)
       << "nor one that begins as an address does";
-  // A session's cookie is named by the port that the browser asks.
   for (const char* own : {"127.0.0.1", "localhost", "[::1]"}) {
     const std::string host = fmt::format("{}:{}", own, bench_.server_->console_port());
     EXPECT_EQ(client_->Get("/api/v1/nodes", with("Host", host.c_str()))->status, 200) << host;
@@ -224,7 +252,7 @@ TEST_F(ConsoleServer, APasswordOrAViewersCertificateReads) {
   EXPECT_THAT(get("n1", {}), StartsWith("403")) << "an agent reads no console";
 }
 
-// The URL and the cookie are no certificates, but they have no more than the one that asked for
+// The URL and the session are no certificates, but they have no more than the one that asked for
 // them.
 TEST_F(ConsoleServer, ASessionEndsWithTheCertificateThatOpenedIt) {
   std::filesystem::create_directories(bench_.path("pki"));
@@ -241,10 +269,7 @@ TEST_F(ConsoleServer, ASessionEndsWithTheCertificateThatOpenedIt) {
     api::ConsoleTicket ticket;
     const grpc::Status status = stub->OpenConsole(&context, {}, &ticket);
     EXPECT_TRUE(status.ok()) << status.error_message();
-    const auto answer = client_->Get(ticket.url().substr(ticket.url().find("/login")));
-    if (!answer || answer->status != 200) return {};
-    const std::string cookie = answer->get_header_value("Set-Cookie");
-    return {{"Cookie", cookie.substr(0, cookie.find(';'))}};
+    return sign_in_at(path_of(ticket));
   };
   const httplib::Headers ann = sign_in_as("ann");
   const httplib::Headers bob = sign_in_as("bob");

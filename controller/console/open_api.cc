@@ -161,7 +161,7 @@ std::string open_api(std::span<const Route> routes, std::span<const Action> acti
     paths.push_back(fmt::format("\"{}\":{{{}}}", path, fmt::join(all, ",")));
   }
   return fmt::format(
-      R"({{"openapi":"3.0.3","info":{{"title":"Railgauge console","version":{}}},"paths":{{{}}},"components":{{"schemas":{{{}}}}}}})",
+      R"({{"openapi":"3.0.3","info":{{"title":"Railgauge console","version":{}}},"security":[{{"session":[]}}],"paths":{{{}}},"components":{{"securitySchemes":{{"session":{{"type":"apiKey","in":"header","name":"X-Railgauge-Session"}}}},"schemas":{{{}}}}}}})",
       json_string(version), fmt::join(paths, ","), schemas.text());
 }
 

@@ -36,7 +36,7 @@ struct RunFeed::State {
   std::mutex mutex;  // guards all below
   std::condition_variable changed;
   std::map<std::string, std::shared_ptr<Topic>> topics;
-  std::map<std::string, std::size_t> of_session;  // followers; never 0
+  std::map<std::string, std::size_t> of_person;  // followers; never 0
   std::size_t followers = 0;
   std::size_t watches = 0;  // that gRPC has not ended
   bool is_stopping = false;
@@ -124,7 +124,7 @@ void RunFeed::stop() {
   for (const auto& watch : watches) watch->cancel();
 }
 
-Result<std::unique_ptr<RunFeed::Follower>> RunFeed::follow(const std::string& session,
+Result<std::unique_ptr<RunFeed::Follower>> RunFeed::follow(const std::string& person,
                                                            const std::string& run_id) {
   std::shared_ptr<Topic> topic;
   std::shared_ptr<Watch> begun;
@@ -134,11 +134,11 @@ Result<std::unique_ptr<RunFeed::Follower>> RunFeed::follow(const std::string& se
     if (state_->followers >= kMostFollowers)
       return fail(Code::kResourceExhausted,
                   fmt::format("the console has {} followers of runs, its limit", kMostFollowers));
-    const auto own = state_->of_session.find(session);
-    if (own != state_->of_session.end() && own->second >= kMostOfOneSession)
+    const auto own = state_->of_person.find(person);
+    if (own != state_->of_person.end() && own->second >= kMostOfOnePerson)
       return fail(Code::kResourceExhausted,
-                  fmt::format("this session follows runs {} times, its limit; close a page",
-                              kMostOfOneSession));
+                  fmt::format("you follow runs {} times, the limit of a person; close a page",
+                              kMostOfOnePerson));
     const auto found = state_->topics.find(run_id);
     if (found != state_->topics.end()) {
       topic = found->second;
@@ -154,10 +154,10 @@ Result<std::unique_ptr<RunFeed::Follower>> RunFeed::follow(const std::string& se
       state_->topics[run_id] = topic;
     }
     ++state_->followers;
-    ++state_->of_session[session];
+    ++state_->of_person[person];
     ++topic->followers;
   }
-  auto follower = std::make_unique<Follower>(*this, state_, topic, session);
+  auto follower = std::make_unique<Follower>(*this, state_, topic, person);
   if (begun) begun->begin(begun);
   if (run_id.empty()) refresh_list(*topic);
   std::unique_lock lock(state_->mutex);
@@ -202,11 +202,8 @@ void RunFeed::refresh_list(Topic& topic) {
 }
 
 RunFeed::Follower::Follower(RunFeed& feed, std::shared_ptr<State> state,
-                            std::shared_ptr<Topic> topic, std::string session)
-    : feed_(feed),
-      state_(std::move(state)),
-      topic_(std::move(topic)),
-      session_(std::move(session)) {}
+                            std::shared_ptr<Topic> topic, std::string person)
+    : feed_(feed), state_(std::move(state)), topic_(std::move(topic)), person_(std::move(person)) {}
 
 // The last one ends the watch: a later follower begins another, with the state of then.
 RunFeed::Follower::~Follower() {
@@ -214,8 +211,8 @@ RunFeed::Follower::~Follower() {
   {
     const std::lock_guard lock(state_->mutex);
     --state_->followers;
-    if (const auto own = state_->of_session.find(session_); --own->second == 0)
-      state_->of_session.erase(own);
+    if (const auto own = state_->of_person.find(person_); --own->second == 0)
+      state_->of_person.erase(own);
     if (--topic_->followers > 0) return;
     unwatched = topic_->watch;
     if (const auto found = state_->topics.find(topic_->run_id);

@@ -20,7 +20,7 @@ class RunFeed {
  public:
   static constexpr std::size_t kMostFollowers = 24;
   // A browser has 6 connections to a host; others have to be left for requests.
-  static constexpr std::size_t kMostOfOneSession = 4;
+  static constexpr std::size_t kMostOfOnePerson = 4;
   static constexpr std::size_t kMostRuns = 6;    // watched at a time
   static constexpr double kFirstSeconds = 5;     // to wait for the first state
   static constexpr double kWaitSeconds = 1;      // of Follower::next()
@@ -45,7 +45,7 @@ class RunFeed {
   class Follower {
    public:
     Follower(RunFeed& feed, std::shared_ptr<State> state, std::shared_ptr<Topic> topic,
-             std::string session);
+             std::string person);
     ~Follower();
     Follower(const Follower&) = delete;
     Follower& operator=(const Follower&) = delete;
@@ -58,16 +58,16 @@ class RunFeed {
     RunFeed& feed_;
     const std::shared_ptr<State> state_;
     const std::shared_ptr<Topic> topic_;
-    const std::string session_;
+    const std::string person_;
     std::uint64_t seen_ = 0;
     double sent_ns_ = 0;
     bool has_begun_ = false;
     bool has_ended_ = false;
   };
 
-  // Follows a run, or with "" the newest runs. `session` is counted. Errors: the service's;
+  // Follows a run, or with "" the newest runs. `person` is counted. Errors: the service's;
   // kResourceExhausted: there are too many followers or runs; kUnavailable: stop() was called.
-  Result<std::unique_ptr<Follower>> follow(const std::string& session, const std::string& run_id);
+  Result<std::unique_ptr<Follower>> follow(const std::string& person, const std::string& run_id);
   // Ends all followers and watches, and refuses later ones.
   void stop();
 

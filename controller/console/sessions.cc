@@ -24,20 +24,40 @@ std::string new_secret() {
 
 }  // namespace
 
-// Ended entries go first, then the one that ends soonest.
-void Sessions::make_room(Entries& entries, std::size_t most, double now) {
-  std::erase_if(entries, [now](const auto& entry) { return entry.second.ends_unix <= now; });
-  while (entries.size() >= most)
-    entries.erase(std::ranges::min_element(
-        entries, {}, [](const auto& entry) { return entry.second.ends_unix; }));
+// An address without a certificate has another port for each connection.
+std::string person_of(const Visitor& visitor) {
+  std::string who = visitor.who;
+  if (visitor.serial.empty() && (who.starts_with("ipv4:") || who.starts_with("ipv6:")))
+    who.resize(who.rfind(':'));
+  return fmt::format("person {} of {}", who, visitor.issuer);
 }
 
-// A full table loses the entry that ends first.
+// Ended entries go first. A person who takes all that there is loses the next one too.
+void Sessions::make_room(Entries& entries, const std::string& person, std::size_t most,
+                         double now) {
+  std::erase_if(entries, [now](const auto& entry) { return entry.second.ends_unix <= now; });
+  std::map<std::string, std::size_t> counts;
+  for (const auto& [secret, entry] : entries) ++counts[person_of(entry.visitor)];
+  const auto end_one_of = [&](const std::string& whose) {
+    auto soonest = entries.end();
+    for (auto one = entries.begin(); one != entries.end(); ++one)
+      if (person_of(one->second.visitor) == whose &&
+          (soonest == entries.end() || one->second.ends_unix < soonest->second.ends_unix))
+        soonest = one;
+    entries.erase(soonest);
+    --counts[whose];
+  };
+  while (counts[person] >= kMostOfOnePerson) end_one_of(person);
+  while (entries.size() >= most)
+    end_one_of(
+        std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; })->first);
+}
+
 std::string Sessions::issue(Visitor visitor, double now) {
   std::string ticket = new_secret();
   if (ticket.empty()) return "";
   const std::lock_guard lock(mutex_);
-  make_room(tickets_, kMostTickets, now);
+  make_room(tickets_, person_of(visitor), kMostTickets, now);
   tickets_[ticket] = {.visitor = std::move(visitor), .ends_unix = now + kTicketSeconds};
   return ticket;
 }
@@ -50,7 +70,7 @@ std::optional<std::string> Sessions::redeem(const std::string& ticket, double no
   const auto found = tickets_.find(ticket);
   if (secret.empty() || token.empty() || found == tickets_.end() || found->second.ends_unix <= now)
     return std::nullopt;
-  make_room(sessions_, kMostSessions, now);
+  make_room(sessions_, person_of(found->second.visitor), kMostSessions, now);
   sessions_[secret] = {.visitor = std::move(found->second.visitor),
                        .ends_unix = now + kIdleSeconds,
                        .last_unix = now + kLongestSeconds,
@@ -80,14 +100,15 @@ bool Sessions::holds(const std::string& secret, double now) {
 }
 
 // Certificates have no session; the token is of the certificate.
-std::string Sessions::token_of(const std::string& id, double now) {
+std::string Sessions::token_of(const Visitor& visitor, double now) {
+  const std::string id = fmt::format("{} of {}", visitor.serial, visitor.issuer);
   const std::lock_guard lock(mutex_);
   auto found = certificates_.find(id);
   if (found == certificates_.end()) {
     std::string token = new_secret();
     if (token.empty()) return "";
-    make_room(certificates_, kMostSessions, now);
-    found = certificates_.emplace(id, Entry{.token = std::move(token)}).first;
+    make_room(certificates_, person_of(visitor), kMostSessions, now);
+    found = certificates_.emplace(id, Entry{.visitor = visitor, .token = std::move(token)}).first;
   }
   found->second.ends_unix = now + kLongestSeconds;
   return found->second.token;

@@ -1,6 +1,6 @@
 // Tickets, sessions and tokens of the console. A ticket is in a URL, is good once and soon ends; it
-// is exchanged for a session, whose secret is a cookie. Both live in memory: a restart ends them.
-// Thread safe.
+// is exchanged for a session, whose secret the page keeps. Both live in memory: a restart ends
+// them. Thread safe.
 #pragma once
 
 #include <cstddef>
@@ -19,21 +19,29 @@ struct Visitor {
   std::string issuer{};
   std::string serial{};
   double until_unix = 0;
+  // The session is of a user of this host, who is looked up again. Not so of one whom only the
+  // group of a process let in, which no look-up can take back.
+  bool is_user = false;
 };
+// Whose bounds a visitor counts in: one person has them once, however many sessions. A name counts
+// beside the authority that vouches for it.
+std::string person_of(const Visitor& visitor);
 
 class Sessions {
  public:
   static constexpr double kTicketSeconds = 120;
   static constexpr double kIdleSeconds = 3'600;      // without a request
   static constexpr double kLongestSeconds = 43'200;  // from its begin
-  // More tickets or sessions than these end the one that ends soonest.
+  // More tickets or sessions than these end one: of the person's own, then of whoever has the most,
+  // the one that ends soonest.
   static constexpr std::size_t kMostTickets = 64;
   static constexpr std::size_t kMostSessions = 256;
+  static constexpr std::size_t kMostOfOnePerson = 16;
 
   struct Session {
     Visitor visitor{};
     double ends_unix = 0;
-    std::string token{};  // that its actions have, so that another site's page cannot send one
+    std::string token{};  // that its actions have as well
   };
 
   // Makes a ticket. `now` is in unix seconds, here and below. "": the system has no random bytes.
@@ -46,9 +54,9 @@ class Sessions {
   // Whether find() would return it; prolongs nothing.
   bool holds(const std::string& secret, double now);
   void end(const std::string& secret);
-  // The token of a visitor who shows the certificate `id` with each request, in the place of a
-  // session. "": the system has no random bytes.
-  std::string token_of(const std::string& id, double now);
+  // The token of a visitor who shows a certificate with each request, in the place of a session.
+  // "": the system has no random bytes.
+  std::string token_of(const Visitor& visitor, double now);
 
  private:
   struct Entry {
@@ -59,12 +67,12 @@ class Sessions {
   };
   // By the secret: 256 random bits, so that the time of a look-up is of no use to a guesser.
   using Entries = std::map<std::string, Entry>;
-  static void make_room(Entries& entries, std::size_t most, double now);
+  static void make_room(Entries& entries, const std::string& person, std::size_t most, double now);
 
   std::mutex mutex_;
   Entries tickets_;
   Entries sessions_;
-  Entries certificates_;  // by id
+  Entries certificates_;  // by serial number and issuer
 };
 
 }  // namespace railgauge::console

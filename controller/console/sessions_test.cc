@@ -1,6 +1,8 @@
 #include "controller/console/sessions.h"
 
+#include <algorithm>
 #include <set>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -54,8 +56,11 @@ TEST(Sessions, EachHasATokenOfItsOwnAndSoHasACertificate) {
   EXPECT_EQ(token(*a), token(*a));
   EXPECT_NE(token(*a), token(*b));
   EXPECT_NE(token(*a), *a) << "a page may have it, the cookie it may not";
-  EXPECT_EQ(sessions.token_of("1 of ca", kNow), sessions.token_of("1 of ca", kNow + 1));
-  EXPECT_NE(sessions.token_of("1 of ca", kNow), sessions.token_of("2 of ca", kNow));
+  const Visitor ann{.who = "ann", .issuer = "ca", .serial = "1"};
+  Visitor renewed = ann;
+  renewed.serial = "2";
+  EXPECT_EQ(sessions.token_of(ann, kNow), sessions.token_of(ann, kNow + 1));
+  EXPECT_NE(sessions.token_of(ann, kNow), sessions.token_of(renewed, kNow));
 }
 
 TEST(Sessions, AskingWhetherOneHoldsProlongsNone) {
@@ -72,13 +77,56 @@ TEST(Sessions, TheirNumberIsBoundedAndTheNewestStay) {
   std::string first;
   std::string last;
   for (std::size_t i = 0; i < Sessions::kMostSessions + 5; ++i) {
-    last = *sessions.redeem(sessions.issue({}, kNow + double(i)), kNow + double(i));
+    const std::string ticket = sessions.issue({.who = std::to_string(i)}, kNow + double(i));
+    last = *sessions.redeem(ticket, kNow + double(i));
     if (first.empty()) first = last;
     secrets.insert(last);
   }
   EXPECT_EQ(secrets.size(), Sessions::kMostSessions + 5) << "each is another";
   EXPECT_FALSE(sessions.find(first, kNow + 300));
   EXPECT_TRUE(sessions.find(last, kNow + 300));
+}
+
+// One person with many sessions or tickets ends nobody else's.
+TEST(Sessions, APersonHasFewAndEndsTheOwnOnes) {
+  Sessions sessions;
+  const Visitor ann{.who = "ann", .issuer = "ca", .serial = "1"};
+  const auto anns = sessions.redeem(sessions.issue(ann, kNow), kNow);
+  std::set<std::string> bobs;
+  for (std::size_t i = 0; i < Sessions::kMostSessions + 5; ++i)
+    bobs.insert(*sessions.redeem(sessions.issue({.who = "bob"}, kNow + 1), kNow + 1));
+  EXPECT_TRUE(sessions.find(*anns, kNow + 2));
+  EXPECT_EQ(std::ranges::count_if(
+                bobs, [&](const std::string& one) { return sessions.holds(one, kNow + 2); }),
+            static_cast<int>(Sessions::kMostOfOnePerson));
+  const std::string ticket = sessions.issue(ann, kNow);
+  std::string newest;
+  for (std::size_t i = 0; i < Sessions::kMostTickets + 5; ++i)
+    newest = sessions.issue({.who = "bob"}, kNow + 1);
+  EXPECT_TRUE(sessions.redeem(ticket, kNow + 2));
+  EXPECT_TRUE(sessions.redeem(newest, kNow + 2));
+}
+
+// Many persons fill the table too; then whoever has the most loses one.
+TEST(Sessions, AFullTableEndsOneOfWhoeverHasTheMost) {
+  Sessions sessions;
+  const auto first = sessions.redeem(sessions.issue({.who = "ann"}, kNow), kNow);
+  std::size_t others = 0;
+  for (std::size_t person = 0; others < Sessions::kMostSessions + 5; ++person)
+    for (std::size_t i = 0; i < Sessions::kMostOfOnePerson; ++i, ++others)
+      ASSERT_TRUE(
+          sessions.redeem(sessions.issue({.who = std::to_string(person)}, kNow + 1), kNow + 1));
+  EXPECT_TRUE(sessions.find(*first, kNow + 2)) << "the only one of its person";
+}
+
+TEST(Sessions, APersonIsANameOfAnAuthorityOrAHost) {
+  const Visitor ann{.who = "ann", .issuer = "ca", .serial = "1"};
+  Visitor renewed = ann;
+  renewed.serial = "2";
+  EXPECT_EQ(person_of(ann), person_of(renewed));
+  EXPECT_NE(person_of(ann), person_of({.who = "ann"})) << "a user of the host";
+  EXPECT_NE(person_of(ann), person_of({.who = "ann", .issuer = "company", .serial = "1"}));
+  EXPECT_EQ(person_of({.who = "ipv4:192.0.2.1:40"}), person_of({.who = "ipv4:192.0.2.1:41"}));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "controller/fleet/kernels.h"
 #include "controller/nodes/known_nodes.h"
 #include "controller/run/yield_window.h"
+#include "controller/store/nodes/node_facts.h"
 #include "controller/store/nodes/node_words.h"
 #include "controller/store/queries/events.h"
 #include "controller/store/queries/queries.h"
@@ -32,6 +33,7 @@ namespace {
 constexpr std::uint32_t kDefaultRuns = 50;  // listed when the caller sets no limit
 constexpr std::uint32_t kMaxRuns = 10'000;
 constexpr std::size_t kMostReasonBytes = 500;
+constexpr std::size_t kMostWithFacts = 64;  // nodes whose facts are read one by one
 constexpr std::string_view kGateTrigger = "upgrade";
 constexpr std::array<std::string_view, 4> kTriggers{"cli", "schedule", kGateTrigger, kProveTrigger};
 
@@ -66,10 +68,11 @@ Error as_wrong_use(Error error) {
   return error;
 }
 
-// The nodes without facts, where the fleet knows each of them: the store is asked for their stacks
-// alone, and a stack that thousands of nodes have is read once. Absent: only the store knows one.
+// The nodes where the fleet knows each of them: the store is asked for their stacks and facts
+// alone, and a stack that thousands of nodes have is read once. Absent: only the store knows one,
+// or the facts of so many are wanted that reading all at once is cheaper.
 Result<std::optional<api::NodeList>> list_live(const store::Store& store, const NodeStates& live,
-                                               const std::string& node_set) {
+                                               const std::string& node_set, bool with_facts) {
   std::map<std::string, std::int64_t> stacks;
   for (const store::NodeHeadRow& head : RG_TRY(store.read(store::read_node_heads)))
     stacks.emplace(head.name, head.stack);
@@ -77,19 +80,31 @@ Result<std::optional<api::NodeList>> list_live(const store::Store& store, const 
   std::vector<std::string> names;
   for (const auto& [name, stack] : stacks) names.push_back(name);
   if (!node_set.empty()) names = RG_TRY(choose_nodes(store, node_set, std::move(names)));
-  std::map<std::int64_t, std::string> hashes{{0, ""}};
+  if (with_facts && names.size() > kMostWithFacts) return std::nullopt;
+  struct Stack {
+    store::StackParts parts{};
+    std::string hash{};
+  };
+  std::map<std::int64_t, Stack> known{{0, {}}};
   api::NodeList list;
   list.set_schema_version(kSchemaVersion);
   for (const std::string& name : names) {
     const auto node = live.find(name);
     if (node == live.end()) return std::nullopt;
-    const auto [hash, is_new] = hashes.try_emplace(stacks.at(name));
+    const auto [id, is_new] = known.try_emplace(stacks.at(name));
+    Stack& stack = id->second;
     if (is_new) {
-      const store::StackParts parts = RG_TRY(store.read(store::read_stack, hash->first));
-      if (!parts.versions.empty()) hash->second = stack_hash(parts.versions, parts.settings);
+      stack.parts = RG_TRY(store.read(store::read_stack, id->first));
+      if (!stack.parts.versions.empty())
+        stack.hash = stack_hash(stack.parts.versions, stack.parts.settings);
     }
     api::NodeInfo& info = *list.add_nodes() = to_api(node->second);
-    if (!hash->second.empty()) info.set_stack_hash(hash->second);
+    if (!stack.hash.empty()) info.set_stack_hash(stack.hash);
+    if (!with_facts) continue;
+    const store::TextMap facts = RG_TRY(store.read(store::read_described, name));
+    info.mutable_facts()->insert(facts.begin(), facts.end());
+    info.mutable_stack_versions()->insert(stack.parts.versions.begin(), stack.parts.versions.end());
+    info.mutable_stack_settings()->insert(stack.parts.settings.begin(), stack.parts.settings.end());
   }
   return list;
 }
@@ -99,11 +114,10 @@ Result<std::optional<api::NodeList>> list_live(const store::Store& store, const 
 // Facts come from the store, presence and work from the live fleet.
 Result<api::NodeList> Control::list_nodes(const api::ListNodesRequest& request) {
   const NodeStates live = view_.live();
-  if (!request.with_facts())
-    if (auto list = RG_TRY(list_live(store_, live, request.node_set()))) {
-      RG_TRY_OK(say_of_nodes(*list));
-      return std::move(*list);
-    }
+  if (auto list = RG_TRY(list_live(store_, live, request.node_set(), request.with_facts()))) {
+    RG_TRY_OK(say_of_nodes(*list));
+    return std::move(*list);
+  }
   std::map<std::string, api::NodeInfo> infos;
   for (const store::NodeRow& row : RG_TRY(store_.list_nodes())) infos[row.name] = to_api(row);
   for (const auto& [name, node] : live) {

@@ -152,7 +152,8 @@ std::shared_ptr<const std::vector<std::string>> MetricsFeed::known_nodes() const
 
 // Free space is that of the file system which holds the database.
 void MetricsFeed::update_store() {
-  metrics_.series().set("railgauge_data_synthetic", {}, data_mark_.is_synthetic() ? 1 : 0);
+  if (const std::optional<bool> is_synthetic = data_mark_.is_synthetic(); is_synthetic)
+    metrics_.series().set("railgauge_data_synthetic", {}, *is_synthetic ? 1 : 0);
   const Result<store::StoreStats> stats = store_.stats();
   if (!stats) return spdlog::warn("store: {}", stats.error().message);
   metric::Registry& series = metrics_.series();

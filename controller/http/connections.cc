@@ -29,7 +29,8 @@ std::size_t Connections::alive() const {
 }
 
 // The choice is by the number of the source's connections, then by age.
-Connections::Connection* Connections::longest(bool is_answering, double least_ns, bool has_page) {
+Connections::Connection* Connections::longest(bool is_answering, double least_ns,
+                                              std::optional<Place> with_page) {
   const double before_ns = monotonic_now_ns() - least_ns;
   const auto weight = [&](const Connection& one) {
     return std::tuple(std::ranges::count(all_, one.source, &Connection::source), -one.since_ns);
@@ -37,7 +38,7 @@ Connections::Connection* Connections::longest(bool is_answering, double least_ns
   Connection* chosen = nullptr;
   for (Connection& one : all_) {
     if (one.is_ended || one.is_answering != is_answering || one.since_ns > before_ns) continue;
-    if (has_page && !one.has_page) continue;
+    if (with_page && (!one.has_page || one.place != *with_page)) continue;
     if (one.has_page && !one.is_made) continue;
     if (chosen == nullptr || weight(one) > weight(*chosen)) chosen = &one;
   }
@@ -48,8 +49,8 @@ Connections::Connection* Connections::admit(int fd, std::string source) {
   const std::lock_guard lock(mutex_);
   if (ending_ || all_.size() >= kMost + kMostLeaving) return nullptr;
   if (alive() >= kMost) {
-    Connection* leaving = longest(false, 0, false);
-    if (leaving == nullptr) leaving = longest(true, kSlowAnswerSeconds * 1e9, false);
+    Connection* leaving = longest(false, 0, std::nullopt);
+    if (leaving == nullptr) leaving = longest(true, kSlowAnswerSeconds * 1e9, std::nullopt);
     if (leaving == nullptr) return nullptr;
     end(*leaving);
   }
@@ -72,8 +73,10 @@ void Connections::set_answering(Connection* connection, bool is_answering) {
   if (std::exchange(connection->has_page, false)) changed_.notify_all();
 }
 
-bool Connections::has_place(const Connection& connection) const {
-  const auto pages = [](const Connection& one) { return one.has_page && !one.is_ended; };
+bool Connections::has_place(const Connection& connection, Place place) const {
+  const auto pages = [place](const Connection& one) {
+    return one.has_page && one.place == place && !one.is_ended;
+  };
   const auto own = [&](const Connection& one) {
     return pages(one) && one.source == connection.source;
   };
@@ -81,16 +84,17 @@ bool Connections::has_place(const Connection& connection) const {
          static_cast<std::size_t>(std::ranges::count_if(all_, own)) < kMostPagesOfOneSource;
 }
 
-bool Connections::take_page(Connection* connection) {
+bool Connections::take_page(Connection* connection, Place place) {
   constexpr std::chrono::milliseconds kLook(100);
   std::unique_lock lock(mutex_);
   const double end_ns = monotonic_now_ns() + kPageWaitSeconds * 1e9;
-  while (!has_place(*connection)) {
+  while (!has_place(*connection, place)) {
     if (connection->is_ended || ending_ || monotonic_now_ns() > end_ns) return false;
-    if (Connection* slow = longest(true, kSlowAnswerSeconds * 1e9, true)) end(*slow);
+    if (Connection* slow = longest(true, kSlowAnswerSeconds * 1e9, place)) end(*slow);
     changed_.wait_for(lock, kLook);
   }
   connection->has_page = true;
+  connection->place = place;
   connection->is_made = false;
   return true;
 }

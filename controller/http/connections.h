@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace railgauge::http {
@@ -16,6 +17,8 @@ class Connections {
   // Answers at a time whose page is large; they hold memory until the peer has read it.
   static constexpr std::size_t kMostPages = 8;
   static constexpr std::size_t kMostPagesOfOneSource = 4;
+  // Each kind has as many places as these of its own: who acts waits for no reader.
+  enum class Place { kRead, kAct };
   // An answer that took so long may be ended for another one.
   static constexpr double kSlowAnswerSeconds = 5;
 
@@ -25,8 +28,9 @@ class Connections {
     double since_ns;            // of the present phase
     bool is_answering = false;  // its request is complete
     bool has_page = false;
-    bool is_made = false;   // its page is complete; what takes time from then on is the peer
-    bool is_ended = false;  // its socket was shut, its thread is about to leave
+    Place place = Place::kRead;  // of the page
+    bool is_made = false;        // its page is complete; what takes time from then on is the peer
+    bool is_ended = false;       // its socket was shut, its thread is about to leave
   };
 
   // Takes an accepted socket. When the table is full, the source with the most connections loses
@@ -38,9 +42,9 @@ class Connections {
   void release(Connection* connection);
   // The connection enters the phase of answering, or of waiting, which gives a page's place back.
   void set_answering(Connection* connection, bool is_answering);
-  // Waits for a place for a page; false: none got free in time. A peer that is slow to read its
-  // page loses the place; one whose page is being made keeps it.
-  bool take_page(Connection* connection);
+  // Waits for a place for a page; false: none of its kind got free in time. A peer that is slow to
+  // read its page loses the place; one whose page is being made keeps it.
+  bool take_page(Connection* connection, Place place = Place::kRead);
   // The page is complete and goes to the peer.
   void page_made(Connection* connection);
   // The place of the page is free before the answer is complete: it is made and sent in parts.
@@ -50,9 +54,10 @@ class Connections {
 
  private:
   // Under the lock.
-  [[nodiscard]] Connection* longest(bool is_answering, double least_ns, bool has_page);
+  [[nodiscard]] Connection* longest(bool is_answering, double least_ns,
+                                    std::optional<Place> with_page);
   [[nodiscard]] std::size_t alive() const;
-  [[nodiscard]] bool has_place(const Connection& connection) const;
+  [[nodiscard]] bool has_place(const Connection& connection, Place place) const;
   static void end(Connection& connection);
 
   std::mutex mutex_;

@@ -4,7 +4,9 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <iterator>
 #include <list>
 #include <thread>
 
@@ -61,6 +63,27 @@ TEST_F(ConnectionPages, ThatAreBeingMadeAreEndedForNobody) {
   connections_.set_answering(peers_.front().connection, false);
   wait.join();
   EXPECT_TRUE(has_page) << "a place got free";
+}
+
+TEST_F(ConnectionPages, OfReadersKeepNobodyFromActingAndTheirSlowPeersStay) {
+  for (std::size_t i = 0; i < Connections::kMostPagesOfOneSource; ++i) {
+    Peer& reader = ask();
+    ASSERT_TRUE(connections_.take_page(reader.connection));
+    connections_.page_made(reader.connection);
+    make_old(reader);
+  }
+  for (std::size_t i = 0; i < Connections::kMostPagesOfOneSource; ++i)
+    ASSERT_TRUE(connections_.take_page(ask().connection, Connections::Place::kAct));
+  for (const Peer& peer : peers_) EXPECT_FALSE(peer.was_ended());
+  Peer& later = ask();
+  std::atomic<bool> acts = false;
+  std::thread wait(
+      [&] { acts = connections_.take_page(later.connection, Connections::Place::kAct); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_FALSE(acts) << "those who act have their bound too";
+  connections_.set_answering(std::prev(peers_.end(), 2)->connection, false);
+  wait.join();
+  EXPECT_TRUE(acts);
 }
 
 TEST_F(ConnectionPages, OfASlowPeerMakeRoomOnceTheyAreMade) {

@@ -295,7 +295,9 @@ class Protocol final : public httplib::Server {
   void answer_other(const httplib::Request& from, httplib::Response& response) {
     std::string body;
     if (!read_body(from, body)) return refuse_body(from, response);
-    if (!connections_.take_page(serving.connection)) {
+    const bool acts = from.method == "POST" && pages_.most_body_bytes > 0;
+    using Place = Connections::Place;
+    if (!connections_.take_page(serving.connection, acts ? Place::kAct : Place::kRead)) {
       response.set_header("Retry-After", "5");
       return refuse(response, 503, "too many pages are being read\n");
     }

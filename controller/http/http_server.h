@@ -95,7 +95,7 @@ class Server {
     // for less than kAnswerSeconds. May be empty.
     std::function<Answer(const Request&)> other{};
     // Bound of the body of a POST for `other`; a longer body, or one in pieces, is refused with
-    // 413.
+    // 413. Above 0 these wait for no answer to another method.
     std::size_t most_body_bytes = 0;
   };
   // Binds (port 0: any free port) and serves. `web_config` is the file of web_config.h; "" serves

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <list>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -380,6 +381,39 @@ TEST(HttpServer, ABodyBeyondItsBoundIsRefusedAndReported) {
   EXPECT_EQ(seen.path, "/act");
   EXPECT_EQ(seen.method, "POST");
   EXPECT_EQ(seen.reason.code, Code::kOutOfRange);
+}
+
+TEST(HttpServer, WhoActsWaitsForNobodyWhoReads) {
+  std::promise<void> end;
+  const std::shared_future<void> ended = end.get_future().share();
+  std::atomic<int> readers = 0;
+  const auto server = Server::start("127.0.0.1", 0,
+                                    {.metrics = {},
+                                     .healthy = [] { return true; },
+                                     .other =
+                                         [&](const Request& request) {
+                                           if (request.method == "POST")
+                                             return Answer{.body = "done"};
+                                           ++readers;
+                                           ended.wait();
+                                           return Answer{.body = "read"};
+                                         },
+                                     .most_body_bytes = 10});
+  ASSERT_TRUE(server);
+  std::list<Fd> sockets;
+  for (std::size_t i = 0; i < Connections::kMostPagesOfOneSource; ++i)
+    send_text(sockets.emplace_back(connect_from(1, (*server)->port())),
+              "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  while (readers < static_cast<int>(Connections::kMostPagesOfOneSource))
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  httplib::Client client("127.0.0.1", (*server)->port());
+  client.set_read_timeout(60);
+  const auto done = client.Post("/", "{}", "application/json");
+  EXPECT_EQ(readers, static_cast<int>(Connections::kMostPagesOfOneSource)) << "they read still";
+  end.set_value();
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->status, 200) << done->body;
+  EXPECT_EQ(done->body, "done");
 }
 
 TEST(HttpServer, EndsWhileConnectionsAreOpen) {

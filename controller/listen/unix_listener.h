@@ -37,6 +37,8 @@ class UnixListener {
   // Hands each allowed connection to `server` and enters its user into `peers`. Both outlive
   // stop().
   void start(grpc::Server& server, auth::PeerBook& peers, OnRefused on_refused);
+  // Whose members may connect, beside root and the controller's own user.
+  [[nodiscard]] std::optional<gid_t> group() const { return group_; }
   // Accepts no further connection and removes the socket's file. Idempotent.
   void stop();
 

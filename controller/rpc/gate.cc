@@ -91,10 +91,12 @@ Result<std::shared_ptr<Call>> Gate::admit(grpc::ServerContextBase& context, cons
     note_refused(act_of(peer, right.service, right.method, request), error);
     return tl::unexpected(error);
   };
+  const std::string connection = auth::PeerBook::name_of(context);
+  if (!expected_.begin(connection))
+    return refuse({Code::kCancelled, "nobody waits for this call any more"});
   if (const Status allowed = check_access(peer, right.access); !allowed)
     return refuse({allowed.error().code, audit::clean_text(allowed.error().message)});
   ConnectionCalls::Place place;
-  const std::string connection = auth::PeerBook::name_of(context);
   if (!connection.starts_with(kDescriptorPrefix)) {
     auto taken = calls_.take(connection);
     if (!taken)
@@ -105,8 +107,8 @@ Result<std::shared_ptr<Call>> Gate::admit(grpc::ServerContextBase& context, cons
                        short_name(right.service, right.method), ConnectionCalls::kMaxCalls)});
     place = std::move(*taken);
   }
-  if (is_synthetic_ && is_synthetic_())
-    context.AddInitialMetadata(api::kDataKindHeader, api::kSyntheticData);
+  if (const std::string kind = data_kind_ ? data_kind_() : ""; !kind.empty())
+    context.AddInitialMetadata(api::kDataKindHeader, kind);
   audit::Act act = act_of(peer, right.service, right.method, request);
   // Streams of requests end otherwise: agents' by the fleet; calls of gRPC's own outlive contexts.
   auth::PeerBook::Call under_way =

@@ -20,6 +20,7 @@
 #include "controller/audit/audit_log.h"
 #include "controller/fleet/auth.h"
 #include "controller/fleet/worker_pool.h"
+#include "controller/rpc/expected_calls.h"
 #include "controller/rpc/held_answers.h"
 #include "controller/rpc/rights.h"
 #include "kernels/core/base/result.h"
@@ -124,10 +125,11 @@ class Call {
 // Thread safe. Peers and log outlive it; it outlives the server.
 class Gate {
  public:
-  // `is_synthetic`, called at each call, says whether the answer gets the mark of
-  // api/synthetic_mark.h. Without it none has.
-  Gate(const auth::PeerBook& peers, audit::AuditLog& log, std::function<bool()> is_synthetic = {})
-      : peers_(peers), log_(log), is_synthetic_(std::move(is_synthetic)) {}
+  // `data_kind`, called at each call, is the mark of the answer (api/synthetic_mark.h), "" for
+  // none. Without it none has.
+  Gate(const auth::PeerBook& peers, audit::AuditLog& log,
+       std::function<const char*()> data_kind = {})
+      : peers_(peers), log_(log), data_kind_(std::move(data_kind)) {}
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
@@ -138,6 +140,7 @@ class Gate {
                                       const google::protobuf::Message* request);
   [[nodiscard]] audit::AuditLog& log() { return log_; }
   [[nodiscard]] HeldAnswers& held() { return held_; }
+  [[nodiscard]] ExpectedCalls& expected() { return expected_; }
   [[nodiscard]] std::size_t connections() const { return calls_.connections(); }
 
   // For the server's builder: admits the calls of gRPC's own services (health, reflection). A
@@ -151,7 +154,8 @@ class Gate {
 
   const auth::PeerBook& peers_;
   audit::AuditLog& log_;
-  const std::function<bool()> is_synthetic_;
+  const std::function<const char*()> data_kind_;
+  ExpectedCalls expected_;
   ConnectionCalls calls_;
   HeldAnswers held_;
 };

@@ -2,12 +2,13 @@
 
 namespace railgauge::store {
 
-bool DataMark::is_synthetic() {
+std::optional<bool> DataMark::is_synthetic() {
   DataKind kind = kind_.load();
   if (kind != DataKind::kNone) return kind == DataKind::kSynthetic;
-  kind = store_.read(read_data_kind).value_or(DataKind::kNone);
-  kind_.store(kind);
-  return kind == DataKind::kSynthetic;
+  const Result<DataKind> read = read_();
+  if (!read) return std::nullopt;
+  kind_.store(*read);
+  return *read == DataKind::kSynthetic;
 }
 
 }  // namespace railgauge::store

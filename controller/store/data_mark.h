@@ -2,6 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <optional>
+#include <utility>
 
 #include "controller/store/queries/data_kind.h"
 #include "controller/store/store.h"
@@ -11,14 +14,16 @@ namespace railgauge::store {
 // Thread safe. The store outlives it.
 class DataMark {
  public:
-  explicit DataMark(const Store& store) : store_(store) {}
+  explicit DataMark(const Store& store)
+      : DataMark([&store] { return store.read(read_data_kind); }) {}
+  explicit DataMark(std::function<Result<DataKind>()> read) : read_(std::move(read)) {}
 
-  // Reads the database until it has data, since its kind then holds for good. False also where it
-  // cannot be read.
-  bool is_synthetic();
+  // Reads the database until it has data, since its kind then holds for good. Absent: it cannot be
+  // read.
+  std::optional<bool> is_synthetic();
 
  private:
-  const Store& store_;
+  const std::function<Result<DataKind>()> read_;
   std::atomic<DataKind> kind_{DataKind::kNone};
 };
 

@@ -61,8 +61,15 @@ class ConsoleServer : public testing::Test {
     EXPECT_TRUE(answer);
     if (!answer) return {};
     EXPECT_EQ(answer->status, 200);
-    const std::string cookie = answer->get_header_value("Set-Cookie");
-    return {{"Cookie", cookie.substr(0, cookie.find(';'))}};
+    return {{"X-Railgauge-Session", secret_in(answer->body)}};
+  }
+  // The session's secret, of the page that a ticket's URL answers.
+  static std::string secret_in(const std::string& page) {
+    constexpr std::string_view kBefore = "content=\"";
+    const std::size_t at = page.find(kBefore);
+    if (at == std::string::npos) return "";
+    const std::size_t begin = at + kBefore.size();
+    return page.substr(begin, page.find('"', begin) - begin);
   }
 
   // --- actions ---------------------------------------------------------------------------------

@@ -483,13 +483,15 @@ V
   curl -s --max-time 5 "http://127.0.0.1:$http_port/metrics" >"$work/outputs/metrics" || true
   cp "$work/controller.log" "$work/outputs/controller.log"
 }
+# console_session: the header of the session that $work/console, the answer to a ticket, has begun.
+console_session() { sed -n 's/.*content="\([0-9a-f]*\)".*/X-Railgauge-Session: \1/p' "$work/console"; }
 # console_outputs RUN: the console's JSON and pages, by a session of the socket.
 console_outputs() {
   local url path
   url=$(local_cli console | grep -o 'http://[^ ]*ticket=[0-9a-f]*') || return 0
-  curl -s --max-time 5 -c "$work/cookies" "$url" >"$work/outputs/console_login"
+  curl -s --max-time 5 "$url" | tee "$work/console" >"$work/outputs/console_login"
   while read -r path; do
-    curl -s --max-time 5 -b "$work/cookies" "${url%%/login*}/api/v1/$path" >"$work/outputs/console_$(tr -c 'a-z0-9\n' '_' <<<"$path")" || true
+    curl -s --max-time 5 -H "$(console_session)" "${url%%/login*}/api/v1/$path" >"$work/outputs/console_$(tr -c 'a-z0-9\n' '_' <<<"$path")" || true
   done <<P
 nodes
 nodes/n1?with_facts=true
@@ -599,8 +601,8 @@ revoked_certificate() {
   serve --tls-crl "$pki/crl.pem" --console-listen "127.0.0.1:$("$attacker" port)"
   url=$(viewer_cli console | grep -o 'http://[^ ]*ticket=[0-9a-f]*')
   page=${url%%/login*}/api/v1/session
-  curl -s --max-time 5 -c "$work/cookies" "$url"
-  [ "$(curl -s -o /dev/null --max-time 5 -b "$work/cookies" -w '%{http_code}' "$page")" = 200 ]
+  curl -s --max-time 5 "$url" >"$work/console"
+  [ "$(curl -s -o /dev/null --max-time 5 -H "$(console_session)" -w '%{http_code}' "$page")" = 200 ]
   puppet n1; puppet n2
   ask n1 "hello name=n1"; [ "$answer" = welcome ]
   ask n2 "hello name=n2"; [ "$answer" = welcome ]
@@ -618,7 +620,7 @@ revoked_certificate() {
   [[ $answer == refused* ]]
   ask n2 alive; saw "n2 $answer"
   [ "$answer" = alive ]
-  page=$(curl -s -o /dev/null --max-time 5 -b "$work/cookies" -w '%{http_code}' "$page")
+  page=$(curl -s -o /dev/null --max-time 5 -H "$(console_session)" -w '%{http_code}' "$page")
   saw "a revoked viewer's console session: $page"
   [ "$page" = 401 ]
 }

@@ -109,8 +109,11 @@ Status send_call(Session& session, Send send, const google::protobuf::Message& r
 void note_data_kind(const grpc::ClientContext& context, const Output& output) {
   const auto& metadata = context.GetServerInitialMetadata();
   const auto found = metadata.find(api::kDataKindHeader);
-  if (found != metadata.end() && found->second == api::kSyntheticData)
-    output.mark->is_synthetic = true;
+  if (found == metadata.end()) return;
+  if (found->second == api::kSyntheticData) output.mark->is_synthetic = true;
+  if (found->second == api::kUnknownData)
+    print_fault(output,
+                "UNKNOWN: the controller cannot say whether its data is of a modelled site");
 }
 
 // Machine formats that escape by themselves keep the text as it is.

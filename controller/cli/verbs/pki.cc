@@ -113,6 +113,11 @@ Result<int> revoke_certificates(Session& session, const Arguments& arguments) {
   const double days = RG_TRY(days_of(arguments, trust::kCrlDays));
   const trust::Revoked revoked =
       RG_TRY(trust::revoke(arguments.operand(0), arguments.operand(1), days, now_unix()));
+  for (const std::string& line : revoked.damaged)
+    print_fault(session.output,
+                fmt::format("{}; a renewal that only it names is not revoked: railgauge pki show "
+                            "lists serial numbers",
+                            line));
   if (revoked.serials.empty()) print_notice(session.output, "all of it was revoked before");
   return print_revoked(session.output, revoked, arguments.operand(0), "revoked now");
 }

@@ -73,10 +73,25 @@ TEST(DataMark, FollowsTheDatabaseUntilItHasData) {
   const TempFolder folder;
   const auto store = open_store(folder.file("a.db"));
   DataMark mark(*store);
-  EXPECT_FALSE(mark.is_synthetic());
+  EXPECT_EQ(mark.is_synthetic(), false);
   ASSERT_TRUE(store->write(mark_synthetic));
-  EXPECT_TRUE(mark.is_synthetic());
-  EXPECT_TRUE(mark.is_synthetic());
+  EXPECT_EQ(mark.is_synthetic(), true);
+  EXPECT_EQ(mark.is_synthetic(), true);
+}
+
+// A kind that cannot be read is not taken for data of real nodes.
+TEST(DataMark, IsUnknownWhileTheDatabaseCannotBeReadAndHoldsOnceItIsKnown) {
+  Result<DataKind> next = fail(Code::kUnavailable, "disk I/O error");
+  DataMark mark([&next] { return next; });
+  EXPECT_EQ(mark.is_synthetic(), std::nullopt);
+  next = DataKind::kNone;
+  EXPECT_EQ(mark.is_synthetic(), false);
+  next = fail(Code::kUnavailable, "disk I/O error");
+  EXPECT_EQ(mark.is_synthetic(), std::nullopt) << "it may have data by now";
+  next = DataKind::kSynthetic;
+  EXPECT_EQ(mark.is_synthetic(), true);
+  next = fail(Code::kUnavailable, "disk I/O error");
+  EXPECT_EQ(mark.is_synthetic(), true);
 }
 
 TEST(DataMark, RealDataHasNone) {
@@ -84,7 +99,7 @@ TEST(DataMark, RealDataHasNone) {
   const auto store = open_store(folder.file("a.db"));
   ASSERT_TRUE(store->put_node(node_row(1)));
   ASSERT_TRUE(store->flush());
-  EXPECT_FALSE(DataMark(*store).is_synthetic());
+  EXPECT_EQ(DataMark(*store).is_synthetic(), false);
 }
 
 }  // namespace

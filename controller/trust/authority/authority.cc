@@ -199,7 +199,7 @@ struct Batch {
 
   // The keys first: a line too many revokes nothing.
   Status publish() {
-    RG_TRY_OK(folder.replace_keys(keys));
+    RG_TRY_OK(folder.replace_keys(keys, index, now_unix));
     return folder.publish(staged, index, now_unix);
   }
 
@@ -292,8 +292,9 @@ Result<Revoked> revoke(const std::string& path, const std::string& word, double 
   std::erase(serial, ':');  // as openssl and browsers print it
   std::ranges::transform(serial, serial.begin(),
                          [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  const CertificateKeys keys = RG_TRY(folder.keys());
+  // A damaged line keeps nobody from revoking; what it may hide is said.
   Revoked revoked;
+  const CertificateKeys keys = RG_TRY(folder.keys(&revoked.damaged));
   bool found = false;
   for (IndexEntry& entry : index) {
     // Whoever has the key of a revoked certificate has that of its renewals too.
@@ -357,7 +358,7 @@ Status add_to_index(const Folder& folder, std::vector<IndexEntry> index, const E
   CertificateKeys keys = RG_TRY(folder.keys());
   for (const std::string& serial : {made.serial, renewed})
     if (!serial.empty()) keys.insert_or_assign(serial, digest);
-  RG_TRY_OK(folder.replace_keys(keys));
+  RG_TRY_OK(folder.replace_keys(std::move(keys), index, now_unix));
   failpoint("pki.keys");
   index.push_back(entry_of(RG_TRY(parse_certificate(made.certificate)), name));
   return folder.publish({}, index, now_unix);

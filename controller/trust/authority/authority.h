@@ -58,6 +58,9 @@ Result<std::vector<Issued>> renew(const std::string& folder, const RenewOrder& o
 struct Revoked {
   std::vector<std::string> serials{};  // those that were valid before
   double crl_until_unix = 0;
+  // Lines of keys.txt that cannot be read, with file and line: a certificate for the same key that
+  // only such a line names was not revoked with the serial number.
+  std::vector<std::string> damaged{};
 };
 // Revokes every certificate that was ever issued for the name, renewed ones included, or the one
 // with the serial number and all that were enrolled or renewed for its key, and writes the list.

@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/trust/authority/keys.h"
 #include "controller/trust/signing_request.h"
 #include "controller/trust/testing/authority_folder.h"
 
@@ -313,6 +314,43 @@ TEST(EnrolledAuthority, ARevokedSerialTakesItsRenewalsAndWhatTheyRenewedWithIt) 
   for (const std::string& serial : {first, second, third})
     EXPECT_THAT(folder.read("text"), HasSubstr(serial));
   EXPECT_THAT(folder.read("text"), testing::Not(HasSubstr(others)));
+}
+
+TEST(EnrolledAuthority, ADamagedLineOfTheKeysIsNamedAndKeepsNobodyFromRevoking) {
+  const AuthorityFolder folder;
+  EnrolledKey node(folder, "n1");
+  const std::string first = node.enrol().value().serial;
+  const std::string second = node.renew().value().serial;
+  std::ofstream(folder.path("keys.txt"), std::ios::app) << "half a li\n";
+  const auto revoked = revoke(folder.path(), first, kCrlDays, unix_now());
+  ASSERT_TRUE(revoked) << revoked.error().message;
+  EXPECT_THAT(revoked->serials, testing::UnorderedElementsAre(first, second));
+  ASSERT_EQ(revoked->damaged.size(), 1U);
+  EXPECT_THAT(revoked->damaged[0], HasSubstr(folder.path("keys.txt") + ": line 3"));
+  // Who gets a certificate depends on all lines.
+  const auto enrolled = EnrolledKey(folder, "n2").enrol();
+  ASSERT_FALSE(enrolled);
+  EXPECT_THAT(enrolled.error().message, HasSubstr(folder.path("keys.txt") + ": line 3"));
+  EXPECT_THAT(folder.read("keys.txt"), HasSubstr("half a li")) << "nothing was lost";
+}
+
+TEST(EnrolledAuthority, KeysOfCertificatesThatEndedLongAgoAreForgotten) {
+  const AuthorityFolder folder;
+  const double now = unix_now();
+  constexpr double kDay = 24 * 3600;
+  const auto issue_at = [&](const std::string& name, double at) {
+    const auto issued =
+        trust::issue(folder.path(), {.role = "agent", .names = {name}, .hosts = {}, .days = 1}, at);
+    ASSERT_TRUE(issued) << issued.error().message;
+  };
+  issue_at("n1", now);
+  issue_at("n2", now + kKeptSeconds);
+  EXPECT_THAT(folder.read("keys.txt"), HasSubstr(folder.certificate("n1").id.serial));
+  issue_at("n3", now + kKeptSeconds + 2 * kDay);
+  EXPECT_THAT(folder.read("keys.txt"), testing::Not(HasSubstr(folder.certificate("n1").id.serial)));
+  for (const char* name : {"n2", "n3"})
+    EXPECT_THAT(folder.read("keys.txt"), HasSubstr(folder.certificate(name).id.serial)) << name;
+  EXPECT_THAT(folder.read("index.txt"), HasSubstr(folder.certificate("n1").id.serial));
 }
 
 // `pki issue` made the first one, the controller the second.

@@ -160,14 +160,20 @@ Result<std::vector<IndexEntry>> Folder::index() const {
                           path_of(kIndexFile), entries.error().message));
 }
 
-Result<CertificateKeys> Folder::keys() const {
-  auto keys = parse_keys(RG_TRY(list_text(kKeysFile)));
-  if (keys) return keys;
-  return fail(keys.error().code, fmt::format("{}: {}; put a backup in its place",
-                                             path_of(kKeysFile), keys.error().message));
+Result<CertificateKeys> Folder::keys(std::vector<std::string>* damaged) const {
+  ReadKeys read = parse_keys(RG_TRY(list_text(kKeysFile)));
+  for (const std::string& line : read.damaged) {
+    std::string words = fmt::format("{}: {}; put a backup in its place, or remove the line",
+                                    path_of(kKeysFile), line);
+    if (damaged == nullptr) return fail(Code::kDataLoss, std::move(words));
+    damaged->push_back(std::move(words));
+  }
+  return std::move(read.keys);
 }
 
-Status Folder::replace_keys(const CertificateKeys& keys) const {
+Status Folder::replace_keys(CertificateKeys keys, const std::vector<IndexEntry>& index,
+                            double now_unix) const {
+  drop_ended(keys, index, now_unix);
   return replace(kKeysFile, keys_text(keys), kPublicMode);
 }
 

@@ -52,12 +52,15 @@ class Folder {
   [[nodiscard]] Result<std::string> read_secret(const std::string& file) const;
   // The index; empty where there is none. kDataLoss: it is damaged.
   [[nodiscard]] Result<std::vector<IndexEntry>> index() const;
-  // The keys of enrolled certificates; empty where there are none. kDataLoss: damaged.
-  [[nodiscard]] Result<CertificateKeys> keys() const;
+  // The keys of enrolled certificates; empty where there are none. kDataLoss: damaged. With
+  // `damaged`: the keys that can be read, and a line for each that cannot, with file and line.
+  [[nodiscard]] Result<CertificateKeys> keys(std::vector<std::string>* damaged = nullptr) const;
 
   // Replaces a file in one step: new or old, never half.
   Status replace(const std::string& file, const std::string& text, mode_t mode) const;
-  Status replace_keys(const CertificateKeys& keys) const;
+  // Without those that drop_ended() drops.
+  Status replace_keys(CertificateKeys keys, const std::vector<IndexEntry>& index,
+                      double now_unix) const;
   // Stages the certificates, writes the index that names them, and puts them in their places.
   Status publish(const std::vector<Staged>& staged, const std::vector<IndexEntry>& index,
                  double now_unix) const;

@@ -16,21 +16,29 @@ bool is_of_digits(std::string_view text, std::string_view digits) {
 }  // namespace
 
 // A later line of one serial number counts, as of a file that was written twice.
-Result<CertificateKeys> parse_keys(std::string_view text) {
+ReadKeys parse_keys(std::string_view text) {
   constexpr std::size_t kDigestDigits = 64;
-  CertificateKeys keys;
+  ReadKeys read;
   int number = 0;
-  for (const std::string_view line : split_lines(text)) {
+  for (std::string_view line : split_lines(text)) {
     ++number;
+    if (line.ends_with('\r')) line.remove_suffix(1);  // an editor of another system
     const std::size_t blank = std::min(line.find(' '), line.size());
     const std::string_view serial = line.substr(0, blank);
     const std::string_view digest = line.substr(std::min(blank + 1, line.size()));
     if (!is_of_digits(serial, "0123456789ABCDEF") || digest.size() != kDigestDigits ||
         !is_of_digits(digest, "0123456789abcdef"))
-      return fail(Code::kDataLoss, fmt::format("line {}: no serial number and key", number));
-    keys.insert_or_assign(std::string(serial), std::string(digest));
+      read.damaged.push_back(fmt::format("line {}: no serial number and key", number));
+    else
+      read.keys.insert_or_assign(std::string(serial), std::string(digest));
   }
-  return keys;
+  return read;
+}
+
+void drop_ended(CertificateKeys& keys, const std::vector<IndexEntry>& index, double now_unix) {
+  for (const IndexEntry& entry : index)
+    if (entry.revoked_unix == 0 && entry.until_unix + kKeptSeconds < now_unix)
+      if (const auto found = keys.find(entry.serial); found != keys.end()) keys.erase(found);
 }
 
 // Sorted by serial number, so that equal keys are equal bytes.

@@ -11,18 +11,38 @@ const std::string kOther(64, 'b');
 
 TEST(CertificateKeysText, ReadsAsItWasWritten) {
   const CertificateKeys keys{{"01", kOne}, {"02", kOne}, {"03", kOther}};
-  EXPECT_EQ(parse_keys(keys_text(keys)).value(), keys);
-  EXPECT_TRUE(parse_keys("")->empty());
+  EXPECT_EQ(parse_keys(keys_text(keys)).keys, keys);
+  EXPECT_TRUE(parse_keys("").keys.empty());
 }
 
-TEST(CertificateKeysText, ADamagedLineIsNamed) {
+TEST(CertificateKeysText, LinesMayEndInCrLf) {
+  const ReadKeys read = parse_keys("01 " + kOne + "\r\n02 " + kOther + "\r\n");
+  EXPECT_EQ(read.keys, (CertificateKeys{{"01", kOne}, {"02", kOther}}));
+  EXPECT_TRUE(read.damaged.empty());
+}
+
+TEST(CertificateKeysText, ADamagedLineIsNamedAndTheOthersAreRead) {
   for (const std::string& wrong : {std::string("02"), "02 " + kOne + "x", "0x " + kOne, " " + kOne,
                                    "02  " + kOne, std::string()}) {
-    const auto read = parse_keys("01 " + kOne + "\n" + wrong + "\n");
-    ASSERT_FALSE(read) << wrong;
-    EXPECT_EQ(read.error().code, Code::kDataLoss);
-    EXPECT_THAT(read.error().message, testing::HasSubstr("line 2"));
+    const ReadKeys read = parse_keys("01 " + kOne + "\n" + wrong + "\n03 " + kOne + "\n");
+    ASSERT_EQ(read.damaged.size(), 1U) << wrong;
+    EXPECT_THAT(read.damaged[0], testing::HasSubstr("line 2"));
+    EXPECT_EQ(read.keys, (CertificateKeys{{"01", kOne}, {"03", kOne}})) << wrong;
   }
+}
+
+TEST(CertificateKeysText, ForgetsWhatEndedLongAgoButNoRevokedKey) {
+  constexpr double kDay = 24 * 3600;
+  constexpr double kNow = 2e9;
+  const double long_ago = kNow - kKeptSeconds - kDay;
+  CertificateKeys keys{{"01", kOne}, {"02", kOne}, {"03", kOther}, {"04", kOther}};
+  drop_ended(keys,
+             {{.serial = "01", .until_unix = long_ago},
+              {.serial = "02", .until_unix = kNow - kKeptSeconds + kDay},
+              {.serial = "03", .until_unix = long_ago, .revoked_unix = long_ago}},
+             kNow);
+  EXPECT_EQ(keys, (CertificateKeys{{"02", kOne}, {"03", kOther}, {"04", kOther}}))
+      << "04 is not in the index";
 }
 
 TEST(HaveOneKey, IsForKnownCertificatesAlone) {

@@ -1,6 +1,8 @@
 // The controller's interface: JSON below /api/v1. api/v1/openapi.json describes it.
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { EventReader, type ServerEvent } from './events';
 import { query, type Values } from './route';
+import { identity, onSession } from './session';
 
 export class ApiError extends Error {
   constructor(
@@ -37,7 +39,7 @@ export async function get<Answer>(
   try {
     answer = await fetch(`api/v1/${path}${query(values)}`, {
       signal,
-      headers: { Accept: 'application/json' },
+      headers: { Accept: 'application/json', ...identity() },
     });
   } catch (cause) {
     if (!signal?.aborted) tell('lost');
@@ -64,7 +66,7 @@ export async function post<Answer>(path: string, body: object): Promise<Answer> 
     const { token } = await actions();
     const answer = await fetch(`api/v1/${path}`, {
       method: 'POST',
-      headers: { Accept: 'application/json', 'Content-Type': 'application/json', 'X-Railgauge-Token': token },
+      headers: { Accept: 'application/json', 'Content-Type': 'application/json', 'X-Railgauge-Token': token, ...identity() },
       body: JSON.stringify(body),
     });
     if (answer.status === 401) tell('ended');
@@ -81,6 +83,11 @@ export async function post<Answer>(path: string, body: object): Promise<Answer> 
   }
 }
 const kActed = 'railgauge-acted';
+// After another page has begun a session: what is shown is read again by it.
+export function readAgain(): void {
+  known = undefined;
+  dispatchEvent(new Event(kActed));
+}
 
 interface Actions {
   token: string;
@@ -116,51 +123,69 @@ export interface Live<State> {
   tick: number;
 }
 const kTickMs = 2000;
+const kLeastWaitMs = 1000;
+const kAwayWaitMs = 2000;
 const kMostWaitMs = 30_000;
+
+// Reads a stream until its end. Throws when it does not begin or breaks.
+async function stream(path: string, signal: AbortSignal, take: (event: ServerEvent) => void): Promise<void> {
+  const answer = await fetch(`api/v1/${path}`, { signal, headers: { Accept: 'text/event-stream', ...identity() } });
+  if (!answer.ok || answer.body === null) throw new ApiError(answer.status, `HTTP ${answer.status}`);
+  const events = new EventReader();
+  const text = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let part = await text.read(); !part.done; part = await text.read()) events.take(part.value).forEach(take);
+}
 
 export function useLive<State>(path: string | undefined): Live<State> {
   const [live, setLive] = useState<Live<State>>({ isLive: false, tick: 0 });
   useEffect(() => {
     setLive((old) => ({ isLive: false, tick: old.tick }));
     if (path === undefined) return;
-    let source: EventSource;
+    const abort = new AbortController();
     let again = 0;
     let ticks = 0;
-    let wait = 1000;
+    let wait = kLeastWaitMs;
     let isOver = false;
     const tick = () => {
       ticks = 0;
       setLive((old) => ({ ...old, tick: old.tick + 1 }));
     };
-    const begin = () => {
-      source = new EventSource(`api/v1/${path}`);
-      source.addEventListener('state', (event) => {
-        wait = 1000;
-        tell('well');
-        const state = JSON.parse((event as MessageEvent<string>).data) as State;
-        setLive((old) => ({ ...old, state, isLive: true }));
-        ticks ||= window.setTimeout(tick, kTickMs);
-      });
-      source.addEventListener('end', () => {
+    const take = ({ type, data }: ServerEvent) => {
+      if (type === 'end') {
         isOver = true;
-        source.close();
         clearTimeout(ticks);
         setLive((old) => ({ ...old, isLive: false, tick: old.tick + 1 }));
-      });
-      source.onerror = () => {
-        if (isOver) return;
-        setLive((old) => ({ ...old, isLive: false }));
-        // Whether the controller is away, or the session has ended.
-        void get('session').catch(() => undefined);
-        if (source.readyState !== EventSource.CLOSED) return;
-        again = window.setTimeout(begin, wait);
-        wait = Math.min(2 * wait, kMostWaitMs);
-      };
+      } else if (type === 'state') {
+        wait = kLeastWaitMs;
+        tell('well');
+        setLive((old) => ({ ...old, state: JSON.parse(data) as State, isLive: true }));
+        ticks ||= window.setTimeout(tick, kTickMs);
+      }
     };
-    begin();
+    // A stream that has ended without a word begins again; more slowly when it was refused.
+    const begin = async () => {
+      again = 0;
+      await stream(path, abort.signal, take).catch((cause) => {
+        if (!(cause instanceof ApiError)) wait = kAwayWaitMs;
+        // Whether the controller is away, or the session has ended.
+        if (!abort.signal.aborted) void get('session').catch(() => undefined);
+      });
+      if (isOver || abort.signal.aborted) return;
+      setLive((old) => ({ ...old, isLive: false }));
+      again = window.setTimeout(begin, wait);
+      wait = Math.min(2 * wait, kMostWaitMs);
+    };
+    void begin();
+    const stopListening = onSession(() => {
+      if (again === 0) return;
+      clearTimeout(again);
+      wait = kLeastWaitMs;
+      void begin();
+    });
     return () => {
       isOver = true;
-      source.close();
+      stopListening();
+      abort.abort();
       clearTimeout(again);
       clearTimeout(ticks);
     };

@@ -1,7 +1,7 @@
 // The frame of the console: pages by URL, keys, theme, and whether the controller answers.
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { onLink, useApi, type Link } from './api';
+import { onLink, readAgain, useApi, type Link } from './api';
 import { FindingPage, Findings } from './findings';
 import { time } from './format';
 import { DataMark } from './mark';
@@ -10,6 +10,7 @@ import { NodePage, Nodes } from './nodes';
 import { Overview } from './overview';
 import { Command, Name } from './parts';
 import { parse, type Route } from './route';
+import { forget, identity, isKnown, onSession } from './session';
 import { Run, Runs } from './runs';
 import { SeriesPage } from './series';
 import { UpgradePage, Upgrades } from './upgrades';
@@ -117,7 +118,7 @@ function Banner({ link }: { link: Link }) {
       {link === 'lost' ? (
         'The controller does not answer. What is shown is what it said last; the page asks again by itself.'
       ) : (
-        <>The session has ended. A new URL: <Command text="railgauge console" /></>
+        <>{isKnown() ? 'The session has ended.' : 'Nobody is signed in here.'} A new URL: <Command text="railgauge console" /></>
       )}
     </div>
   );
@@ -154,6 +155,19 @@ function useRoute(): Route {
   return route;
 }
 
+// Its requests have the session in a header, which no link has.
+async function signOut(): Promise<void> {
+  await fetch('logout', { method: 'POST', headers: identity() });
+  forget();
+  location.reload();
+}
+
+async function showInterface(event: Event): Promise<void> {
+  event.preventDefault();
+  const document = await fetch('api/v1/openapi.json', { headers: identity() }).then((answer) => answer.blob());
+  open(URL.createObjectURL(document), '_blank');
+}
+
 function Foot() {
   const session = useApi<Session>('session', {}, 60);
   const data = session.data;
@@ -161,11 +175,11 @@ function Foot() {
   return (
     <footer>
       <Name text={data.who} /> ({data.role}) · {data.read_only && 'may only read: pages show the commands that change something · '}
-      {data.ends_at && `idle sessions end ${time(data.ends_at)} · `}railgauge {data.version} · <a href="api/v1/openapi.json">interface</a>
+      {data.ends_at && `idle sessions end ${time(data.ends_at)} · `}railgauge {data.version} · <a href="api/v1/openapi.json" onClick={showInterface}>interface</a>
       {data.ends_at && (
         <>
           {' · '}
-          <button type="button" class="link" onClick={() => fetch('logout', { method: 'POST' }).then(() => location.reload())}>sign out</button>
+          <button type="button" class="link" onClick={signOut}>sign out</button>
         </>
       )}
     </footer>
@@ -178,6 +192,7 @@ function App() {
   const [help, setHelp] = useState(false);
   const [theme, nextTheme] = useTheme();
   useEffect(() => onLink(setLink), []);
+  useEffect(() => onSession(readAgain), []);
   useKeys(() => setHelp((shown) => !shown));
   const page = route.path.join('/');
   useEffect(() => {

@@ -1,10 +1,17 @@
-// Above each page, and on paper: that all data is of a modelled site.
+// Above each page, and on paper: that all data is of a modelled site, or may be.
 import { useApi } from './api';
 import type { Session } from './types';
 
 export function DataMark() {
   const session = useApi<Session>('session', {}, 60);
-  if (session.data?.data_kind !== 'synthetic') return null;
+  const kind = session.data ? session.data.data_kind : session.error && 'unknown';
+  if (!kind) return null;
+  if (kind === 'unknown')
+    return (
+      <p class="mark" role="note">
+        <strong>UNKNOWN</strong> The controller does not say whether this data is of a modelled site.
+      </p>
+    );
   return (
     <p class="mark" role="note">
       <strong>SYNTHETIC</strong> This controller's data is of a modelled site and measures no hardware.

@@ -303,5 +303,5 @@ export interface Session {
   read_only: boolean;
   ends_at: string | null;
   version: string;
-  data_kind?: 'synthetic';
+  data_kind?: 'synthetic' | 'unknown';
 }

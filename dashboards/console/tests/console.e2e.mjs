@@ -4,6 +4,7 @@
 // that takes some seconds. With a folder PICTURES it also writes a screenshot of each page. Ends the
 // controller and starts it again: the environment has RAILGAUGE_BIN and the script RAILGAUGE_RESTART.
 import { spawnSync } from 'node:child_process';
+import { createServer } from 'node:http';
 import assert from 'node:assert/strict';
 import { broken, launch, open, overflows, says } from './browser.mjs';
 
@@ -335,16 +336,39 @@ await check('a visitor who may only read has no buttons and sees the commands', 
 });
 
 await check('a page elsewhere acts for nobody, and the trail has its attempt', async () => {
-  const cookie = (await page.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
-  const { token } = await page.evaluate(() => fetch('api/v1/actions').then((answer) => answer.json()));
+  const secret = await page.evaluate(() => localStorage.getItem('railgauge-session'));
+  const session = { 'x-railgauge-session': secret };
+  const { token } = await fetch(`${origin}/api/v1/actions`, { headers: session }).then((answer) => answer.json());
   const send = (headers) => fetch(`${origin}/api/v1/runs`, {
-    method: 'POST', body: '{"suite":{"name":"pairs"}}', headers: { cookie, 'content-type': 'application/json', ...headers },
+    method: 'POST', body: '{"suite":{"name":"pairs"}}', headers: { ...session, 'content-type': 'application/json', ...headers },
   }).then((answer) => answer.status);
   assert.equal(await send({ origin: 'https://evil.example', 'x-railgauge-token': token }), 403);
   assert.equal(await send({ origin }), 403);
   assert.equal(await send({ origin, 'x-railgauge-token': token.replace(/./g, '0') }), 403);
   const refused = trail('Control.StartRun').filter((entry) => entry.refused);
   assert.ok(refused.length >= 3, `${refused.length} refusals`);
+});
+
+await check('a page of another port of this host gets nothing of the session, and reads nothing by it', async () => {
+  const given = [];
+  const other = createServer((request, response) => {
+    given.push(request.headers);
+    response.setHeader('Content-Type', 'text/html');
+    response.end('<title>other</title>');
+  });
+  await new Promise((done) => other.listen(0, new URL(origin).hostname, done));
+  const guest = await browser.newPage();
+  await guest.goto(`http://${new URL(origin).hostname}:${other.address().port}/`);
+  const read = await guest.evaluate(async (to) => {
+    const kept = JSON.stringify([document.cookie, { ...localStorage }, { ...sessionStorage }]);
+    const ask = (options) => fetch(`${to}/api/v1/actions`, { credentials: 'include', ...options }).then(() => 'read', () => 'refused');
+    return { kept, open: await ask({}), opaque: await ask({ mode: 'no-cors' }), asked: await ask({ headers: { 'X-Railgauge-Session': 'x' } }) };
+  }, origin);
+  assert.deepEqual(read, { kept: '["",{},{}]', open: 'refused', opaque: 'refused', asked: 'refused' });
+  assert.ok(given.length > 0 && given.every((headers) => headers.cookie === undefined), JSON.stringify(given));
+  await guest.close();
+  other.close();
+  await page.bringToFront();
 });
 
 await check('a controller that goes away is told, what was read stays, and the page continues with it', async () => {

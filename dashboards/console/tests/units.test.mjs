@@ -12,6 +12,7 @@ const load = async (name) => {
 const { bytes, figure, foldNames, percent, time, ago } = await load('format');
 const { heatOf, isWorse, kHeats, pixel } = await load('heat');
 const { link, parse } = await load('route');
+const { EventReader } = await load('events');
 
 test('a URL keeps whatever a name holds', () => {
   for (const name of ['sim0001', 'a/b?c#d&e=f', '<img src=x>', '\u202eright', 'ü "quoted"', 'x'.repeat(1000), '%zz']) {
@@ -88,6 +89,18 @@ test('a tile that was not read is asked for again, and its error goes', async (c
   assert.ok(tiles.at(1, 0, 0));
   assert.deepEqual(said, ['too busy', undefined, '']);
   tiles.end();
+});
+
+test('events are complete whatever pieces they come in, and comments are none', () => {
+  const text = 'retry: 2000\n\nevent: state\ndata: {"a":"x: y"}\n\n: still here\n\nevent: end\ndata: {}\n\n';
+  const expected = [{ type: 'state', data: '{"a":"x: y"}' }, { type: 'end', data: '{}' }];
+  for (let size = 1; size <= text.length; ++size) {
+    const reader = new EventReader();
+    const all = [];
+    for (let at = 0; at < text.length; at += size) all.push(...reader.take(text.slice(at, at + size)));
+    assert.deepEqual(all, expected, `pieces of ${size}`);
+  }
+  assert.deepEqual(new EventReader().take('event: state\ndata: {}\n'), [], 'its end has not come');
 });
 
 test('names are folded into a node set that has them all', () => {
