@@ -138,8 +138,8 @@ void wait_for_end_of_input(double seconds) {
   }
 }
 
-// The ports are below the range that outgoing connections take theirs from, and stay bound until all
-// are found: two programs of one test never get the same one.
+// The ports are below the range that outgoing connections take theirs from, and stay bound until
+// all are found: two programs of one test never get the same one.
 int free_ports(const Arguments& arguments) {
   constexpr std::uint16_t kFirst = 20000;
   constexpr std::uint16_t kLast = 32000;
