@@ -19,7 +19,7 @@ constexpr double kMinEffective = 6;
 constexpr double kPercentileConfidence = 0.99;
 // The interval of a percentile rests on so many times fewer samples than were counted, because the
 // count is an estimate and the stop rule chose the moment.
-constexpr double kPercentileAllowance = 1.2;
+constexpr double kPercentileAllowance = 1.5;
 // Share of a sum of probabilities that a term may be left out for.
 constexpr double kNegligible = 1e-17;
 // Fewer effective samples count as so many: below six the range of the samples is extended.
@@ -212,8 +212,10 @@ std::optional<PercentileEstimate> percentile_of(std::span<const double> in_time_
   const double effective = quantile_count(in_time_order, quantile_sorted(sorted, 0.5), value, q);
   if (effective < static_cast<double>(needed)) return std::nullopt;
   if (q <= 0.5) return PercentileEstimate{value, std::nullopt};
-  return PercentileEstimate{value,
-                            quantile_interval_sorted(sorted, q, effective / kPercentileAllowance)};
+  auto interval = quantile_interval_sorted(sorted, q, effective / kPercentileAllowance);
+  // Near the fewest samples the largest one is the upper end either way.
+  if (!interval) interval = quantile_interval_sorted(sorted, q, effective);
+  return PercentileEstimate{value, interval};
 }
 
 // Sets the percentiles that the samples can bound, and the intervals of the high ones.
