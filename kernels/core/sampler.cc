@@ -84,7 +84,7 @@ class Session {
   Sampled out_;
 };
 
-// Of one operation: by the last batch, else by the kernel's own word; 0: not known.
+// The time of one operation: by the last batch, else by the kernel's own word; 0: not known.
 double Session::expected_ns() const {
   return operation_ns_ > 0 ? operation_ns_ : options_.operation_ns;
 }

@@ -447,7 +447,7 @@ TEST(Sampler, AnOperationKnownToBeLongerThanTheCapCountsAndNeverConverges) {
   }
 }
 
-// A jump below that cannot be told from a stall, which counts; the run says that it is too long.
+// A jump below that looks like a stall, which counts; the run says that it is too long.
 TEST(Sampler, AClockThatJumpsWithinABatchCountsForNothingBeyondTwoTimeCaps) {
   for (const double caps : {1.5, 2.1, 10.0})
     for (const std::uint64_t jump_at : {300U, 700U}) {  // after the warm-up
