@@ -33,7 +33,7 @@ title_of() {
     pairs) echo "localisation on four guests" ;;
     upgrade) echo "a kernel upgrade on seven guests" ;;
     stalls) echo "a sender that stalls after an upgrade, on seven guests" ;;
-    tables) echo "the tables of coverage (short form), pauses and wrong messages again, beside the kept pages" ;;
+    tables) echo "the tables of coverage, pauses and wrong messages again, beside the kept pages" ;;
     packages) echo "packages in a clean root: install, a measured pair, upgrade, remove, purge" ;;
     services) echo "packages under a real systemd in two guests: notify, watchdog, reboots, upgrade from the last release, purge" ;;
     versions) echo "agents and controllers of the last release beside this one, a controller replaced while a run measures" ;;
@@ -255,7 +255,7 @@ run_part() {
     stalls) step stalls "$(title_of stalls)" tests ci 1 0 -R '^e2e_stalls$' ;;
     tables)
       step benches "coverage_bench and stalls_bench" cmake --build build/ci --target coverage_bench stalls_bench
-      step coverage "coverage, 40 runs a cell" deploy/coverage.sh build/ci 40 "$PWD/$logs/coverage.md"
+      step coverage "coverage of the intervals" deploy/coverage.sh build/ci 200 "$PWD/$logs/coverage.md"
       step pauses "pauses and who finds them" build/ci/bin/stalls_bench
       step wrong "wires that change one message of so many" deploy/corruption.sh --bin build/ci/bin --page "$PWD/$logs/corruption.md"
       ;;
