@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Writes the page of the intervals' coverage, deploy/docs/results/coverage.md, whole from coverage_bench. The figures
 # are synthetic and alike on every machine. Exit 1 where a bound is missed; the page names the cell.
-#   deploy/coverage.sh [BUILD [RUNS]]     a build folder with the target coverage_bench (build/ci); runs a cell (200)
+#   deploy/coverage.sh [BUILD [RUNS [PAGE]]]     a build folder with the target coverage_bench (build/ci); runs a cell
+# (200); another page than that of the results
 set -euo pipefail
 cd "$(dirname "$0")/.."
-build=${1:-build/ci} runs=${2:-200} page=deploy/docs/results/coverage.md
+build=${1:-build/ci} runs=${2:-200} page=${3:-deploy/docs/results/coverage.md}
 fresh=$(mktemp)
 trap 'rm -f "$fresh"' EXIT
 code=0

@@ -58,7 +58,7 @@ TEST(Coverage, TheRatesIntervalHoldsInEachFamily) {
     for (const SimulatedOperation& operation : operations) {
       // Samples of 50 to 200 us: a tenth of the runs makes as many samples.
       const Coverage rate =
-          measure_both(family, operation, family.sample_ns < 1e6 ? 2 : kFewRuns).rate;
+          measure_all(family, operation, family.sample_ns < 1e6 ? 2 : kFewRuns).rate;
       EXPECT_FALSE(is_surely_below_bound(rate))
           << family.name << ' ' << operation.name << ": " << rate.held << " of " << rate.converged;
       whole.converged += rate.converged;
@@ -76,7 +76,7 @@ TEST(Coverage, ARunThatMetAFewLongPausesIsNotConverged) {
   const SampledFamily family = rate_families()[0];
   const auto operations = paused_operations(0.002);
   const Coverage rate =
-      measure_both(family, named(operations, "5 % in random pauses of 500 ms"), kRuns).rate;
+      measure_all(family, named(operations, "5 % in random pauses of 500 ms"), kRuns).rate;
   EXPECT_EQ(rate.converged, 0U);
   EXPECT_GT(rate.unaware, kRuns / 4);
   EXPECT_LT(rate.unaware, kRuns);
@@ -119,6 +119,41 @@ TEST(Coverage, TheRuleBeforeFailsTheSameCheck) {
     EXPECT_TRUE(is_below_bound(measure_coverage_before(family, named(operations, name), kRuns)))
         << name;
   EXPECT_FALSE(is_below_bound(measure_coverage_before(family, named(operations, "normal"), kRuns)));
+}
+
+// Independent, dependent, heavy tailed and of two modes, in a family with thousands of samples.
+TEST(Coverage, ThePercentilesIntervalsHold) {
+  const SampledFamily family = latency_families()[4];
+  ASSERT_EQ(family.name, "bar.write_lat");
+  constexpr std::uint64_t kFewRuns = 8;
+  std::uint64_t judged = 0;
+  for (const SimulatedOperation& operation : simulated_operations(0.02)) {
+    if (!operation.quantile) continue;
+    const Coverages found = measure_all(family, operation, kFewRuns);
+    for (const CoverageFigure figure : {&Coverages::p99, &Coverages::p999}) {
+      const Coverage& coverage = found.*figure;
+      EXPECT_EQ(coverage.runs, kFewRuns);
+      EXPECT_FALSE(is_surely_below_bound(coverage))
+          << operation.name << ": " << coverage.held << " of " << coverage.converged;
+      judged += coverage.converged;
+    }
+  }
+  EXPECT_GT(judged, kRuns);
+}
+
+TEST(Coverage, IsNearTheBoundWithinTwoStandardErrorsOnEitherSide) {
+  EXPECT_FALSE(is_near_bound({}));
+  EXPECT_FALSE(is_near_bound({.runs = 200, .converged = 200, .held = 200}));
+  EXPECT_FALSE(is_near_bound({.runs = 200, .converged = 200, .held = 193}));
+  EXPECT_TRUE(is_near_bound({.runs = 200, .converged = 200, .held = 191}));
+  EXPECT_TRUE(is_near_bound({.runs = 200, .converged = 200, .held = 186}));
+  EXPECT_TRUE(is_near_bound({.runs = 200, .converged = 200, .held = 178}));
+  EXPECT_FALSE(is_near_bound({.runs = 200, .converged = 200, .held = 176}));
+  // Where few converge the bound is 1 % of all runs.
+  EXPECT_FALSE(is_near_bound({.runs = 200, .converged = 40, .held = 40}));
+  EXPECT_TRUE(is_near_bound({.runs = 200, .converged = 40, .held = 39}));
+  EXPECT_TRUE(is_near_bound({.runs = 200, .converged = 40, .held = 34}));
+  EXPECT_FALSE(is_near_bound({.runs = 200, .converged = 40, .held = 30}));
 }
 
 TEST(Coverage, IsBelowTheBoundOnlyBeyondTheErrorOfTheCount) {

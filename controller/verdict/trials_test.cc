@@ -19,6 +19,12 @@ TEST(Trials, SeriesWithoutChangeStayQuiet) {
   }
 }
 
+// A random walk is left out: it moves, so what is found in it is true.
+TEST(Trials, DependentRunsAndBurstsStayQuiet) {
+  for (const Null kind : {Null::kStronglyCorrelated, Null::kBursts})
+    EXPECT_LE(count_alarms(kind, 200, 365, true, kSeed).rate(), 0.05 + 0.02) << name(kind);
+}
+
 TEST(Trials, StepsAreFoundSoon) {
   EXPECT_GE(measure_power(2, 60, 200, true, kSeed).found_by_14, 0.88);
   EXPECT_LE(measure_power(3, 60, 200, true, kSeed).median_runs, 3);

@@ -27,9 +27,12 @@ constexpr double kBatchShare = 0.02;
 constexpr double kCheckGrowth = 1.5;
 // Measuring between two checks takes at least this many times a check.
 constexpr double kCheckCost = 20;
-// A batch, or the pause between two, that is longer than this many time caps is no measurement.
-constexpr double kMostCaps = 10;
-// The same for a fixed count, which has no cap.
+// A batch is planned to take no more time caps than this, whatever its least count; one that takes
+// more, and more than as many times its plan, is no measurement.
+constexpr double kBatchCaps = 2;
+// The same of the pause between two batches, which is no sample's.
+constexpr double kPauseCaps = 10;
+// The same of both for a fixed count, which has no cap.
 constexpr double kLongestBatchNs = 3600e9;
 // Samples of a run at most: 128 MiB of doubles.
 constexpr std::uint64_t kMaxSamples = 16U << 20U;
@@ -57,7 +60,10 @@ class Session {
 
  private:
   [[nodiscard]] double elapsed_ns() const { return clock_.now_ns() - begin_ns_; }
+  [[nodiscard]] bool is_adaptive() const { return options_.fixed_samples == 0; }
+  [[nodiscard]] double expected_ns() const;
   [[nodiscard]] std::uint64_t block_size(double until_ns, std::uint64_t least) const;
+  [[nodiscard]] double batch_limit_ns(std::uint64_t count) const;
   Result<double> append(std::uint64_t count, std::vector<double>& samples);
   Status check_clock(const char* act, std::uint64_t count, double limit_ns);
   [[nodiscard]] bool narrow_enough();
@@ -73,18 +79,39 @@ class Session {
   double last_ns_;
   // Duration of one operation in the last batch; 0 before the first.
   double operation_ns_ = 0;
+  // A batch took longer than the time cap.
+  bool passed_cap_ = false;
   Sampled out_;
 };
 
+// The time of one operation: by the last batch, else by the kernel's own word; 0: not known.
+double Session::expected_ns() const {
+  return operation_ns_ > 0 ? operation_ns_ : options_.operation_ns;
+}
+
 // The number of operations that end before `until_ns`, estimated from the last batch; at least
-// `least`, at most the batch.
+// `least` where these do not take kBatchCaps, at most the batch.
 std::uint64_t Session::block_size(double until_ns, std::uint64_t least) const {
   const std::uint64_t most = std::max<std::uint64_t>(1, options_.batch);
   least = std::clamp<std::uint64_t>(least, 1, most);
+  if (const double one_ns = expected_ns(); is_adaptive() && one_ns > 0) {
+    const double in_caps = std::clamp(kBatchCaps * options_.time_cap_ns / one_ns, 1.0,
+                                      static_cast<double>(kMaxSamples));
+    least = std::min(least, static_cast<std::uint64_t>(in_caps));
+  }
   if (operation_ns_ <= 0) return least;
   const double time_ns = std::min(until_ns - elapsed_ns(), kBatchShare * options_.time_cap_ns);
   const double fit = std::clamp(time_ns / operation_ns_, 1.0, static_cast<double>(kMaxSamples));
   return std::clamp(static_cast<std::uint64_t>(fit), least, most);
+}
+
+// The longest that a batch may take. One operation of unknown length has the time cap: it may have
+// hung. Twice the plan counts where that is more, since a kernel knew of such long operations.
+double Session::batch_limit_ns(std::uint64_t count) const {
+  if (!is_adaptive()) return kLongestBatchNs;
+  const double caps = count == 1 ? 1 : kBatchCaps;
+  return std::max(caps * options_.time_cap_ns,
+                  kBatchCaps * static_cast<double>(count) * expected_ns());
 }
 
 // Compares the clock with its last reading. `limit_ns` bounds the time since then; a clock that
@@ -109,14 +136,13 @@ Status Session::check_clock(const char* act, std::uint64_t count, double limit_n
 // kernel, a negative one of the clock.
 Result<double> Session::append(std::uint64_t count, std::vector<double>& samples) {
   const std::size_t before = samples.size();
-  const double most_ns =
-      options_.fixed_samples == 0 ? kMostCaps * options_.time_cap_ns : kLongestBatchNs;
-  RG_TRY_OK(check_clock("the pause before", count, most_ns));
+  const double pause_ns = is_adaptive() ? kPauseCaps * options_.time_cap_ns : kLongestBatchNs;
+  RG_TRY_OK(check_clock("the pause before", count, pause_ns));
   const double start_ns = last_ns_;
   RG_TRY_OK(batch_(count, samples));
-  const bool one = count == 1 && options_.fixed_samples == 0;
-  RG_TRY_OK(check_clock("a batch of", count, one ? options_.time_cap_ns : most_ns));
+  RG_TRY_OK(check_clock("a batch of", count, batch_limit_ns(count)));
   const double took_ns = last_ns_ - start_ns;
+  passed_cap_ = passed_cap_ || (is_adaptive() && took_ns > options_.time_cap_ns);
   RG_CHECK(samples.size() == before + count);
   for (std::size_t i = before; i < samples.size(); ++i) {
     if (!std::isfinite(samples[i]))
@@ -168,7 +194,7 @@ Status Session::get_ready(const Sampler::Ready& ready) {
 bool Session::narrow_enough() {
   const auto count = static_cast<double>(out_.samples.size());
   out_.allowed_count = count;
-  if (options_.fixed_samples == 0 && out_.measure_ns > 0) {
+  if (is_adaptive() && out_.measure_ns > 0) {
     const double left_ns = std::max(0.0, options_.time_cap_ns - elapsed_ns());
     out_.allowed_count = std::min(std::max(count, static_cast<double>(options_.max_samples)),
                                   count + left_ns * count / out_.measure_ns);
@@ -206,7 +232,7 @@ Status Session::check_median() const {
 
 // Fixed runs end by their count; adaptive ones by the stop rule, the sample limit or the time cap.
 Status Session::measure() {
-  const bool adaptive = options_.fixed_samples == 0;
+  const bool adaptive = is_adaptive();
   std::uint64_t wanted = adaptive ? options_.max_samples : options_.fixed_samples;
   out_.precision = options_.relative_half_width;
   // A fixed count that is cut would be another measurement: only the task's deadline ends it.
@@ -234,7 +260,7 @@ Status Session::measure() {
     const auto count_now = static_cast<double>(out_.samples.size());
     if (!adaptive || count_now < next_check || out_.measure_ns < next_check_ns) continue;
     const double check_ns = clock_.now_ns();
-    if (narrow_enough()) {
+    if (narrow_enough() && !passed_cap_) {
       out_.stop_reason = "converged";
       out_.converged = true;
       return check_median();
@@ -247,7 +273,8 @@ Status Session::measure() {
                 "no sample within the time cap of {:.3g} s: {} warm-up operations took {:.3g} s",
                 options_.time_cap_ns / 1e9, out_.warmup_count, elapsed_ns() / 1e9);
   const bool narrow = narrow_enough();
-  out_.converged = narrow && (!adaptive || out_.samples.size() >= options_.min_samples);
+  out_.converged =
+      narrow && !passed_cap_ && (!adaptive || out_.samples.size() >= options_.min_samples);
   return check_median();
 }
 

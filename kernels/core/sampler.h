@@ -30,9 +30,13 @@ struct SamplerOptions {
   // Most samples between two decisions of the stop rule.
   std::uint64_t batch = 100;
   // Smallest batch of kept samples, at most `batch`, even where it overruns the time cap by half
-  // its own length. Limits the number of first samples for operations whose first sample in a batch
-  // differs (a GPU that idled).
+  // its own length; but no more than two time caps hold. Limits the number of first samples for
+  // operations whose first sample in a batch differs (a GPU that idled).
   std::uint64_t least_batch = 1;
+  // The time of one operation in nanoseconds, where the kernel has found it by more than one before
+  // the run; 0: the first batch shows it. An operation that is longer than the time cap counts only
+  // with it.
+  double operation_ns = 0;
   // Neither the stop rule nor max_samples ends the run before the kept samples took this long, in
   // nanoseconds: a rate must not stop before a rare pause can come.
   double least_measure_ns = 0;
@@ -84,9 +88,10 @@ class Sampler {
   Sampler(const Clock& clock, SamplerOptions options) : clock_(clock), options_(options) {}
   // Warms up, then samples until the stop rule, the time cap or the sample limit. Nothing counts
   // after an error: the batch's or `ready`'s own; kDeadlineExceeded without a sample within the
-  // cap, and where one operation takes longer than the cap or a batch ten times as long (it hung,
-  // or the clock jumped); kInternal where the clock goes back, a sample is no finite number or
-  // negative, or the median is 0.
+  // cap, where one operation of unknown time takes longer than the cap, and where a batch takes
+  // longer than two caps and than twice its expected time (it hung, or the clock jumped). A batch
+  // above the cap and within these bounds counts, and the run never converges. kInternal where the
+  // clock goes back, a sample is no finite number or negative, or the median is 0.
   Result<Sampled> run(const Batch& batch, const Ready& ready = {});
 
  private:

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <random>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -373,25 +374,98 @@ TEST(Sampler, AWarmUpThatUsesUpTheCapLeavesNoFigure) {
   EXPECT_FALSE(none->converged);
 }
 
-TEST(Sampler, ATimeCapShorterThanTheLeastBatchEndsAfterItOrCountsForNothing) {
-  FakeClock clock;
-  SamplerOptions options;
-  options.min_samples = 4;
-  options.time_cap_ns = 100;
-  options.warm_up = false;
-  options.batch = 40;
-  options.least_batch = 40;
-  const auto uneven = [](std::uint64_t k) { return k % 3 == 0 ? 8.0 : 11.0; };  // 400 ns a batch
-  Operation unsteady{clock, uneven};
-  const auto sampled = run(clock, options, unsteady);
-  ASSERT_TRUE(sampled);
-  EXPECT_EQ(sampled->samples.size(), 40U);
-  EXPECT_EQ(sampled->stop_reason, "time_cap");
-  options.time_cap_ns = 30;  // thirteen caps a batch
-  Operation again{clock, uneven};
-  const auto none = run(clock, options, again);
-  ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().code, Code::kDeadlineExceeded);
+// 400 ns a batch of 40.
+TEST(Sampler, ABatchOfUnknownLengthCountsUpToTwoTimeCapsAndThenForNothing) {
+  for (const double caps : {0.5, 1.0, 1.5, 2.0, 2.1, 10.0}) {
+    FakeClock clock;
+    SamplerOptions options;
+    options.min_samples = 40;
+    options.time_cap_ns = 400 / caps;
+    options.warm_up = false;
+    options.batch = 40;
+    options.least_batch = 40;
+    Operation steady{clock, [](auto) { return 10.0; }};
+    const auto sampled = run(clock, options, steady);
+    if (caps > 2) {
+      ASSERT_FALSE(sampled) << caps;
+      EXPECT_EQ(sampled.error().code, Code::kDeadlineExceeded);
+      EXPECT_EQ(steady.calls, 40U);
+      continue;
+    }
+    ASSERT_TRUE(sampled) << caps;
+    EXPECT_EQ(sampled->samples.size(), 40U);
+    EXPECT_EQ(sampled->converged, caps <= 1) << caps;
+    EXPECT_EQ(sampled->stop_reason, caps <= 1 ? "converged" : "time_cap") << caps;
+  }
+}
+
+// The kernel found the time of one: its least batch is planned to last two time caps at most.
+TEST(Sampler, TheLeastBatchShrinksToTwoTimeCaps) {
+  for (const auto& [cap_ns, count] :
+       {std::pair{1000.0, 40U}, std::pair{200.0, 40U}, std::pair{100.0, 20U}, std::pair{30.0, 6U},
+        std::pair{10.0, 2U}, std::pair{7.0, 1U}}) {
+    FakeClock clock;
+    SamplerOptions options;
+    options.min_samples = 1;
+    options.time_cap_ns = cap_ns;
+    options.warm_up = false;
+    options.batch = 40;
+    options.least_batch = 40;
+    options.operation_ns = 10;
+    std::uint64_t first = 0;
+    const auto sampled = Sampler(clock, options).run([&](std::uint64_t now, auto& out) -> Status {
+      if (first == 0) first = now;
+      clock.advance_ns(10 * static_cast<double>(now));
+      out.insert(out.end(), now, 10.0);
+      return {};
+    });
+    ASSERT_TRUE(sampled) << cap_ns;
+    EXPECT_EQ(first, count) << cap_ns;
+  }
+}
+
+// Known by repeats, and not by one operation that may have hung.
+TEST(Sampler, AnOperationKnownToBeLongerThanTheCapCountsAndNeverConverges) {
+  for (const double caps : {1.0, 1.1, 2.0, 10.0}) {
+    FakeClock clock;
+    SamplerOptions options;
+    options.min_samples = 1;
+    options.time_cap_ns = 1e9;
+    options.warm_up = false;
+    options.batch = 32;
+    options.least_batch = 4;
+    options.operation_ns = caps * 1e9;
+    Operation slow{clock, [&](auto) { return caps * 1e9; }};
+    const auto sampled = run(clock, options, slow);
+    ASSERT_TRUE(sampled) << caps;
+    EXPECT_EQ(sampled->samples.size(), caps < 1.05 ? 2U : 1U);
+    EXPECT_EQ(sampled->stop_reason, "time_cap");
+    EXPECT_FALSE(sampled->converged) << "n is the point's sample_count";
+    // Three times as long as it was known to be, above two caps: it hung, or the clock jumped.
+    Operation hung{clock, [&](auto) { return 3 * caps * 1e9; }};
+    EXPECT_EQ(run(clock, options, hung).error().code, Code::kDeadlineExceeded) << caps;
+  }
+}
+
+// A jump below that looks like a stall, which counts; the run says that it is too long.
+TEST(Sampler, AClockThatJumpsWithinABatchCountsForNothingBeyondTwoTimeCaps) {
+  for (const double caps : {1.5, 2.1, 10.0})
+    for (const std::uint64_t jump_at : {300U, 700U}) {  // after the warm-up
+      FakeClock clock;
+      Operation jumping{clock, [&](std::uint64_t k) {
+                          if (k == jump_at) clock.advance_ns(caps * 5e9);
+                          return 1000.0 + static_cast<double>(k % 7) * 100;
+                        }};
+      const auto sampled = run(clock, {}, jumping);
+      if (caps < 2) {
+        ASSERT_TRUE(sampled);
+        EXPECT_FALSE(sampled->converged);
+        continue;
+      }
+      ASSERT_FALSE(sampled) << caps << ' ' << jump_at;
+      EXPECT_EQ(sampled.error().code, Code::kDeadlineExceeded);
+      EXPECT_NE(sampled.error().message.find("the clock jumped"), std::string::npos);
+    }
 }
 
 TEST(Sampler, RefusesATimeCapOrAPrecisionThatIsNone) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/cpu/cache.h"
 #include "kernels/core/text/units.h"
 #include "kernels/cuda/parameters.h"
 #include "kernels/cuda/route/plan.h"
@@ -23,6 +24,18 @@ constexpr std::uint64_t kChainSeed = 1;
 // wait for no other.
 Status settle(const gpu::Gpu& gpu) {
   return gpu_status(gpu, loaded_cuda().ctx_synchronize(), "wait for a copy to it");
+}
+
+// Beside the cache of the memory's owner: the second level of a GPU, the last one of the CPU, which
+// a GPU's reads of host memory look into.
+Result<std::string> buffer_words(const Params& params, const Area& memory) {
+  if (params.effective().contains("host_memory") &&
+      host_memory_of(params.text("host_memory")) == HostMemory::kWriteCombined)
+    return "cold: the CPU caches no write-combined memory";
+  const std::uint64_t bytes = RG_TRY(chain_bytes(params));
+  if (memory.gpu() == nullptr) return chain_buffer_words(bytes, last_level_cache_bytes());
+  const int cache = memory.gpu()->attribute(cu::kL2CacheBytes).value_or(0);
+  return chain_buffer_words(bytes, static_cast<std::uint64_t>(std::max(0, cache)));
 }
 
 // Words of 8 bytes in a line; only the first holds an address.
@@ -59,6 +72,13 @@ std::vector<std::uint64_t> chain_words(const std::vector<std::uint32_t>& order,
   return words;
 }
 
+std::string chain_buffer_words(std::uint64_t bytes, std::uint64_t cache_bytes) {
+  if (cache_bytes == 0) return "not known: the size of the cache cannot be read";
+  if (bytes >= kColdCaches * cache_bytes) return "cold";
+  return fmt::format("hot: a chain of {}, less than twice the cache of {}", canonical_bytes(bytes),
+                     canonical_bytes(cache_bytes));
+}
+
 Result<std::uint64_t> chain_bytes(const Params& params) {
   const std::uint64_t bytes = params.bytes("buffer");
   if (bytes >= 2 * kLineBytes) return bytes;
@@ -79,6 +99,7 @@ Result<Chase> Chase::prepare(const Context& context, const gpu::Gpu& reader, con
   chase.reader_ = &reader;
   chase.address_ = memory.address();
   chase.memory_name_ = memory.name();
+  chase.buffer_ = RG_TRY(buffer_words(params, memory));
   chase.multiprocessors_ =
       static_cast<unsigned>(std::max(1, RG_TRY(reader.attribute(cu::kMultiprocessorCount))));
   chase.accesses_ = std::max(1U, static_cast<unsigned>(params.integer("accesses")) /
@@ -181,6 +202,7 @@ Status Chase::measure(Context& context, gpu::Session& session, const std::string
   point.set_verified(verified);
   auto& facts = *point.mutable_facts();
   const unsigned launches = launches_in_sample(multiprocessors_);
+  facts["buffer"] = buffer_;
   facts["accesses_in_sample"] = std::to_string(launches * accesses_);
   facts["timed_by"] = fmt::format(
       "gpu events; a sample is {} launches on as many multiprocessors, {} samples are on all",

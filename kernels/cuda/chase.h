@@ -41,6 +41,11 @@ unsigned launches_in_sample(unsigned multiprocessors);
 // Returns the multiprocessor of launch number `launch`, counted from 0. Pure.
 unsigned multiprocessor_of(std::uint64_t launch, unsigned multiprocessors);
 
+// Returns the fact `buffer` of a chain of `bytes` beside the cache of its memory's owner, of
+// `cache_bytes` (0: not known): "cold", or "hot: ", or "not known: ", and the reason. A chain
+// goes round and round, so a load finds its line in the cache where the chain fits. Pure.
+std::string chain_buffer_words(std::uint64_t bytes, std::uint64_t cache_bytes);
+
 // A chase by one GPU through one buffer. Needs the parameters of add_chase(). Movable. Not thread
 // safe.
 class Chase {
@@ -66,6 +71,8 @@ class Chase {
   // The address of line 0 as the reader sees it.
   cu::DevicePtr address_ = 0;
   std::string memory_name_;
+  // The fact `buffer`.
+  std::string buffer_;
   std::vector<std::uint32_t> order_;
   // Accesses of one launch.
   unsigned accesses_ = 0;

@@ -53,6 +53,14 @@ TEST(Chain, StridesUpwardsOrGoesAtRandomButAlwaysTheSame) {
   EXPECT_NE(chain_order(1000, true, 1), chain_order(1000, false, 1));
 }
 
+TEST(Chain, IsColdFromTwiceTheCacheOfItsMemorysOwnerOn) {
+  EXPECT_EQ(chain_buffer_words(2U << 20U, 50U << 20U),
+            "hot: a chain of 2MiB, less than twice the cache of 50MiB");
+  EXPECT_EQ(chain_buffer_words((100U << 20U) - 1, 50U << 20U).substr(0, 5), "hot: ");
+  EXPECT_EQ(chain_buffer_words(100U << 20U, 50U << 20U), "cold");
+  EXPECT_EQ(chain_buffer_words(2U << 20U, 0), "not known: the size of the cache cannot be read");
+}
+
 TEST(ChaseRounds, VisitEveryMultiprocessorInWhicheverSampleTheyBegin) {
   for (const unsigned multiprocessors : {1U, 2U, 37U, 74U, 108U, 114U, 132U, 142U, 148U, 160U}) {
     const std::uint64_t launches = launches_in_sample(multiprocessors);

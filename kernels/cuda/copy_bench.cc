@@ -202,6 +202,7 @@ Result<Point> CopyBench::sample(Context& context, const Route& route, RouteRun& 
   options.batch = run.batch();
   options.least_batch = std::min(run.batch(), kLeastBatch);
   options.warm_up = options.warm_up && !run.warm();
+  options.operation_ns = run.sample_ns();
   const std::uint64_t before = run.copies_so_far();
   Sampled sampled = RG_TRY(plan_.session.sample(
       context, options,

@@ -1,12 +1,11 @@
 // The places in memory that the samples of a size use in turn, and the room that they need.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
 #include <fmt/format.h>
 
+#include "kernels/core/cpu/cache.h"
 #include "kernels/core/text/lines.h"
 #include "kernels/core/text/units.h"
 #include "kernels/mpi/bench.h"
@@ -15,8 +14,6 @@ namespace railgauge::mpi {
 namespace {
 
 constexpr std::uint64_t kLine = 64;
-// A walk through less than so many caches may find bytes of the walk before.
-constexpr std::uint64_t kColdCaches = 2;
 
 // The host memory in bytes that ranks may use without the kernel ending one. 0: unknown.
 std::uint64_t available_bytes() {
@@ -26,12 +23,6 @@ std::uint64_t available_bytes() {
         words.size() > 1 && words[0] == "MemAvailable:")
       return std::strtoull(std::string(words[1]).c_str(), nullptr, 10) << 10U;
   return 0;
-}
-
-// The size of this CPU's last-level cache in bytes; 0: the kernel does not say.
-std::uint64_t last_level_cache_bytes() {
-  const long bytes = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0;
 }
 
 }  // namespace

@@ -64,6 +64,10 @@ void OnFakeGpus::expect_measured() const {
     EXPECT_GT(point.median(), 0) << point.metric();
     EXPECT_THAT(info.metrics(), ::testing::Contains(point.metric()));
     EXPECT_EQ(point.facts().count("throttle_reasons"), 1U) << "not reported by the session";
+    if (info.name().starts_with("cuda.")) {
+      ASSERT_TRUE(point.facts().contains("buffer")) << "hot or cold is not said";
+      EXPECT_THAT(point.facts().at("buffer"), ::testing::ContainsRegex("^(hot|cold|not known: )"));
+    }
   }
   expect_nothing_left(0);
 }

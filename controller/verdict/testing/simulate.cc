@@ -1,5 +1,6 @@
 #include "controller/verdict/testing/simulate.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -14,6 +15,11 @@ constexpr double kSpikeShare = 0.03;
 constexpr double kSpikeHeight = 10;
 constexpr double kQuantisedNoise = 0.4;
 constexpr double kRho = 0.5;
+constexpr double kStrongRho = 0.9;
+constexpr double kBurstShare = 1.0 / 40;
+constexpr double kBurstHeight = 8;
+constexpr double kShortestBurst = 3;
+constexpr double kBurstLengths = 4;  // 3 to 6
 
 }  // namespace
 
@@ -48,6 +54,12 @@ std::string_view name(Null kind) {
       return "3 % spikes";
     case Null::kQuantised:
       return "quantised";
+    case Null::kStronglyCorrelated:
+      return "AR(1) 0.9";
+    case Null::kBursts:
+      return "bursts";
+    case Null::kWalk:
+      return "random walk";
     case Null::kSticky:
       break;
   }
@@ -59,6 +71,7 @@ std::vector<double> null_series(Null kind, std::size_t runs, std::uint64_t seed)
   std::vector<double> out(runs);
   double carried = chance.normal();
   bool high = chance.uniform() < 0.5;
+  int burst = 0;  // runs that are left of one
   for (double& value : out) {
     switch (kind) {
       case Null::kGaussian:
@@ -68,8 +81,21 @@ std::vector<double> null_series(Null kind, std::size_t runs, std::uint64_t seed)
         value = kLevel - 1 - std::log(chance.uniform());
         break;
       case Null::kCorrelated:
+      case Null::kStronglyCorrelated: {
+        const double rho = kind == Null::kCorrelated ? kRho : kStrongRho;
         value = kLevel + carried;
-        carried = kRho * carried + std::sqrt(1 - kRho * kRho) * chance.normal();
+        carried = rho * carried + std::sqrt(1 - rho * rho) * chance.normal();
+        break;
+      }
+      case Null::kBursts:
+        if (burst == 0 && chance.uniform() < kBurstShare)
+          burst = static_cast<int>(kShortestBurst + std::floor(kBurstLengths * chance.uniform()));
+        value = kLevel + chance.normal() + (burst > 0 ? kBurstHeight : 0);
+        burst = std::max(0, burst - 1);
+        break;
+      case Null::kWalk:
+        value = kLevel + carried;
+        carried += chance.normal();
         break;
       case Null::kBimodal:
         high = chance.uniform() < 0.5;

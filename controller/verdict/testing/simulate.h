@@ -31,7 +31,14 @@ enum class Null {
   kSpiky,
   kQuantised,
   kSticky,
+  // Harder ones: runs that depend on many before them, bursts of 3 to 6 runs, 8 deviations high, 1
+  // of 40 runs beginning one, and a walk, whose level moves by a deviation a run.
+  kStronglyCorrelated,
+  kBursts,
+  kWalk,
 };
+inline constexpr Null kHarderNulls[] = {Null::kStronglyCorrelated, Null::kBursts, Null::kWalk};
+// Without the harder ones.
 inline constexpr Null kAllNulls[] = {Null::kGaussian, Null::kSkewed, Null::kCorrelated,
                                      Null::kBimodal,  Null::kSpiky,  Null::kQuantised,
                                      Null::kSticky};

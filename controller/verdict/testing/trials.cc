@@ -25,7 +25,9 @@ void count(const Findings& findings, Null kind, Alarms& alarms) {
   alarms.drift += drift ? 1 : 0;
   alarms.variance += variance ? 1 : 0;
   alarms.mode_mix += mix ? 1 : 0;
-  alarms.alarms += step || drift || variance || (mix && kind != Null::kSticky) ? 1 : 0;
+  // Two levels that return are there: a mode mix says so.
+  const bool has_modes = kind == Null::kSticky || kind == Null::kBursts;
+  alarms.alarms += step || drift || variance || (mix && !has_modes) ? 1 : 0;
   ++alarms.series;
 }
 

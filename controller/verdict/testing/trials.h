@@ -24,7 +24,7 @@ struct Alarms {
 };
 
 // Counts alarms in series of `runs` without change. `pooled`: groups of 200 series share their
-// noise. A mode mix in a sticky bimodal series is no alarm.
+// noise. A mode mix in a sticky bimodal series and in bursts is no alarm.
 Alarms count_alarms(Null kind, std::size_t series, std::size_t runs, bool pooled,
                     std::uint64_t seed);
 

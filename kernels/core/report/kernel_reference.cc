@@ -46,6 +46,7 @@ std::string_view family_of(const KernelInfo& kernel) {
 // The unit of a metric's values, which its name ends in.
 std::string_view unit_of(std::string_view metric) {
   if (metric.ends_with("_ns")) return "ns";
+  if (metric.ends_with("_ns_per_byte")) return "ns per byte";
   if (metric.ends_with("bytes_per_second")) return "bytes per second";
   if (metric.ends_with("_per_second")) return "per second";
   return metric.ends_with("_bytes") ? "bytes" : "";

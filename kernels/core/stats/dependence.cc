@@ -132,6 +132,63 @@ double gaussian_time(const std::vector<double>& signs, double squares) {
   return time;
 }
 
+// --- a quantile's count -------------------------------------------------------------------------
+
+// Steps of the tables below, and the share of a lag that a step of lags takes: what is summed is
+// smooth.
+constexpr std::size_t kSteps = 256;
+constexpr double kLagShare = 1.0 / 16;
+
+// The standard normal's q-quantile, by bisection.
+double normal_quantile(double q) {
+  double from = -40;
+  double to = 40;
+  for (int i = 0; i < 100; ++i) {
+    const double x = (from + to) / 2;
+    (std::erfc(-x / std::sqrt(2.0)) / 2 < q ? from : to) = x;
+  }
+  return (from + to) / 2;
+}
+
+// Integrated autocorrelation time of being above its q-quantile z, for a Gaussian autoregression
+// with the correlation `rho`. The covariance at lag k is the integral of exp(-z^2 / (1 + sin t)) /
+// 2 pi up to asin(rho^k) (Plackett's identity; Biometrika 41, 1954), from a table.
+double time_about(double q, double rho) {
+  const double top = std::asin(rho);
+  if (top <= 0) return 1;
+  const double z = normal_quantile(q);
+  const double step = top / kSteps;
+  std::array<double, kSteps + 1> covariance{};
+  for (std::size_t i = 0; i < kSteps; ++i) {
+    const double t = (static_cast<double>(i) + 0.5) * step;
+    covariance.at(i + 1) =
+        covariance.at(i) + step * std::exp(-z * z / (1 + std::sin(t))) / (2 * M_PI);
+  }
+  double sum = 0;
+  for (double lag = 1;;) {
+    const double lags = std::max(1.0, std::floor(lag * kLagShare));
+    const double power = std::pow(rho, lag + (lags - 1) / 2);
+    if (power <= kLeastPower) break;
+    const double place = std::asin(power) / step;
+    const auto below = std::min(kSteps - 1, static_cast<std::size_t>(place));
+    const double part = place - static_cast<double>(below);
+    sum += lags * std::lerp(covariance.at(below), covariance.at(below + 1), part);
+    lag += lags;
+  }
+  return 1 + 2 * sum / (q * (1 - q));
+}
+
+// The correlation of neighbours in a Gaussian autoregression whose time about the median is `time`.
+double correlation_of_time(double time) {
+  double from = 0;
+  double to = 0.99999;
+  for (int i = 0; i < 40; ++i) {
+    const double rho = (from + to) / 2;
+    (time_about(0.5, rho) < time ? from : to) = rho;
+  }
+  return from;
+}
+
 }  // namespace
 
 std::vector<double> centred_signs(std::span<const double> in_time_order, double level) {
@@ -164,6 +221,15 @@ double likely_count(std::vector<double> centred) {
     centred = means_of_pairs(centred);
   }
   return tells ? 1.0 : n;
+}
+
+double quantile_count(std::span<const double> in_time_order, double median, double level,
+                      double q) {
+  const auto n = static_cast<double>(in_time_order.size());
+  const double likely = likely_count(centred_signs(in_time_order, level));
+  const double about_median = likely_count(centred_signs(in_time_order, median));
+  if (about_median >= n) return likely;
+  return std::min(likely, n / time_about(q, correlation_of_time(n / about_median)));
 }
 
 // The longest batches see the slowest movement, the shortest have the surest variance: the widest

@@ -16,6 +16,12 @@ std::vector<double> centred_signs(std::span<const double> in_time_order, double 
 // below its own noise counts as none.
 double likely_count(std::vector<double> centred);
 
+// Returns the likely number of independent samples behind the q-quantile, 0 < q < 1, whose estimate
+// is `level`; at most the length. The fewer of two: likely_count() of the signs about `level`, and
+// what a Gaussian autoregression has that depends as much about `median`. Few samples are above a
+// high quantile, and hardly show their dependence; all samples do about the median.
+double quantile_count(std::span<const double> in_time_order, double median, double level, double q);
+
 // Returns a number of independent samples that the series is hardly worth less than, at most its
 // length: what an interval may rest on. Below 1 where the series is one slow movement. It is the
 // least of three estimates, each with Student's quantile for the batches that it has, divided by

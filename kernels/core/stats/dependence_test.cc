@@ -1,5 +1,6 @@
 #include "kernels/core/stats/dependence.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -9,8 +10,8 @@
 namespace railgauge {
 namespace {
 
-// Signs of a stationary Gaussian first-order autoregression about its median.
-std::vector<double> signs_of(std::size_t n, double correlation, std::uint64_t seed) {
+// A stationary Gaussian first-order autoregression of deviation 1 about 0.
+std::vector<double> autoregression(std::size_t n, double correlation, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> noise(0, 1);
   std::vector<double> values(n);
@@ -19,7 +20,12 @@ std::vector<double> signs_of(std::size_t n, double correlation, std::uint64_t se
     value = x;
     x = correlation * x + std::sqrt(1 - correlation * correlation) * noise(random);
   }
-  return centred_signs(values, 0);
+  return values;
+}
+
+// Its signs about its median.
+std::vector<double> signs_of(std::size_t n, double correlation, std::uint64_t seed) {
+  return centred_signs(autoregression(n, correlation, seed), 0);
 }
 
 // Signs correlate by 2/pi * asin(rho^k) at lag k.
@@ -64,6 +70,24 @@ TEST(LikelyCount, OfOneSlowMovementIsFew) {
   EXPECT_LT(likely_count(centred_signs(ramp, 5000)), 6);
   EXPECT_EQ(likely_count({}), 0);
   EXPECT_EQ(likely_count(std::vector<double>(7, 0)), 7) << "equal samples depend on nothing";
+}
+
+// The share of exceedances of 3.09 deviations in an autoregression of 0.99 that are independent is
+// some 1 of 40; so few of them show less. About the median it is 1 of 140.
+TEST(QuantileCount, IsThatOfTheDependenceAboutTheMedianWhereFewSamplesAreAbove) {
+  constexpr std::size_t kSamples = 90'000;
+  const std::vector<double> values = autoregression(kSamples, 0.99, 3);
+  std::vector<double> sorted = values;
+  std::ranges::sort(sorted);
+  const double median = sorted[kSamples / 2];
+  const double high = sorted[kSamples - kSamples / 1000];
+  const double count = quantile_count(values, median, high, 0.999);
+  EXPECT_GT(count, kSamples / 70.0);
+  EXPECT_LT(count, kSamples / 25.0);
+  EXPECT_LE(count, likely_count(centred_signs(values, high)));
+  const std::vector<double> independent = autoregression(5000, 0, 4);
+  EXPECT_GT(quantile_count(independent, 0, 2.326, 0.99), 4800);
+  EXPECT_EQ(quantile_count(std::vector<double>(9, 1), 1, 1, 0.99), 9);
 }
 
 TEST(SafeCount, IsHardlyEverAboveTheTrueCount) {

@@ -17,6 +17,9 @@ constexpr double kMissEachSide = 0.025;
 constexpr double kMinEffective = 6;
 // Confidence with which the largest sample bounds a percentile.
 constexpr double kPercentileConfidence = 0.99;
+// The interval of a percentile rests on so many times fewer samples than were counted, because the
+// count is an estimate and the stop rule chose the moment.
+constexpr double kPercentileAllowance = 1.5;
 // Share of a sum of probabilities that a term may be left out for.
 constexpr double kNegligible = 1e-17;
 // Fewer effective samples count as so many: below six the range of the samples is extended.
@@ -200,22 +203,19 @@ void set_spread(std::span<const double> samples, Point& point) {
   point.set_stddev(std::sqrt(squares / static_cast<double>(samples.size() - 1)));
 }
 
-// A percentile with its interval. Absent where the samples are worth too few independent ones: a
-// low percentile needs its bound from below.
-struct Percentile {
-  double value = 0;
-  std::optional<Interval> interval;
-};
-
-std::optional<Percentile> percentile_of(std::span<const double> in_time_order,
-                                        std::span<const double> sorted, double q) {
+// As estimate_percentile(), of samples that are sorted already.
+std::optional<PercentileEstimate> percentile_of(std::span<const double> in_time_order,
+                                                std::span<const double> sorted, double q) {
   const std::uint64_t needed = samples_needed(std::max(q, 1 - q));
   if (sorted.size() < needed) return std::nullopt;
   const double value = quantile_sorted(sorted, q);
-  const double effective = likely_count(centred_signs(in_time_order, value));
+  const double effective = quantile_count(in_time_order, quantile_sorted(sorted, 0.5), value, q);
   if (effective < static_cast<double>(needed)) return std::nullopt;
-  if (q <= 0.5) return Percentile{value, std::nullopt};
-  return Percentile{value, quantile_interval_sorted(sorted, q, effective)};
+  if (q <= 0.5) return PercentileEstimate{value, std::nullopt};
+  auto interval = quantile_interval_sorted(sorted, q, effective / kPercentileAllowance);
+  // Near the fewest samples the largest one is the upper end either way.
+  if (!interval) interval = quantile_interval_sorted(sorted, q, effective);
+  return PercentileEstimate{value, interval};
 }
 
 // Sets the percentiles that the samples can bound, and the intervals of the high ones.
@@ -332,6 +332,11 @@ MedianEstimate estimate_median(std::span<const double> in_time_order, double all
     interval.low = out.median * out.median / (4 * below);
   out.interval = interval;
   return out;
+}
+
+std::optional<PercentileEstimate> estimate_percentile(std::span<const double> in_time_order,
+                                                      double q) {
+  return percentile_of(in_time_order, sorted_copy(in_time_order), q);
 }
 
 double trend_of_means(std::span<const double> in_time_order) {

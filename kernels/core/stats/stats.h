@@ -55,6 +55,17 @@ struct MedianEstimate {
 // time alone. `in_time_order` is not empty.
 MedianEstimate estimate_median(std::span<const double> in_time_order, double allowed = 0);
 
+// A percentile and its interval.
+struct PercentileEstimate {
+  double value = 0;
+  // Present above the median, where enough samples are above it.
+  std::optional<Interval> interval;
+};
+// Estimates the q-quantile (0 < q < 1) of the measured time. Absent where the samples are worth
+// fewer independent ones than samples_needed(): a low percentile needs its bound from below.
+std::optional<PercentileEstimate> estimate_percentile(std::span<const double> in_time_order,
+                                                      double q);
+
 // Returns the change over all of a series in its straight line, by the means of 16 blocks; 0 below
 // 3 values.
 double trend_of_means(std::span<const double> in_time_order);

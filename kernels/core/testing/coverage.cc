@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "kernels/core/stats/dependence.h"
@@ -97,6 +99,18 @@ void add(double truth, const std::optional<Interval>& interval, bool converged, 
   if (interval) out.mean_half_width += (interval->high - interval->low) / 2;
 }
 
+// As a point of the run carries them.
+void add_percentiles(const SimulatedOperation& operation, const Sampled& sampled, Coverages& out) {
+  if (!operation.quantile) return;
+  for (const auto& [q, figure] :
+       {std::pair{0.99, &Coverages::p99}, std::pair{0.999, &Coverages::p999}}) {
+    const auto estimate = estimate_percentile(sampled.samples, q);
+    const auto interval = estimate ? estimate->interval : std::nullopt;
+    add(operation.quantile(q), interval, sampled.converged && interval, sampled.samples.size(),
+        out.*figure);
+  }
+}
+
 void finish(Coverage& out) {
   out.mean_samples /= static_cast<double>(std::max<std::uint64_t>(1, out.runs));
   out.mean_half_width /= static_cast<double>(std::max<std::uint64_t>(1, out.with_interval));
@@ -126,21 +140,22 @@ bool is_unlikely(std::uint64_t misses, std::uint64_t runs, double chance) {
 
 }  // namespace
 
-BothCoverages measure_both(const SampledFamily& family, const SimulatedOperation& operation,
-                           std::uint64_t runs, std::uint64_t first_seed) {
+Coverages measure_all(const SampledFamily& family, const SimulatedOperation& operation,
+                      std::uint64_t runs, std::uint64_t first_seed) {
   RunShape shape = shape_of(family, operation);
   std::uint64_t pauses_met = 0;
   shape.pauses_met = &pauses_met;
   const bool has_rate = family.options.rate != SamplerOptions::Rate::kNone;
   const double median = operation.has_pauses ? 0 : operation.median(shape);
   const double rate = 1 / operation.mean_time(shape);
-  BothCoverages out;
+  Coverages out;
   for (std::uint64_t seed = first_seed; seed < first_seed + runs; ++seed) {
     const Sampled sampled = run_once(family, operation, shape, seed);
     if (!operation.has_pauses) {
       const auto interval = estimate_median(sampled.samples, sampled.allowed_count).interval;
       add(median, interval, sampled.converged, sampled.samples.size(), out.median);
     }
+    add_percentiles(operation, sampled, out);
     if (!has_rate) continue;
     auto interval =
         rate_figures(stretches_of(sampled, family.options.rate), sampled.allowed_ns()).interval;
@@ -155,14 +170,13 @@ BothCoverages measure_both(const SampledFamily& family, const SimulatedOperation
     }
     add(rate, interval, sampled.converged, sampled.samples.size(), out.rate);
   }
-  finish(out.median);
-  finish(out.rate);
+  for (const CoverageFigure figure : kCoverageFigures) finish(out.*figure);
   return out;
 }
 
 Coverage measure_coverage(const SampledFamily& family, const SimulatedOperation& operation,
                           std::uint64_t runs, std::uint64_t first_seed) {
-  return measure_both(family, operation, runs, first_seed).median;
+  return measure_all(family, operation, runs, first_seed).median;
 }
 
 Coverage measure_coverage_before(const SampledFamily& family, const SimulatedOperation& operation,
@@ -190,6 +204,16 @@ Coverage measure_coverage_before(const SampledFamily& family, const SimulatedOpe
   }
   finish(out);
   return out;
+}
+
+bool is_near_bound(const Coverage& coverage) {
+  constexpr double kErrors = 2;
+  const bool by_share = coverage.converged >= kManyConverged;
+  const auto count = static_cast<double>(by_share ? coverage.converged : coverage.runs);
+  if (count == 0) return false;
+  const double misses = static_cast<double>(coverage.converged - coverage.held) / count;
+  const double bound = by_share ? 1 - kCoverageBound : kMissesOfAll;
+  return std::abs(misses - bound) <= kErrors * std::sqrt(misses * (1 - misses) / count);
 }
 
 bool is_below_bound(const Coverage& coverage) {

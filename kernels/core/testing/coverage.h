@@ -1,7 +1,8 @@
-// How often the intervals of a sampled point hold the true median and the true rate, through the
-// real sampler with its stop rule and time cap, on modelled operations and a virtual clock.
+// How often the intervals of a sampled point hold the true median, rate and percentiles, through
+// the real sampler with its stop rule and time cap, on modelled operations and a virtual clock.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -49,17 +50,26 @@ struct Coverage {
   }
 };
 
-// The results of the same runs by both figures.
-struct BothCoverages {
+// The results of the same runs by all figures.
+struct Coverages {
   // Absent figures (0 runs) for an operation with pauses, whose median is not known.
   Coverage median;
   // Absent for a family without a rate. Converged is the point's own word, which asks for both.
   Coverage rate;
+  // Absent where the operation's quantiles are not known. Converged is a run that says so and whose
+  // point carries the percentile's interval.
+  Coverage p99;
+  Coverage p999;
 };
 
+// The figures of a table.
+using CoverageFigure = Coverage Coverages::*;
+inline constexpr std::array kCoverageFigures{&Coverages::median, &Coverages::rate, &Coverages::p99,
+                                             &Coverages::p999};
+
 // Runs the operation `runs` times, each with a seed of its own, from `first_seed` on.
-BothCoverages measure_both(const SampledFamily& family, const SimulatedOperation& operation,
-                           std::uint64_t runs, std::uint64_t first_seed = 1);
+Coverages measure_all(const SampledFamily& family, const SimulatedOperation& operation,
+                      std::uint64_t runs, std::uint64_t first_seed = 1);
 
 // The median's coverage alone.
 Coverage measure_coverage(const SampledFamily& family, const SimulatedOperation& operation,
@@ -75,6 +85,10 @@ Coverage measure_coverage_before(const SampledFamily& family, const SimulatedOpe
 // states alone, which no single run can show: there at most 1 % of all runs may converge and miss.
 // Fewer runs than that are judged by is_surely_below_bound().
 bool is_below_bound(const Coverage& coverage);
+
+// Whether the bound is within two standard errors of what is_below_bound() compares with it, on
+// either side: such a coverage is known too badly.
+bool is_near_bound(const Coverage& coverage);
 
 // The same of a few runs: whether their misses have a chance below 1 % where each interval holds
 // the truth with kCoverageBound.

@@ -40,17 +40,27 @@ NextValue series(std::uint64_t seed, Step step) {
 
 double normal_cdf(double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }
 
-// Median of a share `upper` at `high` and the rest at `low`, each with normal noise; by bisection.
-double median_of_two(double low, double high, double upper, double noise) {
+// The q-quantile of a share `upper` at `high` and the rest at `low`, each with normal noise; by
+// bisection.
+double quantile_of_two(double low, double high, double upper, double noise, double q) {
   double from = low - 9 * noise;
   double to = high + 9 * noise;
   for (int i = 0; i < 200; ++i) {
     const double x = (from + to) / 2;
     const double below =
         (1 - upper) * normal_cdf((x - low) / noise) + upper * normal_cdf((x - high) / noise);
-    (below < 0.5 ? from : to) = x;
+    (below < q ? from : to) = x;
   }
   return (from + to) / 2;
+}
+
+double median_of_two(double low, double high, double upper, double noise) {
+  return quantile_of_two(low, high, upper, noise, 0.5);
+}
+
+// The q-quantile of normal noise about 1.
+std::function<double(double)> normal_quantile(double noise) {
+  return [noise](double q) { return quantile_of_two(1, 1, 0, noise, q); };
 }
 
 std::function<double(const RunShape&)> always(double median) {
@@ -114,15 +124,19 @@ struct Autoregression {
 
 void add_independent(double noise, std::vector<SimulatedOperation>& out) {
   const auto add = [&out](std::string name, double median,
-                          std::function<double(const RunShape&)> mean_time, auto step) {
+                          std::function<double(const RunShape&)> mean_time, auto step,
+                          std::function<double(double)> quantile = {}) {
     out.push_back(
         {.name = std::move(name),
          .median = always(median),
          .start = [step](std::uint64_t seed, const RunShape&) { return series(seed, step); },
-         .mean_time = std::move(mean_time)});
+         .mean_time = std::move(mean_time),
+         .quantile = std::move(quantile)});
   };
-  add("normal", 1, normal_time_at(noise),
-      [noise](Random& random, double) { return 1 + noise * random.normal(); });
+  add(
+      "normal", 1, normal_time_at(noise),
+      [noise](Random& random, double) { return 1 + noise * random.normal(); },
+      normal_quantile(noise));
   add("lognormal", 1, always(std::exp(noise * noise / 2)),
       [noise](Random& random, double) { return std::exp(noise * random.normal()); });
   // Shape 2, unit variance: the sum of two exponentials.
@@ -147,10 +161,12 @@ void add_independent(double noise, std::vector<SimulatedOperation>& out) {
     return mean_over_uniform(
         [&](double u) { return 1 / (1 + noise * (std::pow(u, -1 / kParetoShape) - 1)); });
   };
-  add("Pareto 1.5", 1 + noise * (std::pow(2, 1 / kParetoShape) - 1), pareto_time,
+  add(
+      "Pareto 1.5", 1 + noise * (std::pow(2, 1 / kParetoShape) - 1), pareto_time,
       [noise](Random& random, double) {
         return 1 + noise * (std::pow(1 - random.uniform(), -1 / kParetoShape) - 1);
-      });
+      },
+      [noise](double q) { return 1 + noise * (std::pow(1 - q, -1 / kParetoShape) - 1); });
   // 2 % of the samples ten times as large: the median is the rest's 0.5 / 0.98 quantile.
   const auto spikes_time = [noise](const RunShape& shape) {
     return 0.98 * normal_time(1, noise, shape) + 0.02 * time_of(10, shape);
@@ -161,10 +177,12 @@ void add_independent(double noise, std::vector<SimulatedOperation>& out) {
   const auto bimodal_time = [noise](const RunShape& shape) {
     return time_of_two(1, 1 + kApart * noise, kUpperShare, noise, shape);
   };
-  add("bimodal", median_of_two(1, 1 + kApart * noise, kUpperShare, noise), bimodal_time,
+  add(
+      "bimodal", median_of_two(1, 1 + kApart * noise, kUpperShare, noise), bimodal_time,
       [noise](Random& random, double) {
         return 1 + (random.uniform() < kUpperShare ? kApart * noise : 0) + noise * random.normal();
-      });
+      },
+      [noise](double q) { return quantile_of_two(1, 1 + kApart * noise, kUpperShare, noise, q); });
   // Rounding keeps the order, so the median of the rounded is the rounded median.
   for (const double tick : {0.001, 0.02}) {
     constexpr double kOffGrid = 1.013;
@@ -191,7 +209,8 @@ void add_dependent(double noise, std::vector<SimulatedOperation>& out) {
                            return 1 + noise * chain.next(random);
                          });
                        },
-                   .mean_time = normal_time_at(noise)});
+                   .mean_time = normal_time_at(noise),
+                   .quantile = normal_quantile(noise)});
   // Stays 1.3 times the given share of the shortest run low, 0.7 times high, on average.
   for (const double stay : {0.02, 0.1, 0.3}) {
     const auto start = [=](std::uint64_t seed, const RunShape& shape) {

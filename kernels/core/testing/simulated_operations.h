@@ -39,6 +39,8 @@ struct SimulatedOperation {
   // The true mean time of a sample, relative to that of the level: the rate over all time is its
   // inverse. As for the median, over the whole allowed time where the operation is not stationary.
   std::function<double(const RunShape&)> mean_time;
+  // The true q-quantile, 0.5 < q < 1; empty where it is not known.
+  std::function<double(double q)> quantile{};
   // It changes after the run has ended: no rule can see it. Shown, not judged.
   bool is_beyond = false;
   // Whether it places something by RunShape::typical.

@@ -179,6 +179,7 @@ Status RouteRun::repeat_until_steady(double copy_ns) {
     warm_ = again_ns >= (1 - kFaster) * copy_ns;
     copy_ns = again_ns;
   }
+  if (warm_) sample_ns_ = copy_ns * static_cast<double>(copies_in_sample());
   return {};
 }
 

@@ -68,6 +68,8 @@ class RouteRun {
   // Reports whether start() already repeated long copies until two in a row agreed: further warm-up
   // is not worth its time.
   [[nodiscard]] bool warm() const { return warm_; }
+  // Returns the time of a sample as those copies showed it, in nanoseconds; 0 unless warm().
+  [[nodiscard]] double sample_ns() const { return sample_ns_; }
   // Returns the copies since the last restart().
   [[nodiscard]] std::uint64_t copies_so_far() const { return lanes_->operations(0); }
   // Returns the copies of each measured stream in a sample.
@@ -132,6 +134,7 @@ class RouteRun {
   std::uint64_t repeat_ = 1;
   std::uint64_t batch_ = 1;
   bool warm_ = false;
+  double sample_ns_ = 0;
   double least_coverage_ = 1;
   double most_apart_ = 0;
   std::vector<double> streams_ns_;  // of each measured stream, over the kept samples

@@ -13,26 +13,6 @@
 namespace railgauge {
 namespace {
 
-bool chooses_memory(const KernelInfo& info) {
-  return std::ranges::any_of(info.parameters(),
-                             [](const auto& parameter) { return parameter.name() == "memory"; });
-}
-
-std::vector<std::string> verbs_kernels() {
-  std::vector<std::string> names;
-  for (const KernelRow& row : catalog())
-    if (row.info().name().starts_with("verbs.") && chooses_memory(row.info()))
-      names.push_back(row.info().name());
-  return names;
-}
-
-// The answer of a kernel that accepts no staged memory, or no GPU memory.
-bool takes(std::string_view kernel, std::string_view kind) {
-  if (kind == "cuda") return kernel != "verbs.write_lat";
-  const bool fetches = kernel.starts_with("verbs.read") || kernel.starts_with("verbs.atomic");
-  return kind != "staged" || !fetches;
-}
-
 class MemoryMatrix : public Memories, public ::testing::WithParamInterface<std::string> {};
 
 TEST_P(MemoryMatrix, EachSideHasItsOwnMemoryAndTheResultSaysWhich) {
@@ -100,7 +80,7 @@ TEST_P(MemoryMatrix, SurvivesAFailureOfEachCallOfEachLibraryWithoutALeak) {
     if (takes(GetParam(), kind)) walk(GetParam(), shortest, libraries);
   }
 }
-INSTANTIATE_TEST_SUITE_P(Kernels, MemoryMatrix, ::testing::ValuesIn(verbs_kernels()),
+INSTANTIATE_TEST_SUITE_P(Kernels, MemoryMatrix, ::testing::ValuesIn(verbs_kernels_with("memory")),
                          [](const auto& param) { return param.param.substr(6); });
 
 TEST_F(Memories, PeermemIsTakenWhereDmaBufIsRefusedAndTheCallAndItsErrnoAreTold) {

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/catalog.h"
@@ -62,6 +63,26 @@ inline bool may_continue(const std::array<RankResult, 2>& results, const std::st
     return name.starts_with("cuMemcpy") || name.starts_with("cuLaunch");
   });
   return failed == "cuStreamSynchronize" && at_the_end;
+}
+
+// The verbs kernels that declare a parameter: `memory`, or what only GPU memory has.
+inline std::vector<std::string> verbs_kernels_with(std::string_view parameter) {
+  std::vector<std::string> names;
+  for (const KernelRow& row : catalog()) {
+    const KernelInfo info = row.info();
+    if (info.name().starts_with("verbs.") &&
+        std::ranges::any_of(info.parameters(),
+                            [&](const auto& one) { return one.name() == parameter; }))
+      names.push_back(info.name());
+  }
+  return names;
+}
+
+// The answer of a kernel that accepts no staged memory, or no GPU memory.
+inline bool takes(std::string_view kernel, std::string_view kind) {
+  if (kind == "cuda") return kernel != "verbs.write_lat";
+  const bool fetches = kernel.starts_with("verbs.read") || kernel.starts_with("verbs.atomic");
+  return kind != "staged" || !fetches;
 }
 
 inline void expect_passed(const std::array<RankResult, 2>& results, const std::string& what) {
