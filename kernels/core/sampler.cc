@@ -109,9 +109,9 @@ std::uint64_t Session::block_size(double until_ns, std::uint64_t least) const {
 // hung. Twice the plan counts where that is more, since a kernel knew of such long operations.
 double Session::batch_limit_ns(std::uint64_t count) const {
   if (!is_adaptive()) return kLongestBatchNs;
-  const double caps = count == 1 ? 1 : kBatchCaps;
-  return std::max(caps * options_.time_cap_ns,
-                  kBatchCaps * static_cast<double>(count) * expected_ns());
+  const double planned_ns = kBatchCaps * static_cast<double>(count) * expected_ns();
+  if (count == 1) return std::max(options_.time_cap_ns, planned_ns);
+  return std::max({kBatchCaps * options_.time_cap_ns, planned_ns, options_.hang_ns});
 }
 
 // Compares the clock with its last reading. `limit_ns` bounds the time since then; a clock that

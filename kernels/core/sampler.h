@@ -37,6 +37,9 @@ struct SamplerOptions {
   // the run; 0: the first batch shows it. An operation that is longer than the time cap counts only
   // with it.
   double operation_ns = 0;
+  // A batch of several operations below this many nanoseconds did not hang: a busy host stops a
+  // process for tenths of a second. Above the time cap it keeps the run from converging.
+  double hang_ns = 1e9;
   // Neither the stop rule nor max_samples ends the run before the kept samples took this long, in
   // nanoseconds: a rate must not stop before a rare pause can come.
   double least_measure_ns = 0;
@@ -89,9 +92,9 @@ class Sampler {
   // Warms up, then samples until the stop rule, the time cap or the sample limit. Nothing counts
   // after an error: the batch's or `ready`'s own; kDeadlineExceeded without a sample within the
   // cap, where one operation of unknown time takes longer than the cap, and where a batch takes
-  // longer than two caps and than twice its expected time (it hung, or the clock jumped). A batch
-  // above the cap and within these bounds counts, and the run never converges. kInternal where the
-  // clock goes back, a sample is no finite number or negative, or the median is 0.
+  // longer than two caps, twice its expected time and hang_ns (it hung, or the clock jumped). A
+  // batch above the cap and within these bounds counts, and the run never converges. kInternal
+  // where the clock goes back, a sample is no finite number or negative, or the median is 0.
   Result<Sampled> run(const Batch& batch, const Ready& ready = {});
 
  private:

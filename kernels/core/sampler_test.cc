@@ -381,6 +381,7 @@ TEST(Sampler, ABatchOfUnknownLengthCountsUpToTwoTimeCapsAndThenForNothing) {
     SamplerOptions options;
     options.min_samples = 40;
     options.time_cap_ns = 400 / caps;
+    options.hang_ns = 0;
     options.warm_up = false;
     options.batch = 40;
     options.least_batch = 40;
@@ -396,6 +397,23 @@ TEST(Sampler, ABatchOfUnknownLengthCountsUpToTwoTimeCapsAndThenForNothing) {
     EXPECT_EQ(sampled->samples.size(), 40U);
     EXPECT_EQ(sampled->converged, caps <= 1) << caps;
     EXPECT_EQ(sampled->stop_reason, caps <= 1 ? "converged" : "time_cap") << caps;
+  }
+}
+
+// A busy host stops a process for a while.
+TEST(Sampler, APauseOfTenthsOfASecondCountsBeyondTwoTimeCapsAndNeverConverges) {
+  for (const double pause_ns : {0.1e9, 0.9e9, 1.1e9}) {
+    FakeClock clock;
+    SamplerOptions options;
+    options.min_samples = 40;
+    options.time_cap_ns = 40e6;
+    options.warm_up = false;
+    options.batch = 40;
+    options.least_batch = 40;
+    Operation paused{clock, [&](std::uint64_t k) { return k == 7 ? pause_ns : 10.0; }};
+    const auto sampled = run(clock, options, paused);
+    ASSERT_EQ(sampled.has_value(), pause_ns < 1e9) << pause_ns;
+    if (sampled) EXPECT_FALSE(sampled->converged);
   }
 }
 
