@@ -1,4 +1,4 @@
-// What the locks of the gRPC library cost.
+// The cost of locks in the gRPC library.
 #pragma once
 
 #include <absl/synchronization/mutex.h>
