@@ -87,9 +87,9 @@ is_kept() {
     $3 == form && $4 == nodes && $5 == rails && $6 == slices && $7 == kind && $8 + 0 == takes + 0 && $9 == seed { found = 1 }
     END { exit !found }' "$keep"
 }
-# keep_row ROW AGREES: a row of truth_nights has the nodes first.
+# keep_row ROW AGREES: a row of truth_nights has the nodes first. The commit is that of the programs.
 keep_row() {
-  printf '%s\t%s\t%s\t%s\t%s\n' "$(git -C "$top" rev-parse --short=10 HEAD)" "$(date -u +%F)" "$form" "$1" "$2" >>"$keep"
+  printf '%s\t%s\t%s\t%s\t%s\n' "$("$bin/railgauge-fleet" --version | sed -n 's/.*(commit \([0-9a-f]*\).*/\1/p')" "$(date -u +%F)" "$form" "$1" "$2" >>"$keep"
 }
 
 # Findings as truth_nights reads them: by the number of the night that said so. A night's run begins at one o'clock.

@@ -413,7 +413,9 @@ TEST(Sampler, APauseOfTenthsOfASecondCountsBeyondTwoTimeCapsAndNeverConverges) {
     Operation paused{clock, [&](std::uint64_t k) { return k == 7 ? pause_ns : 10.0; }};
     const auto sampled = run(clock, options, paused);
     ASSERT_EQ(sampled.has_value(), pause_ns < 1e9) << pause_ns;
-    if (sampled) EXPECT_FALSE(sampled->converged);
+    if (sampled) {
+      EXPECT_FALSE(sampled->converged);
+    }
   }
 }
 
