@@ -139,11 +139,17 @@ constexpr std::size_t kTailValues = 256;
 constexpr std::size_t kTailRank = 3;
 constexpr double kTailFactor = 1.5;
 
+// The part of the losses that real faults may make: a hundredth, or as many as two nodes of 16
+// ports have, which are more on a small site.
+constexpr double kFaultyShare = 0.01;
+constexpr double kFaultyValues = 32;
+
 // How much heavier than normal the tails are, at least 1. `z`: losses up to the percentile that
 // real faults do not reach. `mirrored`: the same statistic of the gains, which no fault makes.
 double tails_of(std::vector<double> z, std::vector<double> mirrored, double threshold) {
   if (z.size() < kManyValues) return 1;
-  double tails = std::max(1.0, share_of(z, 0.99) / 2.3263);
+  const double share = 1 - std::max(kFaultyShare, kFaultyValues / static_cast<double>(z.size()));
+  double tails = std::max(1.0, share_of(z, share) / analysis::normal_quantile(share));
   if (mirrored.size() < kTailValues) return tails;
   const auto tail = mirrored.begin() + static_cast<std::ptrdiff_t>(kTailRank - 1);
   std::ranges::nth_element(mirrored, tail, std::greater());

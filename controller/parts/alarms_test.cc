@@ -52,6 +52,28 @@ TEST(Alarms, ALossOfTwoNightsIsConfirmed) {
   }
 }
 
+// The eight ports of a slow node are more than a hundredth of a small site's.
+TEST(Alarms, APortIsConfirmedBesideAllPortsOfASlowNode) {
+  constexpr std::size_t kPorts = 512;
+  constexpr std::size_t kOfANode = 8;
+  constexpr std::size_t kPort = 300;
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    std::mt19937_64 random(seed);
+    std::normal_distribution<float> noise(0, kNoise);
+    Table table{.id = TableId::kPort, .parts = kPorts, .levels = {}};
+    for (std::size_t i = 0; i < kNights * kPorts; ++i)
+      table.levels.push_back({.loss = noise(random), .error = kNoise});
+    for (std::size_t night = kNights - 2; night < kNights; ++night) {
+      for (std::size_t port = 0; port < kOfANode; ++port)
+        table.levels[night * kPorts + port].loss += 0.1F;
+      table.levels[night * kPorts + kPort].loss += 0.1F;
+    }
+    const TableAlarms alarms = alarms_of(table, kNights);
+    ASSERT_THAT(alarms.confirmed, SizeIs(kOfANode + 1)) << seed;
+    EXPECT_EQ(alarms.confirmed.back().part, kPort);
+  }
+}
+
 TEST(Alarms, ALossOfOneNightIsACandidateOnly) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     const TableAlarms alarms = alarms_of(with_loss(healthy_table(seed), 0.05F, 1), kNights);
