@@ -110,7 +110,7 @@ std::uint64_t Session::block_size(double until_ns, std::uint64_t least) const {
 double Session::batch_limit_ns(std::uint64_t count) const {
   if (!is_adaptive()) return kLongestBatchNs;
   const double planned_ns = kBatchCaps * static_cast<double>(count) * expected_ns();
-  if (count == 1) return std::max(options_.time_cap_ns, planned_ns);
+  if (count == 1 && expected_ns() <= 0) return options_.time_cap_ns;
   return std::max({kBatchCaps * options_.time_cap_ns, planned_ns, options_.hang_ns});
 }
 

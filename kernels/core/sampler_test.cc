@@ -419,6 +419,20 @@ TEST(Sampler, APauseOfTenthsOfASecondCountsBeyondTwoTimeCapsAndNeverConverges) {
   }
 }
 
+// At the end of the cap a batch is one operation.
+TEST(Sampler, APauseInABatchOfOneKnownOperationCounts) {
+  FakeClock clock;
+  SamplerOptions options;
+  options.min_samples = 10'000;
+  options.time_cap_ns = 40e6;
+  options.warm_up = false;
+  options.batch = 1;
+  Operation paused{clock, [](std::uint64_t k) { return k == 7 ? 0.1e9 : 1e6; }};
+  const auto sampled = run(clock, options, paused);
+  ASSERT_TRUE(sampled) << sampled.error().message;
+  EXPECT_FALSE(sampled->converged);
+}
+
 // The kernel found the time of one: its least batch is planned to last two time caps at most.
 TEST(Sampler, TheLeastBatchShrinksToTwoTimeCaps) {
   for (const auto& [cap_ns, count] :
