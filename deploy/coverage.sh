@@ -6,6 +6,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build/ci} runs=${2:-200} page=${3:-deploy/docs/results/coverage.md}
+# The page names this tree's commit, so that its bench is of this tree.
+cmake --build "$build" --target coverage_bench >&2
 fresh=$(mktemp)
 trap 'rm -f "$fresh"' EXIT
 code=0
