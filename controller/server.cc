@@ -194,21 +194,23 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
   loop_.on_tick([this] { on_tick(); });
 }
 
-bool Server::is_member(const std::string& user) const {
-  return is_member_now(user, ::geteuid(), unix_->group());
+Membership Server::look_up(const std::string& user) const {
+  return membership_of(user, ::geteuid(), unix_->group());
 }
 
 Result<api::ConsoleTicket> Server::make_ticket(const auth::Peer& caller) {
   if (!has_console_)
     return fail(Code::kFailedPrecondition,
                 "this controller serves no console; --console-listen sets its port");
+  // A process keeps the groups that it began with. A session would outlive them by hours.
   const bool is_of_socket = caller.certificate.serial.empty() && caller.connection == 0;
+  if (is_of_socket) RG_TRY_OK(check_membership(caller.who, look_up(caller.who)));
   return console_->ticket_for({.who = caller.who,
                                .role = std::string(auth::name_of(caller.role)),
                                .issuer = caller.certificate.issuer,
                                .serial = caller.certificate.serial,
                                .until_unix = caller.certificate_until_unix,
-                               .is_user = is_of_socket && is_member(caller.who)},
+                               .is_user = is_of_socket},
                               console_origin_);
 }
 

@@ -151,7 +151,8 @@ class Server {
   Status open_enrolment(const Config& config);
   Status start_enrolment(const Config& config);
   Result<api::ConsoleTicket> make_ticket(const auth::Peer& caller);
-  [[nodiscard]] bool is_member(const std::string& user) const;
+  // Whether the host's database lets the user use the socket now.
+  [[nodiscard]] Membership look_up(const std::string& user) const;
   [[nodiscard]] Result<console::Visitor> console_visitor(const http::Request& request) const;
   std::string introduce(const console::Visitor& visitor, const std::string& address);
   void note_refused_action(const console::Visitor* visitor, const std::string& address,
@@ -236,7 +237,7 @@ class Server {
   std::unique_ptr<http::Server> http_;
   std::unique_ptr<console::Console> console_;  // with console_http_; none without its port
   std::string console_origin_{};
-  Members members_{[this](const std::string& user) { return is_member(user); }};
+  Members members_{[this](const std::string& user) { return look_up(user); }};
   std::atomic<std::uint64_t> console_calls_ = 0;  // that visitors made
   std::unique_ptr<http::Server> console_http_;
   std::unique_ptr<enrol::Enroller> enroller_;  // with enroll_http_; none without its port
