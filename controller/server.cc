@@ -35,13 +35,6 @@ std::string suites_folder(const Config& config) {
   return folder;
 }
 
-store::Retention retention_of(const KeepDays& days) {
-  return {.raw_sample_days = days.raw_samples,
-          .distribution_days = days.distributions,
-          .point_days = days.points,
-          .audit_days = days.audit};
-}
-
 // The preflight rules of the site. A traffic class that is no number is refused by the kernel that
 // reads it.
 PreflightSite preflight_site(const plan::Site& site) {
@@ -363,7 +356,8 @@ std::string Server::remarks() {
   if (!lines.empty()) lines += '\n';
   if (const Status short_of = memory_.check(); !short_of) lines += short_of.error().message + '\n';
   if (tls_) lines += tls_->trouble();
-  return lines;
+  const std::lock_guard lock(waiting_mutex_);
+  return lines + waiting_settings_;
 }
 
 // The clock of the controller: called on the event loop.
