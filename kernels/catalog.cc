@@ -44,8 +44,10 @@ namespace railgauge {
   ROW(kNcclAllGather)          \
   ROW(kNcclAllReduce)          \
   ROW(kNcclAllToAll)           \
+  ROW(kNcclAllToAllV)          \
   ROW(kNcclBroadcast)          \
   ROW(kNcclGather)             \
+  ROW(kNcclHypercube)          \
   ROW(kNcclPairwise)           \
   ROW(kNcclReduce)             \
   ROW(kNcclReduceScatter)      \

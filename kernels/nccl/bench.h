@@ -13,6 +13,7 @@
 #include "kernels/gpu/session/session.h"
 #include "kernels/nccl/communicator/environment.h"
 #include "kernels/nccl/communicator/log.h"
+#include "kernels/nccl/communicator/split.h"
 #include "kernels/nccl/communicator/team.h"
 #include "kernels/nccl/communicator/worker.h"
 #include "kernels/nccl/figures.h"
@@ -48,6 +49,7 @@ class CollectiveBench final : public Kernel {
   // Steps of prepare() and connect().
   Status read_parameters(const Params& params);
   Status check_library(const Nccl& nccl) const;
+  Status fit_ranks();
   Result<std::string> meet(Context& context, Team& team);
   Status open_gpu(Context& context);
   Status join_all(Context& context, Team& team);
@@ -84,6 +86,10 @@ class CollectiveBench final : public Kernel {
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
   double proof_time_ns_ = 0;
+  double spread_ = 0;   // of an operation with traffic
+  std::string matrix_;  // likewise; "": by spread
+  Split split_;
+  Joining joining_;
   std::map<std::string, std::string> parameters_;  // must be equal on all ranks
   double join_timeout_ns_ = 0;
   // Times before the deadline: at the first a call ends, so that the ranks can exchange the reason;
