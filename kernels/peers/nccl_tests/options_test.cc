@@ -106,19 +106,21 @@ TEST(NcclTestsOptions, AdaptiveLeavesTheCountToTheStopRule) {
 }
 
 TEST(NcclTestsOptions, WhatChangesNothingSaysSoAndWhatCannotBeSaysWhatIsAllowed) {
-  const NcclTestsCall said = call("all_reduce_perf", {"-w", "5", "-p", "1", "-m", "1", "-a", "1",
+  const NcclTestsCall said = call("all_reduce_perf", {"-w", "5", "-p", "1", "-K", "2", "-a", "1",
                                                       "-z", "0", "-y", "0", "-C", "0", "-N", "1"});
   EXPECT_THAT(said.infos, ElementsAre(HasSubstr("-w changes nothing here"),
-                                      HasSubstr("-p changes nothing here")));
+                                      HasSubstr("-p changes nothing here"),
+                                      HasSubstr("-K changes nothing here")));
   const std::pair<Words, const char*> kRefused[] = {
       // NOLINT(modernize-avoid-c-arrays)
-      {{"-m", "4"}, "-m: \"4\": allowed is 1"},
+      {{"-m", "65"}, "-m: \"65\" is no whole number from 1 to 64"},
       {{"-a", "3"}, "rank_median_ns"},
       {{"-z", "1"}, "times of single calls stand in"},
-      {{"-R", "2"}, "allowed are 0 and 1"},
+      {{"-R", "3"}, "no whole number from 0 to 2"},
+      {{"-u", "1"}, "multiples of 512 bytes"},
       {{"-D", "1"}, "allowed is 0"},
-      {{"-x", "1"}, "not measured here"},
-      {{"-I"}, "-I: times of single calls"},
+      {{"-x", "3"}, "no whole number from 0 to 2"},
+      {{"-I", "1"}, "percentiles of single calls"},
       {{"-o", "mulsum"}, "is not sum, prod"},
       {{"-d", "float16"}, "is not int8"},
       {{"-n", "0"}, "from 1 to"},
@@ -139,6 +141,62 @@ TEST(NcclTestsOptions, EveryProgramHasHelpAndAKernelOfTheCatalog) {
     EXPECT_THAT(nccl_tests_help(program), HasSubstr("-b, --minbytes VALUE"));
     EXPECT_THAT(nccl_tests_help(program), testing::Not(HasSubstr("--blocking")));
   }
+}
+
+TEST(NcclTestsOptions, GroupsWindowsAndPoliciesAreParameters) {
+  const NcclTestsCall said = call("all_reduce_perf", {"-m", "4", "-R", "2", "-x", "2"});
+  EXPECT_THAT(said.tasks[0].parameters,
+              IsSupersetOf({Pair("aggregate", "4"), Pair("registered", "symmetric"),
+                            Pair("cta_policy", "zero")}));
+  EXPECT_FALSE(call("all_reduce_perf", {"-m", "1"}).tasks[0].parameters.contains("aggregate"));
+  EXPECT_THAT(refusal("hypercube_perf", {"-m", "4"}), HasSubstr("aggregate"));
+}
+
+// --- the tool's variables ----------------------------------------------------------------------
+
+NcclTestsCall call_in(const char* program, const Words& words,
+                      const NcclTestsEnvironment& environment) {
+  auto out =
+      read_nccl_tests_call(*find_nccl_tests_program(program), words, find_kernel, 0, environment);
+  EXPECT_TRUE(out) << out.error().message;
+  return out.value_or(NcclTestsCall{});
+}
+std::string refusal_in(const Words& words, const NcclTestsEnvironment& environment) {
+  const auto out = read_nccl_tests_call(*find_nccl_tests_program("alltoallv_perf"), words,
+                                        find_kernel, 0, environment);
+  EXPECT_FALSE(out);
+  return out ? "accepted" : out.error().message;
+}
+
+TEST(NcclTestsVariables, OfASplitAreAParameterOfEveryProgram) {
+  EXPECT_THAT(
+      call_in("all_reduce_perf", {"-g", "4"}, {{"NCCL_TESTS_SPLIT", "MOD 2"}}).tasks[0].parameters,
+      IsSupersetOf({Pair("split", "MOD 2")}));
+  EXPECT_THAT(
+      call_in("all_reduce_perf", {"-g", "4"}, {{"NCCL_TESTS_SPLIT_MASK", "1"}}).tasks[0].parameters,
+      IsSupersetOf({Pair("split", "and 0x1")}));
+}
+
+TEST(NcclTestsVariables, OfAMatrixGiveItsProportionsAndItsSize) {
+  const NcclTestsCall said = call_in(
+      "alltoallv_perf", {"-g", "2"},
+      {{kMatrixVariable, "0 64 9\n47.5 0 9\n9 9 9\n"}, {"NCCL_TESTS_ALLTOALLV_MATRIX_SCALE", "2"}});
+  // 47.5 twice is 95, cut to 80; the third row and column are of no rank.
+  EXPECT_THAT(said.tasks[0].parameters,
+              IsSupersetOf({Pair("traffic", "0 8;5 0"), Pair("sizes", "128")}));
+  EXPECT_THAT(said.infos, ElementsAre(HasSubstr("128 B of the busiest rank")));
+  EXPECT_THAT(refusal_in({"-b", "1M", "-e", "2M"}, {{kMatrixVariable, "64"}}),
+              HasSubstr("a matrix has one size"));
+  EXPECT_THAT(refusal_in({"-g", "2"}, {{kMatrixVariable, "64"}}), HasSubstr("must be square"));
+  EXPECT_THAT(refusal_in({}, {{kMatrixVariable, "-64"}}), HasSubstr("is no number of bytes"));
+  EXPECT_THAT(refusal_in({}, {{kMatrixVariable, "15"}}), HasSubstr("below 16 bytes"));
+}
+
+TEST(NcclTestsVariables, OfASpreadAreBoundedAndOthersAreTold) {
+  const NcclTestsCall said = call_in(
+      "alltoallv_perf", {}, {{"NCCL_TESTS_ALLTOALLV_SPREAD", "1.5"}, {"NCCL_TESTS_MIN_BW", "10"}});
+  EXPECT_THAT(said.tasks[0].parameters, IsSupersetOf({Pair("spread", "1")}));
+  EXPECT_THAT(said.infos, ElementsAre("NCCL_TESTS_MIN_BW changes nothing here"));
 }
 
 // --- the table --------------------------------------------------------------------------------
