@@ -48,6 +48,7 @@ namespace railgauge {
   ROW(kNcclBroadcast)          \
   ROW(kNcclGather)             \
   ROW(kNcclHypercube)          \
+  ROW(kNcclInit)               \
   ROW(kNcclPairwise)           \
   ROW(kNcclReduce)             \
   ROW(kNcclReduceScatter)      \

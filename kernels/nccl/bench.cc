@@ -530,48 +530,19 @@ Status CollectiveBench::fit_ranks() {
   return {};
 }
 
-// Distributes the unique id of rank 0. Rank 0 alone collects the facts of all ranks and announces
-// the result.
+// Opens the GPU where none was given, and learns the memory of cold calls.
 Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
-  team.begin_step("meeting");
-  Told hello;
-  hello.set_host(stack_hash({{"host", host_identity()}}));
-  hello.set_chosen(opened_);
-  hello.set_nccl(loaded_nccl().version);
-  hello.set_parameters(stack_hash(parameters_));
-  Status ready = fit_ranks();
-  if (ready && team.leads()) {
-    auto unique_id = make_unique_id();
-    if (unique_id)
-      hello.set_unique_id(*unique_id);
-    else
-      ready = tl::unexpected(unique_id.error());
-  }
-  // Rank 0 alone gets all hellos; the others get its unique id with rank 0's own.
-  const auto met = RG_TRY(team.agree(ready, hello));
-  Told numbers;
-  if (team.leads()) number_gpus(met, numbers);
-  const auto numbered =
-      RG_TRY(team.agree(team.leads() ? check_alike(met) : Status{}, std::move(numbers)));
-  Status opened;
-  if (!opened_) {
-    const auto& gpus = numbered.front().gpus();
-    const int rank = static_cast<int>(team.rank());
-    context.endpoint = fmt::format("gpu{}", rank < gpus.size() ? gpus[rank] : 0);
-    opened = open_gpu(context);
-  }
-  Told own;
-  own.set_host(hello.host());
-  if (opened) own.set_gpu(identity_of(state_->session.gpu()));
-  if (opened && is_cold_) own.set_cold_bytes(cold_bytes_of(state_->session.gpu()));
-  const auto chosen = RG_TRY(team.agree(opened, own));
-  Told common;
-  common.set_cold_bytes(cold_bytes_of_all(chosen));
-  plan_.cold_bytes =
-      RG_TRY(team.agree(team.leads() ? check_gpus(chosen) : Status{}, std::move(common)))
-          .front()
-          .cold_bytes();
-  return met.front().unique_id();
+  const Attendant mine{
+      .ready = fit_ranks(), .parameters = &parameters_, .chosen = opened_, .is_cold = is_cold_};
+  const Met met = RG_TRY(meet_ranks(
+      team, mine,
+      [&](const std::string& endpoint) {
+        if (!endpoint.empty()) context.endpoint = endpoint;
+        return opened_ ? Status{} : open_gpu(context);
+      },
+      [this]() -> const gpu::Gpu& { return state_->session.gpu(); }));
+  plan_.cold_bytes = met.cold_bytes;
+  return met.unique_id;
 }
 
 // Waives with kUnimplemented on GPUs on which NCCL cannot reduce the type.

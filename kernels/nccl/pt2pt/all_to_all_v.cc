@@ -18,8 +18,8 @@ std::uint64_t least_of_rank_0(const Share& share) {
          own;
 }
 
-// The parts that each source sends to this rank, in rank order. In a source's buffer the parts of the ranks
-// before this one come first.
+// The parts that each source sends to this rank, in rank order. In a source's buffer the parts of
+// the ranks before this one come first.
 std::vector<Segment> parts_for(const Share& share) {
   std::vector<Segment> segments;
   std::uint64_t offset = 0;

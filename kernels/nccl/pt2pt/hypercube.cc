@@ -2,8 +2,6 @@
 // it: in step k a rank gives all that it has to the rank whose number differs in bit k.
 #include "kernels/nccl/operation.h"
 
-#include "kernels/dl/cuda.h"
-
 namespace railgauge::nccl {
 namespace {
 

@@ -17,7 +17,7 @@ using NcclTestsEnvironment = std::map<std::string, std::string>;
 inline constexpr const char* kNcclTestsVariables = "NCCL_TESTS_";
 inline constexpr const char* kMatrixVariable = "NCCL_TESTS_ALLTOALLV_MATRIX_FILE";
 
-// What they say for one program.
+// The variables of one program, read.
 struct NcclTestsSurroundings {
   std::map<std::string, std::string> parameters{};
   std::uint64_t matrix_bytes = 0;    // the matrix's own size; 0: there is no matrix
