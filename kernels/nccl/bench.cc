@@ -174,6 +174,7 @@ Status CollectiveBench::measure_size(Context& context, Team& team, std::uint64_t
               [count](RankState& state) { return state.stage->begin_size(count); });
   RG_TRY_OK(team.agree(begun));
   team.begin_step("sampling " + name);
+  ports_before_ = ports_.read();
   RG_TRY_OK(team.leads() ? lead(context, team, measured) : team.follow(performer()));
   Told told = health(context, team);
   team.begin_step("verifying " + name);
@@ -192,10 +193,13 @@ Status CollectiveBench::verify(const std::string& size) {
                  [](RankState& state) { return state.stage->check_data(); });
 }
 
-// Facts of a GPU that waits for this one, while the size was measured; rank 0's own travel with the
-// points.
+// The bytes of the host's ports, and facts of a GPU that waits for this one, while the size was
+// measured; those of rank 0's GPU travel with the points.
 Told CollectiveBench::health(const Context& context, const Team& team) {
   Told told;
+  told.set_host(host_);
+  for (PortBytes& port : grown_ports(ports_before_, ports_.read()))
+    *told.add_ports() = std::move(port);
   if (team.leads()) return told;
   HeldReports kept;
   Context own{.params = context.params,
@@ -359,7 +363,23 @@ Status CollectiveBench::report(Context& context, const Measured& measured,
                                    : "one more, on fresh data";
     state_->session.report(context, std::move(point));
   }
+  report_ports(context, measured, all);
   return {};
+}
+
+// Within a host nothing of NCCL's crosses a port. The bytes are those of all users of the ports.
+void CollectiveBench::report_ports(Context& context, const Measured& measured,
+                                   const std::vector<Told>& all) {
+  if (!over_network_) return;
+  const PortUse use = port_use(all);
+  if (use.busiest_share <= 0) return;
+  Sampled one;
+  one.samples = {use.busiest_share};
+  one.stop_reason = "iterations";
+  Point point = make_point({.metric = kPortMetric, .meaning = "completion", .unit = "1"},
+                           measured.asked_bytes, one, false, measured.synthetic);
+  (*point.mutable_facts())["port_bytes"] = use.words;
+  state_->session.report(context, std::move(point));
 }
 
 namespace {
@@ -542,6 +562,7 @@ Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
       },
       [this]() -> const gpu::Gpu& { return state_->session.gpu(); }));
   plan_.cold_bytes = met.cold_bytes;
+  host_ = met.host;
   return met.unique_id;
 }
 
@@ -605,6 +626,8 @@ Status CollectiveBench::first_calls(Context& context, Team& team) {
   std::set<std::string> kinds;
   for (const Told& one : RG_TRY(team.agree(called, std::move(told))))
     kinds.insert(one.transports().begin(), one.transports().end());
+  over_network_ =
+      std::ranges::any_of(kinds, [](const std::string& kind) { return kind.starts_with("NET"); });
   Told path;
   if (team.leads()) path.set_path(path_of(kinds));
   report_facts(context, seen, RG_TRY(team.agree({}, std::move(path))).front().path());

@@ -13,6 +13,7 @@
 #include "kernels/gpu/session/session.h"
 #include "kernels/nccl/communicator/environment.h"
 #include "kernels/nccl/communicator/log.h"
+#include "kernels/nccl/communicator/ports.h"
 #include "kernels/nccl/communicator/split.h"
 #include "kernels/nccl/communicator/team.h"
 #include "kernels/nccl/communicator/worker.h"
@@ -77,6 +78,7 @@ class CollectiveBench final : public Kernel {
   Team::Perform performer();
   Status perform(const Order& order, std::vector<double>& samples_ns);
   Told health(const Context& context, const Team& team);
+  void report_ports(Context& context, const Measured& measured, const std::vector<Told>& all);
   Status report(Context& context, const Measured& measured, const std::vector<Told>& all);
 
   // Lives as long as the process.
@@ -104,7 +106,11 @@ class CollectiveBench final : public Kernel {
   std::unique_ptr<Worker> worker_;  // exists from the joining on
   bool opened_ = false;
   DebugOutput log_;
-  std::optional<Choice> choice_;  // of the measured size
+  PortReader ports_{ports_folder()};
+  std::vector<PortBytes> ports_before_;  // the measured size
+  std::string host_;                     // a hash: the same on ranks of one host
+  bool over_network_ = false;            // on rank 0: NCCL says so of a connection of any rank
+  std::optional<Choice> choice_;         // of the measured size
 };
 
 }  // namespace railgauge::nccl

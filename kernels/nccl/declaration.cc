@@ -63,7 +63,7 @@ KernelInfo info_of(const Operation& operation) {
   InfoBuilder builder(operation.name, 5, operation.summary);
   builder.ranks(1, 0)
       .endpoint("gpu")
-      .metrics({"latency_ns", "algbw_bytes_per_second", "busbw_bytes_per_second"})
+      .metrics({"latency_ns", "algbw_bytes_per_second", "busbw_bytes_per_second", kPortMetric})
       .sizes(kSizes)
       .choice("datatype", "", "type of the elements", datatype_names())
       .identity();

@@ -108,6 +108,9 @@ struct Exchange {
 // Performs the exchange; returns NCCL's first error. Closes the group on every path.
 nc::Return exchange(const Nccl& nccl, const Call& call, const Exchange& parts);
 
+// The metric of how equally the NIC ports carried a collective between hosts; see ports.h.
+inline constexpr const char* kPortMetric = "busiest_port_share";
+
 // Returns the declaration of this operation's kernel.
 KernelInfo info_of(const Operation& operation);
 // Makes a kernel for one task of one rank.

@@ -99,7 +99,9 @@ Result<Met> meet_ranks(Team& team, const Attendant& mine,
   common.set_cold_bytes(cold_bytes_of_all(chosen));
   const auto last =
       RG_TRY(team.agree(team.leads() ? check_gpus(chosen) : Status{}, std::move(common)));
-  return Met{.unique_id = met.front().unique_id(), .cold_bytes = last.front().cold_bytes()};
+  return Met{.unique_id = met.front().unique_id(),
+             .cold_bytes = last.front().cold_bytes(),
+             .host = hello.host()};
 }
 
 Status check_alike(const std::vector<Told>& all) {

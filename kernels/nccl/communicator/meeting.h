@@ -42,6 +42,7 @@ struct Attendant {
 struct Met {
   std::string unique_id;
   std::uint64_t cold_bytes = 0;
+  std::string host;  // this rank's, as a hash
 };
 // Meets: checks that all ranks are alike and have a GPU each, and distributes rank 0's unique id.
 // `open` opens the GPU of the endpoint, or the given one for ""; `gpu` returns it then.
