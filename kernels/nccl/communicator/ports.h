@@ -43,9 +43,9 @@ std::vector<PortBytes> grown_ports(const std::vector<PortBytes>& before,
 
 // The use of all hosts' ports.
 struct PortUse {
-  // Of the host with the most unequal ports: what its busiest port sent, over the mean of its ports
-  // of that kind (RDMA, or interfaces, whichever sent more). 1: all sent the same; the number of
-  // ports: one sent all. 0: nothing was sent.
+  // The bytes that the busiest port of a host sent, over the mean of its ports of that kind (RDMA,
+  // or interfaces, whichever sent more), on the host with the most unequal ports. 1: all sent the
+  // same; the number of ports: one sent all. 0: nothing was sent.
   double busiest_share = 0;
   // "rank 0's host: mlx5_0:1 sent 1024 received 2048, mlx5_1:1 ...", the most unequal hosts first.
   std::string words;
