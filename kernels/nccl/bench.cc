@@ -409,6 +409,7 @@ std::string sample_in_words(const Plan& plan, std::uint64_t repeat) {
                      : fmt::format("mean of {} calls in a row", repeat);
 }
 
+// The words of the parameters `registered` and `cta_policy`, and of the fact `buffers`.
 BufferKind kind_of_buffers(std::string_view word) {
   if (word == "symmetric") return BufferKind::kSymmetric;
   return word == "true" ? BufferKind::kRegistered : BufferKind::kPlain;

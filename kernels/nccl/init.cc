@@ -139,6 +139,7 @@ class InitBench final : public Kernel {
     if (opened_) static_cast<void>(state_->session.gpu().make_current());
   }
 
+  // In the order of the collectives' kernels: the GPU, the environment that NCCL reads once, NCCL.
   Status prepare(Context& context) override {
     parameters_ = context.params.effective();
     rounds_ = static_cast<std::uint64_t>(context.params.integer("iterations"));
@@ -158,6 +159,7 @@ class InitBench final : public Kernel {
     return {};
   }
 
+  // Meets the others and makes what all rounds share; nothing of NCCL's is timed yet.
   Status connect(Context& context, Group& group) override {
     if (opened_) RG_TRY_OK(state_->session.gpu().make_current());
     Team team(group, words_until(context));
@@ -197,6 +199,7 @@ class InitBench final : public Kernel {
     return context.deadline_monotonic_ns - std::min(2 * kSecond, left / 10);
   }
 
+  // All ranks make every round, rank 0 keeps the times.
   Status measure_rounds(Context& context, Team& team) {
     RG_TRY_OK(state_->session.gpu().make_current());
     state_->session.begin_point();
@@ -257,6 +260,7 @@ class InitBench final : public Kernel {
          .hint = "a rank is missing, or its address cannot be reached (NCCL_SOCKET_IFNAME)"});
   }
 
+  // Does nothing where no communicator is open, or where the worker hangs in a call.
   void give_up() {
     if (worker_ == nullptr || worker_->lost() || !state_->comm) return;
     const Status ended = worker_->run(

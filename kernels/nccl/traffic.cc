@@ -113,6 +113,7 @@ Result<std::uint64_t> Traffic::matrix_bytes(std::string_view text, std::uint32_t
   return highest_total(RG_TRY(matrix_of(text, ranks)));
 }
 
+// By the rule, a pair's distance is that of a ring: from the sender upwards.
 std::uint64_t Traffic::weight(std::uint32_t from, std::uint32_t to) const {
   if (!matrix_.empty()) return matrix_[static_cast<std::size_t>(from) * ranks_ + to];
   if (ranks_ == 1) return 1;
@@ -120,6 +121,8 @@ std::uint64_t Traffic::weight(std::uint32_t from, std::uint32_t to) const {
   return (kThousand - spread_thousandths_) * (ranks_ - 1) + spread_thousandths_ * 2 * distance;
 }
 
+// The proportion in exact arithmetic, then down to whole 16 bytes. Small calls keep their odd
+// elements, and the heaviest pair at least one, so that no call moves nothing.
 std::uint64_t Traffic::part(std::uint32_t from, std::uint32_t to, std::uint64_t count) const {
   const std::uint64_t own = weight(from, to);
   const auto elements = static_cast<std::uint64_t>(Wide{count} * own / highest_total_);

@@ -46,6 +46,7 @@ Result<std::vector<std::uint64_t>> row_in(std::string_view line, double scale) {
   }
 }
 
+// The rows and columns of the call's ranks, of a matrix that may have more.
 Result<Matrix> matrix_in(std::string_view text, double scale, std::uint32_t ranks) {
   Matrix rows;
   while (!text.empty() && rows.size() <= kMostRanks) {
@@ -63,6 +64,7 @@ Result<Matrix> matrix_in(std::string_view text, double scale, std::uint32_t rank
   return rows;
 }
 
+// The bytes of the rank that sends or receives most, by which the tool counts.
 std::uint64_t highest_total(const Matrix& rows) {
   std::uint64_t most = 0;
   for (std::size_t rank = 0; rank < rows.size(); ++rank) {
@@ -87,6 +89,7 @@ std::string matrix_words(Matrix rows) {
   return fmt::format("{}", fmt::join(lines, ";"));
 }
 
+// A file precedes the rule: the tool then ignores the spread.
 Status read_traffic(const NcclTestsEnvironment& environment, std::uint32_t ranks,
                     NcclTestsSurroundings& out) {
   const std::string matrix = value_in(environment, kMatrixVariable);
