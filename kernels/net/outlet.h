@@ -22,8 +22,8 @@ enum class Sending : std::uint8_t { kCopy, kZeroCopy, kUring, kUringZeroCopy };
 std::vector<std::string> sending_names();
 Sending sending_of(std::string_view name);
 
-// The account of a zero-copy way: the kernel may copy all the same, as it does on the loopback interface
-// and where an interface cannot gather.
+// The account of a zero-copy way: the kernel may copy all the same, as it does on the loopback
+// interface and where an interface cannot gather.
 struct ZeroCopyCount {
   std::uint64_t sends = 0;   // that are over
   std::uint64_t copied = 0;  // of those, by the kernel
