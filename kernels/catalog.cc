@@ -26,6 +26,7 @@ namespace railgauge {
   ROW(kCudaLocalCopyBw)        \
   ROW(kCudaPeerCopyBw)         \
   ROW(kCudaPeerLatency)        \
+  ROW(kCudaRankCopyBw)         \
   ROW(kMpiAllGather)           \
   ROW(kMpiAllReduce)           \
   ROW(kMpiAllToAll)            \

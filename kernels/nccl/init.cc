@@ -47,18 +47,29 @@ struct InitState {
   gpu::Stream stream;
   gpu::Event event;
   Communicator comm;
-  Status right;  // what was received; a wrong number ends its round orderly, with all ranks
+  Status right;  // what was received; wrong numbers end their round orderly, with all ranks
 };
 
-// Whole numbers, another one for each rank and for each of many rounds. Their sum does not
-// overflow.
-std::int32_t word_of(std::uint32_t rank, std::uint64_t round) {
-  return static_cast<std::int32_t>(1 + rank + 1000 * (round % 100));
+// The numbers of one all-reduce.
+constexpr std::size_t kNumbers = 16;
+using Numbers = std::array<std::int32_t, kNumbers>;
+
+// Whole numbers, other ones for each rank, place and round of many. Their sum does not overflow.
+std::int32_t number_of(std::uint32_t rank, std::uint64_t round, std::size_t place) {
+  return static_cast<std::int32_t>(1 + rank + place + 1000 * (round % 100));
 }
-std::int32_t sum_of(std::uint32_t ranks, std::uint64_t round) {
-  std::int32_t sum = 0;
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) sum += word_of(rank, round);
-  return sum;
+Numbers numbers_of(std::uint32_t rank, std::uint64_t round) {
+  Numbers numbers{};
+  for (std::size_t place = 0; place < kNumbers; ++place)
+    numbers[place] = number_of(rank, round, place);
+  return numbers;
+}
+Numbers sums_of(std::uint32_t ranks, std::uint64_t round) {
+  Numbers sums{};
+  for (std::uint32_t rank = 0; rank < ranks; ++rank)
+    for (std::size_t place = 0; place < kNumbers; ++place)
+      sums[place] += number_of(rank, round, place);
+  return sums;
 }
 
 // Polls, so that a call that never ends can be stopped.
@@ -72,37 +83,40 @@ Status wait_for_event(const InitState& state, const std::string& act) {
   }
 }
 
-// One all-reduce of one number. Returns its time until the GPU has ended it, in ns; a wrong result
-// is noted.
+// One all-reduce of a few numbers. Returns its time until the GPU has ended it, in ns; a wrong
+// result is noted.
 Result<double> reduce_once(InitState& state, const TickClock& clock, std::uint32_t ranks,
                            std::uint32_t rank, std::uint64_t round) {
   const gpu::Gpu& gpu = state.session.gpu();
   const Cuda& cuda = loaded_cuda();
   const std::string act = gpu.name() + ": first all-reduce";
-  const std::int32_t mine = word_of(rank, round);
+  const Numbers mine = numbers_of(rank, round);
   const cu::DevicePtr receive = state.words.data() + GpuBuffer::kPageBytes / 2;
-  RG_TRY_OK(gpu_status(gpu, cuda.memcpy_htod(state.words.data(), &mine, sizeof mine),
-                       "write the number to reduce"));
+  RG_TRY_OK(gpu_status(gpu, cuda.memcpy_htod(state.words.data(), mine.data(), sizeof mine),
+                       "write the numbers to reduce"));
   RG_TRY_OK(gpu_status(gpu, cuda.memset_d8(receive, kUnwritten, sizeof mine),
-                       "make the received number wrong"));
+                       "make the received numbers wrong"));
   RG_TRY_OK(gpu_status(gpu, cuda.stream_synchronize(nullptr), "wait for the numbers"));
   const std::uint64_t begin = clock.ticks();
   // NOLINTBEGIN(performance-no-int-to-ptr): addresses are numbers in CUDA's interface
-  RG_TRY_OK(
-      state.comm.done(loaded_nccl().all_reduce(reinterpret_cast<void*>(state.words.data()),
-                                               reinterpret_cast<void*>(receive), 1, nc::kInt32,
-                                               nc::kSum, state.comm.get(), state.stream.get()),
-                      act));
+  RG_TRY_OK(state.comm.done(
+      loaded_nccl().all_reduce(reinterpret_cast<void*>(state.words.data()),
+                               reinterpret_cast<void*>(receive), kNumbers, nc::kInt32, nc::kSum,
+                               state.comm.get(), state.stream.get()),
+      act));
   // NOLINTEND(performance-no-int-to-ptr)
   RG_TRY_OK(gpu_status(gpu, cuda.event_record(state.event.get(), state.stream.get()), "stamp"));
   RG_TRY_OK(wait_for_event(state, act));
   const double took_ns = clock.to_ns(clock.ticks() - begin);
-  std::int32_t found = 0;
-  RG_TRY_OK(
-      gpu_status(gpu, cuda.memcpy_dtoh(&found, receive, sizeof found), "read the reduced number"));
-  if (const std::int32_t expected = sum_of(ranks, round); found != expected && state.right)
-    state.right = fail(Code::kDataLoss, "{}: rank {}: it is {}, expected {} (the sum of {} ranks)",
-                       act, rank, found, expected, ranks);
+  Numbers found{};
+  RG_TRY_OK(gpu_status(gpu, cuda.memcpy_dtoh(found.data(), receive, sizeof found),
+                       "read the reduced numbers"));
+  const Numbers expected = sums_of(ranks, round);
+  const auto [wrong, right] = std::ranges::mismatch(found, expected);
+  if (wrong != found.end() && state.right)
+    state.right =
+        fail(Code::kDataLoss, "{}: rank {}: element {} is {}, expected {} (the sum of {} ranks)",
+             act, rank, wrong - found.begin(), *wrong, *right, ranks);
   state.progress->beat();
   return took_ns;
 }

@@ -46,6 +46,8 @@ constexpr std::array kShapes{
                 0, 9'000, 1, kLarge},
     KernelShape{"cuda.peer_latency", Route::kWithGpus, Metrics::kLatency, "dependent_load",
                 Pace::kGpu, 0, 750, 1, ""},
+    KernelShape{"cuda.rank_copy_bw", Route::kForth, Metrics::kRate, "unidirectional", Pace::kGpu, 1,
+                4'000, 0.9, kLarge},
     KernelShape{"mpi.all_gather", Route::kRing, Metrics::kLatency, "completion", Pace::kNic, 1.6,
                 900, 0.9, kSmall, 1},
     KernelShape{"mpi.all_reduce", Route::kRing, Metrics::kLatency, "completion", Pace::kNic, 1.8,
