@@ -58,8 +58,11 @@ struct Case {
   // The parameter; "": the kernel has none. With `single` the messages of a timed window share a
   // place, where only the last can be compared; a proof's window has one message then.
   std::string_view buffers = {};
+  // The parameter `call`; "": its default.
+  std::string_view call = {};
 
   [[nodiscard]] std::string label() const {
+    if (!call.empty()) return fmt::format("{}, {}", kernel, call);
     return buffers.empty() ? kernel : fmt::format("{}, buffers {}", kernel, buffers);
   }
   // In a window of many places a late message still comes, in another one's place.
@@ -107,6 +110,7 @@ TEST_P(MpiCorruption, OfOneMessageOfManyFailsTheTaskAndIsNamed) {
   Words parameters{"--proof-time", time};
   if (!one.buffers.empty())
     parameters.insert(parameters.end(), {"--buffers", std::string(one.buffers)});
+  if (!one.call.empty()) parameters.insert(parameters.end(), {"--call", std::string(one.call)});
   const Ended ended = launch(one.kernel, parameters, environment);
   RunnerReport report;
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(ended.out, &report).ok())
@@ -137,22 +141,28 @@ TEST_P(MpiCorruption, OfOneMessageOfManyFailsTheTaskAndIsNamed) {
 
 INSTANTIATE_TEST_SUITE_P(
     Catalog, MpiCorruption,
-    ::testing::Combine(::testing::Values(Case{"mpi.lat", 1}, Case{"mpi.bw", 1, true, "single"},
-                                         Case{"mpi.bw", 1, true, "each"},
-                                         Case{"mpi.bibw", 0, true, "single"},
-                                         Case{"mpi.bibw", 0, true, "each"},
-                                         Case{"mpi.rate", 1, true, "single"},
-                                         Case{"mpi.rate", 1, true, "each"}, Case{"mpi.put_lat", 0},
-                                         Case{"mpi.get_lat", 0}, Case{"mpi.put_bw", 0, true},
-                                         Case{"mpi.get_bw", 0, true}, Case{"mpi.broadcast", 1},
-                                         Case{"mpi.reduce", 0}, Case{"mpi.all_reduce", 1},
-                                         Case{"mpi.all_gather", 1}, Case{"mpi.reduce_scatter", 1},
-                                         Case{"mpi.all_to_all", 1}),
-                       ::testing::ValuesIn(kFaults)),
+    ::testing::Combine(
+        ::testing::Values(Case{"mpi.lat", 1}, Case{"mpi.bw", 1, true, "single"},
+                          Case{"mpi.bw", 1, true, "each"}, Case{"mpi.bibw", 0, true, "single"},
+                          Case{"mpi.bibw", 0, true, "each"}, Case{"mpi.rate", 1, true, "single"},
+                          Case{"mpi.rate", 1, true, "each"}, Case{"mpi.put_lat", 0},
+                          Case{"mpi.get_lat", 0}, Case{"mpi.put_bw", 0, true},
+                          Case{"mpi.get_bw", 0, true}, Case{"mpi.broadcast", 1},
+                          Case{"mpi.reduce", 0}, Case{"mpi.all_reduce", 1},
+                          Case{"mpi.all_gather", 1}, Case{"mpi.reduce_scatter", 1},
+                          Case{"mpi.all_to_all", 1}, Case{"mpi.all_gather_v", 1},
+                          Case{"mpi.all_to_all_v", 1}, Case{"mpi.gather", 0},
+                          Case{"mpi.gather_v", 0}, Case{"mpi.scatter", 1}, Case{"mpi.scatter_v", 1},
+                          Case{"mpi.neighbor_all_gather", 1}, Case{"mpi.multi_lat", 1},
+                          Case{"mpi.get_multi_lat", 0}, Case{"mpi.fan_in_bw", 0, true, "each"},
+                          Case{"mpi.fan_out_bw", 1, true, "each"}, Case{"mpi.put_bibw", 0, true},
+                          Case{"mpi.all_reduce", 1, false, {}, "nonblocking"}),
+        ::testing::ValuesIn(kFaults)),
     [](const auto& chosen) {
       const Case& one = std::get<0>(chosen.param);
-      return fmt::format("{}_{}{}{}", std::string_view(one.kernel).substr(4), one.buffers,
-                         one.buffers.empty() ? "" : "_", std::get<1>(chosen.param));
+      return fmt::format("{}_{}{}{}{}", std::string_view(one.kernel).substr(4), one.buffers,
+                         one.call, one.buffers.empty() && one.call.empty() ? "" : "_",
+                         std::get<1>(chosen.param));
     });
 
 TEST(MpiProof, HasAllItsMessagesWhereItHasTheTime) {

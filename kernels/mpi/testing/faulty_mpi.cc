@@ -219,6 +219,83 @@ int faulty_reduce_scatter(const void* data, void* sum, const int* counts, MPI_Da
   return done;
 }
 
+// The collectives whose counts are an argument each, or one for each rank.
+int faulty_gather(const void* data, int count, MPI_Datatype type, void* all, int count_each,
+                  MPI_Datatype type_each, int root, MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Gather);
+  const std::size_t one = length_of(count, type);
+  if (own_rank() == root) expect(all, one * static_cast<std::size_t>(ranks()), one);
+  const int done = kReal(data, count, type, all, count_each, type_each, root, comm);
+  arrived();
+  return done;
+}
+int faulty_gatherv(const void* data, int count, MPI_Datatype type, void* all, const int* counts,
+                   const int* places, MPI_Datatype type_each, int root, MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Gatherv);
+  const std::size_t one = length_of(count, type);
+  if (own_rank() == root) expect(all, one * static_cast<std::size_t>(ranks()), one);
+  const int done = kReal(data, count, type, all, counts, places, type_each, root, comm);
+  arrived();
+  return done;
+}
+int faulty_scatter(const void* data, int count, MPI_Datatype type, void* own, int count_own,
+                   MPI_Datatype type_own, int root, MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Scatter);
+  expect(own, length_of(count_own, type_own), length_of(count_own, type_own));
+  const int done = kReal(data, count, type, own, count_own, type_own, root, comm);
+  arrived();
+  return done;
+}
+int faulty_scatterv(const void* data, const int* counts, const int* places, MPI_Datatype type,
+                    void* own, int count_own, MPI_Datatype type_own, int root, MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Scatterv);
+  expect(own, length_of(count_own, type_own), length_of(count_own, type_own));
+  const int done = kReal(data, counts, places, type, own, count_own, type_own, root, comm);
+  arrived();
+  return done;
+}
+int faulty_allgatherv(const void* data, int count, MPI_Datatype type, void* all, const int* counts,
+                      const int* places, MPI_Datatype type_each, MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Allgatherv);
+  const std::size_t one = length_of(count, type);
+  expect(all, one * static_cast<std::size_t>(ranks()), one);
+  const int done = kReal(data, count, type, all, counts, places, type_each, comm);
+  arrived();
+  return done;
+}
+int faulty_alltoallv(const void* data, const int* counts, const int* places, MPI_Datatype type,
+                     void* all, const int* counts_in, const int* places_in, MPI_Datatype type_in,
+                     MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Alltoallv);
+  const std::size_t one = length_of(counts_in[0], type_in);
+  expect(all, one * static_cast<std::size_t>(ranks()), one);
+  const int done = kReal(data, counts, places, type, all, counts_in, places_in, type_in, comm);
+  arrived();
+  return done;
+}
+int faulty_neighbor_allgather(const void* data, int count, MPI_Datatype type, void* all,
+                              int count_each, MPI_Datatype type_each, MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Neighbor_allgather);
+  const std::size_t one = length_of(count, type);
+  expect(all, one, one);
+  const int done = kReal(data, count, type, all, count_each, type_each, comm);
+  arrived();
+  return done;
+}
+// A call that begins and one that ends.
+int faulty_iallreduce(const void* data, void* sum, int count, MPI_Datatype type, MPI_Op op,
+                      MPI_Comm comm, MPI_Request* request) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Iallreduce);
+  expect(sum, length_of(count, type), length_of(count, type));
+  return kReal(data, sum, count, type, op, comm, request);
+}
+int faulty_wait(MPI_Request* request, MPI_Status* status) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Wait);
+  const int done = kReal(request, status);
+  arrived();
+  return done;
+}
+
 // Memory that MPI_Put reads until the flush, where it is not the caller's memory.
 std::deque<Bytes> g_sent;
 // A put that waits for the next one: what it would have written, and where.
@@ -293,6 +370,15 @@ extern "C" __attribute__((visibility("default"))) void* dlsym(void* library,
                                     replaced("MPI_Reduce", faulty_reduce),
                                     replaced("MPI_Allreduce", faulty_allreduce),
                                     replaced("MPI_Reduce_scatter", faulty_reduce_scatter),
+                                    replaced("MPI_Gather", faulty_gather),
+                                    replaced("MPI_Gatherv", faulty_gatherv),
+                                    replaced("MPI_Scatter", faulty_scatter),
+                                    replaced("MPI_Scatterv", faulty_scatterv),
+                                    replaced("MPI_Allgatherv", faulty_allgatherv),
+                                    replaced("MPI_Alltoallv", faulty_alltoallv),
+                                    replaced("MPI_Neighbor_allgather", faulty_neighbor_allgather),
+                                    replaced("MPI_Iallreduce", faulty_iallreduce),
+                                    replaced("MPI_Wait", faulty_wait),
                                     replaced("MPI_Put", faulty_put),
                                     replaced("MPI_Get", faulty_get),
                                     replaced("MPI_Win_flush", faulty_flush)};

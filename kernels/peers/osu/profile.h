@@ -22,6 +22,8 @@ struct OsuProgram {
   std::string_view kernel;
   // Between two ranks, each with its own choice of memory.
   bool pair = false;
+  // The kernel's parameter `call`; "": its default.
+  std::string_view call = {};
 };
 
 // Return all programs, and the program with a given name.

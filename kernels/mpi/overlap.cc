@@ -1,0 +1,63 @@
+// How much of a non-blocking collective a computation beside it hides, by OSU's method: each call
+// is begun, the rank computes for as long as the call takes alone, and waits for its end. The rest
+// of the time is what the computation did not hide.
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kernels/dl/cuda.h"
+#include "kernels/mpi/bench.h"
+#include "kernels/mpi/info.h"
+
+namespace railgauge::mpi {
+namespace {
+
+constexpr std::size_t kLeastCalls = 10;
+constexpr std::size_t kMostCalls = 5'000;
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) /
+         static_cast<double>(std::max<std::size_t>(1, values.size()));
+}
+
+}  // namespace
+
+void Bench::set_compute(const TickClock& clock, std::uint64_t ns) {
+  const double ticks_of_a_ns = 1e6 / clock.to_ns(1'000'000);
+  compute_ticks_ = static_cast<std::uint64_t>(static_cast<double>(ns) * ticks_of_a_ns);
+}
+
+// As many calls as the figure has, within bounds. The times of the ranks are none of the figure's.
+Status Bench::measure_overlap(Context& context, std::size_t size_index, const Sampled& pure) {
+  if (operation_.what == Collective::kNone || form_ != Form::kNonBlocking) return {};
+  const double pure_ns = mean_of(pure.samples);
+  const auto compute_ns = static_cast<std::uint64_t>(pure_ns);
+  auto kept = std::exchange(by_rank_ns_, std::vector<std::vector<double>>(ranks_));
+  send_order(Act::kCompute, size_index, compute_ns);
+  set_compute(tick_clock(context), compute_ns);
+  Sampled beside;
+  beside.converged = false;
+  beside.stop_reason = pure.stop_reason;
+  Status measured = batch(context, size_index,
+                          std::clamp(pure.samples.size(), kLeastCalls, kMostCalls), beside.samples);
+  send_order(Act::kCompute, size_index, 0);
+  set_compute(tick_clock(context), 0);
+  by_rank_ns_ = std::move(kept);
+  RG_TRY_OK(measured);
+  const double overall_ns = mean_of(beside.samples);
+  for (double& ns : beside.samples) ns = std::max(0.0, ns - static_cast<double>(compute_ns));
+  const double exposed_ns = overall_ns - static_cast<double>(compute_ns);
+  path_facts_["overall_ns"] = fmt::format("{:.1f}", overall_ns);
+  path_facts_["compute_ns"] = fmt::format("{}", compute_ns);
+  path_facts_["overlap_percent"] =
+      fmt::format("{:.1f}", std::max(0.0, 100 - exposed_ns / std::max(pure_ns, 1.0) * 100));
+  exposed_ = make_point({.metric = kExposedMetric, .meaning = "not_hidden", .unit = "ns"},
+                        share_of(size_index).bytes, beside, context.raw_samples,
+                        on_gpu() && loaded_cuda().synthetic);
+  exposed_->set_verified(verify_);
+  return {};
+}
+
+}  // namespace railgauge::mpi
