@@ -66,7 +66,7 @@ done
   refuse "--layer $layer is none of $mpis; allowed: auto$([[ $mpis == *mpich* ]] || echo ", ucx, ob1")"
 read -ra measures <<<"${only//,/ }"
 blocks="allgatherv?|alltoall[vw]?|gatherv?|scatterv?|allreduce|barrier|bcast|reduce|reduce_scatter|reduce_scatter_block"
-known="latency|bw|bibw|mbw_mr|multi_lat|(latency|bw|bibw)_persistent|(put|get)_(latency|bw)|put_bibw|(get_)?acc_latency"
+known="latency|bw|bibw|mbw_mr|multi_lat|(latency|bw|bibw)_persistent|(put|get)_(latency|bw)|(get_)?acc_latency"
 known+="|i?($blocks)|($blocks)_persistent|i?neighbor_(allgatherv?|alltoall[vw]?)"
 for measure in "${measures[@]}"; do [[ $measure =~ ^osu_($known):[0-9]+$ ]] || refuse "--only $measure: PROGRAM:BYTES, as osu_bw:65536; osu_barrier:0"; done
 bin=$(realpath "$bin")
@@ -188,7 +188,7 @@ describe() {
   common=() extra=() proof=(--set proof_time=200ms)
   case $program in
     osu_latency | osu_latency_persistent | osu_*_latency) count=2 iterations=$((20000 / few * more)) ;;
-    osu_bw | osu_bibw | osu_bw_persistent | osu_bibw_persistent | osu_put_b* | osu_get_bw) count=2 iterations=$((2000 / few)) key=rate common=(-W "$kWindow") ;;
+    osu_bw | osu_bibw | osu_bw_persistent | osu_bibw_persistent | osu_put_bw | osu_get_bw) count=2 iterations=$((2000 / few)) key=rate common=(-W "$kWindow") ;;
     osu_mbw_mr) iterations=$((4000 / few * more)) key=rate column=3 common=(-W "$kWindow") ;;
     *) iterations=$((10000 / few * more)) ;;
   esac
@@ -200,7 +200,7 @@ describe() {
   case $program in
     *reduce*) extra=(-T mpi_float) ;;
     osu_acc_latency) extra=(-w create -T mpi_int) ;;
-    osu_put_bibw | osu_get_acc_latency) extra=(-w create -s flush) ;;
+    osu_get_acc_latency) extra=(-w create -s flush) ;;
     osu_put_* | osu_get_*) extra=(-w create) ;;
   esac
   # A non-blocking collective is compared by its time alone, without the computation beside it.

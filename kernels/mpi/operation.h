@@ -249,7 +249,8 @@ struct Operation {
   // Runs the calls of ticks.size() samples and writes one tick count for each. Untimed ranks make
   // their calls and leave their counts unchanged.
   void (*play)(Work&, std::span<std::uint64_t> ticks) = nullptr;
-  // A collective: which, and its arguments that depend on it. `count` as in CollectiveCall.
+  // A collective: which, and its arguments that depend on it. `count` as in CollectiveCall; `parts`
+  // are made anew for each size, where its blocks have lengths of their own.
   Collective what = Collective::kNone;
   std::uint64_t (*count)(const Share&) = one_message;
   CollectiveParts (*parts)(const Operation&, const Share&) = nullptr;

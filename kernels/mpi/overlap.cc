@@ -29,7 +29,9 @@ void Bench::set_compute(const TickClock& clock, std::uint64_t ns) {
   compute_ticks_ = static_cast<std::uint64_t>(static_cast<double>(ns) * ticks_of_a_ns);
 }
 
-// As many calls as the figure has, within bounds. The times of the ranks are none of the figure's.
+// The computation of every call is as long as the mean of the figure, as OSU's programs have it; a
+// library without a thread of its own makes progress only where `polls` asks it to. As many calls
+// as the figure has, within bounds. The times of the ranks are none of the figure's.
 Status Bench::measure_overlap(Context& context, std::size_t size_index, const Sampled& pure) {
   if (operation_.what == Collective::kNone || form_ != Form::kNonBlocking) return {};
   const double pure_ns = mean_of(pure.samples);

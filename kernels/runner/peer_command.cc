@@ -7,9 +7,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/counters.h"
 #include "kernels/core/text/help.h"
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/printable.h"
@@ -27,7 +30,9 @@ namespace {
 // --- perftest ---
 
 // With a host this side connects, without one it listens, as the tool does.
-StandaloneOptions options_of(const PerftestCall& call, const KernelRow& row) {
+// `call` and `below` outlive the options; `below` gets the figures below the call's floors.
+StandaloneOptions options_of(const PerftestCall& call, const KernelRow& row,
+                             std::vector<std::string>& below) {
   StandaloneOptions options;
   options.row = &row;
   options.parameters = call.parameters;
@@ -39,10 +44,38 @@ StandaloneOptions options_of(const PerftestCall& call, const KernelRow& row) {
   options.format = call.format;
   options.file = call.file;
   options.style = {.colour = stdout_takes_colour()};
-  options.table = [gigabits = call.gigabits](const RunnerReport& report, const TableStyle& style) {
-    return perftest_table(report, style, gigabits);
+  options.table = [&call, &below](const RunnerReport& report, const TableStyle& style) {
+    below = below_floors(report, call);
+    return perftest_table(report, style, call);
   };
   return options;
+}
+
+// The files that the call names, below the folder of its port. A counter that cannot be read is
+// absent.
+Counters read_named(const PerftestCall& call) {
+  Counters found;
+  const std::size_t colon = call.endpoint.find(':');
+  for (const std::string& name : call.counters) {
+    std::ifstream file(fmt::format("/sys/class/infiniband/{}/ports/{}/{}",
+                                   call.endpoint.substr(0, colon), call.endpoint.substr(colon + 1),
+                                   name));
+    std::uint64_t value = 0;
+    if (file >> value) found.emplace(name, value);
+  }
+  return found;
+}
+
+// As the tool prints them; one that did not grow too.
+void print_counters(const PerftestCall& call, const Counters& before, const Counters& after) {
+  const Counters grown = grown_counters(before, after);
+  for (const std::string& name : call.counters) {
+    const bool was_read = before.contains(name) && after.contains(name);
+    const auto found = grown.find(name);
+    fmt::print("\t{}={}\n", printable(name),
+               was_read ? std::to_string(found == grown.end() ? 0 : found->second)
+                        : std::string("cannot be read"));
+  }
 }
 
 // One run of one kernel under perftest's table.
@@ -61,7 +94,13 @@ int run_perftest_command(const PerftestProgram& program, const std::vector<std::
   for (const std::string& info : call->infos) fmt::print(stderr, "info: {}\n", printable(info));
   // Before the first child: a signal then reaches it through this process.
   block_ending_signals();
-  return run_standalone(options_of(*call, *find(call->kernel)));
+  std::vector<std::string> below;
+  const Counters before = read_named(*call);
+  const int code = run_standalone(options_of(*call, *find(call->kernel), below));
+  print_counters(*call, before, read_named(*call));
+  for (const std::string& line : below)
+    fmt::print(stderr, "railgauge-runner: {}: {}\n", program.name, line);
+  return code == kExitPassed && !below.empty() ? kExitFailed : code;
 }
 
 // --- nccl-tests ---

@@ -364,9 +364,11 @@ class Binding final : public Calls {
       forms.init(arguments..., MPI_INFO_NULL, &request_);
     });
   }
+  // One request for each form: the kernels never have two collectives at once.
   void start_made() override { f_.start(&request_); }
   void poll() override {
     int done = 0;
+    // MPI_Test clears the request of a call that is complete; MPI_Wait then returns at once.
     if (request_ != MPI_REQUEST_NULL) f_.test(&request_, &done, MPI_STATUS_IGNORE);
   }
   void finish() override { f_.wait(&request_, MPI_STATUS_IGNORE); }

@@ -6,7 +6,8 @@
 namespace railgauge::mpi {
 namespace {
 
-// MPI_Bcast has one buffer: the root's is the send buffer, the others' the receive buffer.
+// The arguments stay equal over all samples of hot memory. MPI_Bcast has one buffer: the root's is
+// the send buffer, the others' the receive buffer.
 CollectiveCall arguments_of(const Work& work) {
   const Operation& operation = work.operation;
   CollectiveCall call{.what = operation.what,
@@ -37,6 +38,7 @@ void compute(Work& work) {
   }
 }
 
+// One loop for each form, so that no form is chosen within the time.
 template <Form kForm>
 void play_form(Work& work, std::span<std::uint64_t> ticks) {
   const std::uint64_t sent = work.operation.send_bytes(work.share);

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::uint64_t kNumber = sizeof(std::uint64_t);
 
-// One call a sample; `call` has the offset of the target's place.
+// One call a sample; `call` has the offset of the target's place. The flush is inside the time: an
+// accumulate that returns has only taken its arguments.
 template <class Call>
 void play_each(Work& work, std::span<std::uint64_t> ticks, Call call) {
   if (work.share.rank != 0) return;

@@ -4,7 +4,7 @@
 namespace railgauge::mpi {
 namespace {
 
-// The two messages of a round trip by one call each.
+// The two messages of a round trip by one call each, as OSU's osu_latency has them.
 class BlockingCalls {
  public:
   explicit BlockingCalls(Work& work) : work_(work), other_(partner(work.share)) {}
@@ -16,7 +16,8 @@ class BlockingCalls {
   std::uint32_t other_;
 };
 
-// The same by two requests that are made once.
+// The same by two requests that are made once: MPI then need not look at the arguments again. The
+// requests are made for one batch of samples and freed behind it, outside of every sample.
 class MadeOnce {
  public:
   explicit MadeOnce(Work& work) : mpi_(work.mpi) {
@@ -266,7 +267,9 @@ constexpr Operation kRate = [] {
 // --- congestion -------------------------------------------------------------------------------
 
 double all_but_one(std::uint32_t ranks) { return ranks - 1.0; }
-// Where the messages of rank 0 with another rank begin; the other rank has only its own.
+// Where the messages of rank 0 with another rank begin; the other rank has only its own. Each rank
+// has a place of its own also where a window's messages share one: else the messages of several
+// senders would meet in one buffer, and no content could be expected there.
 std::uint64_t begin_of(const Share& share, std::uint32_t other) {
   return (other - 1) * a_window(share);
 }

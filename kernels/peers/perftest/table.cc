@@ -131,14 +131,68 @@ bool has(const RunnerReport& report, std::string_view metric) {
   return std::ranges::find(report.points(), metric, &Point::metric) != report.points().end();
 }
 
+// MiB/s, or Gb/s.
+double bandwidth_factor(const PerftestCall& call) {
+  return call.gigabits ? kBitsPerByte / 1e9 : 1 / kMib;
+}
+
+// Every sample of each size, in microseconds, numbered from 1 as the tool does.
+std::string sample_lists(const RunnerReport& report, PerftestSamples order) {
+  constexpr double kUs = 1e-3;
+  std::string out;
+  for (const Point& point : report.points()) {
+    if (point.metric() != "latency_ns") continue;
+    std::vector<double> samples(point.samples().begin(), point.samples().end());
+    if (order == PerftestSamples::kSorted) std::ranges::sort(samples);
+    out += fmt::format("\n{:.0f} bytes\n#, usec\n", point.message_bytes());
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      out += fmt::format("{}, {:g}\n", i + 1, samples[i] * kUs);
+  }
+  return out;
+}
+
+// One number a size.
+std::string only_figure(const RunnerReport& report, const PerftestCall& call) {
+  std::string out;
+  for (const Point& point : report.points()) {
+    if (call.only == "latency" && point.metric() == "latency_ns")
+      out += fmt::format("{:f}\n", point.mean() * 1e-3);
+    if (call.only == "bandwidth" && point.metric() == "bandwidth_bytes_per_second")
+      out += fmt::format("{:f}\n", point.mean() * bandwidth_factor(call));
+    if (call.only == "message_rate" && point.metric() == "message_rate_per_second")
+      out += fmt::format("{:f}\n", point.mean() / 1e6);
+  }
+  return out;
+}
+
 }  // namespace
 
 // A report without points gives the head only.
-std::string perftest_table(const RunnerReport& report, const TableStyle& style, bool gigabits) {
+std::string perftest_table(const RunnerReport& report, const TableStyle& style,
+                           const PerftestCall& call) {
+  if (!call.only.empty()) return only_figure(report, call);
   std::string out = report_head(report, style);
-  if (has(report, "bandwidth_bytes_per_second")) out += bandwidth_table(report, gigabits);
+  if (has(report, "bandwidth_bytes_per_second")) out += bandwidth_table(report, call.gigabits);
   if (has(report, "latency_ns")) out += latency_table(report);
+  if (call.samples != PerftestSamples::kNone) out += sample_lists(report, call.samples);
   return out;
+}
+
+// Each size by itself: in the tool one size that passes lets all others pass.
+std::vector<std::string> below_floors(const RunnerReport& report, const PerftestCall& call) {
+  std::vector<std::string> below;
+  for (const Point& point : report.points()) {
+    const double bandwidth = point.mean() * bandwidth_factor(call);
+    if (point.metric() == "bandwidth_bytes_per_second" && bandwidth < call.least_bandwidth)
+      below.push_back(fmt::format("{:.0f} bytes: {} {} is below {}", point.message_bytes(),
+                                  shown(bandwidth), call.gigabits ? "Gb/s" : "MiB/s",
+                                  shown(call.least_bandwidth)));
+    if (point.metric() == "message_rate_per_second" && point.mean() / 1e6 < call.least_message_rate)
+      below.push_back(fmt::format("{:.0f} bytes: {} million messages a second is below {}",
+                                  point.message_bytes(), shown_rate(point.mean()),
+                                  call.least_message_rate));
+  }
+  return below;
 }
 
 }  // namespace railgauge

@@ -3,12 +3,19 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "kernels/core/report/report.h"
+#include "kernels/peers/perftest/options.h"
 
 namespace railgauge {
 
-// Returns the table; an absent figure is "-". Pure.
-std::string perftest_table(const RunnerReport& report, const TableStyle& style, bool gigabits);
+// Returns the table, with the samples behind it where the call wants them, or the one figure that
+// the call names, a line a size; an absent figure is "-". Pure.
+std::string perftest_table(const RunnerReport& report, const TableStyle& style,
+                           const PerftestCall& call);
+
+// Returns a line for each figure below a floor of the call; empty where none is. Pure.
+std::vector<std::string> below_floors(const RunnerReport& report, const PerftestCall& call);
 
 }  // namespace railgauge

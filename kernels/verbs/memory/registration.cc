@@ -41,6 +41,21 @@ Status by_peermem(const Device& device, ibv_pd* domain, const Memory& memory,
   return {};
 }
 
+// A device or a driver without it refuses the flag with one of several errors.
+Status by_paging(const Device& device, ibv_pd* domain, const Memory& memory,
+                 const RegistrationForm& form, Registration& made) {
+  auto region = register_addresses(device, domain, memory.span(),
+                                   form.access | IBV_ACCESS_ON_DEMAND, form.relaxed_ordering);
+  if (!region)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("{}; with on-demand paging, which this adapter or its driver may lack; "
+                            "leave out on_demand",
+                            region.error().message));
+  made.region = std::move(*region);
+  made.path = "host, on demand";
+  return {};
+}
+
 }  // namespace
 
 // ibv_reg_mr_iova2 is the call that knows optional access flags.
@@ -74,6 +89,10 @@ Result<MemoryRegionHandle> register_addresses(const Device& device, ibv_pd* doma
 Result<Registration> register_all(const Device& device, ibv_pd* domain, const Memory& memory,
                                   const RegistrationForm& form) {
   Registration made;
+  if (memory.is_host() && form.on_demand) {
+    RG_TRY_OK(by_paging(device, domain, memory, form, made));
+    return made;
+  }
   if (memory.is_host()) {
     made.region = RG_TRY(
         register_addresses(device, domain, memory.span(), form.access, form.relaxed_ordering));
