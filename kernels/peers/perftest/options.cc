@@ -101,7 +101,7 @@ Status take_endpoint(const PerftestReading& reading, std::string& endpoint) {
 }
 
 // Refuses to print a figure that the program does not measure, and floors of one: the tool
-// ignores them. Only the printed table is held against a floor.
+// ignores them. Only the printed table is compared with a floor.
 Status check_output(const PerftestProgram& program, const PerftestCall& call) {
   const bool is_latency = program.name.ends_with("_lat");
   const auto not_of = [&](std::string_view option) {
