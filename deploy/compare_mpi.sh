@@ -66,7 +66,7 @@ done
   refuse "--layer $layer is none of $mpis; allowed: auto$([[ $mpis == *mpich* ]] || echo ", ucx, ob1")"
 read -ra measures <<<"${only//,/ }"
 blocks="allgatherv?|alltoall[vw]?|gatherv?|scatterv?|allreduce|barrier|bcast|reduce|reduce_scatter|reduce_scatter_block"
-known="latency|bw|bibw|mbw_mr|multi_lat|(latency|bw|bibw)_persistent|(put|get)_(latency|bw)|(get_)?acc_latency"
+known="latency|bw|bibw|mbw_mr|multi_lat|(latency|bw|bibw)_persistent|(put|get)_(latency|bw)|acc_latency"
 known+="|i?($blocks)|($blocks)_persistent|i?neighbor_(allgatherv?|alltoall[vw]?)"
 for measure in "${measures[@]}"; do [[ $measure =~ ^osu_($known):[0-9]+$ ]] || refuse "--only $measure: PROGRAM:BYTES, as osu_bw:65536; osu_barrier:0"; done
 bin=$(realpath "$bin")
@@ -195,16 +195,22 @@ describe() {
   [ "$bytes" -le 8192 ] || [ "$key" = rate ] || iterations=$((iterations / 4))
   [ -z "$calls" ] || iterations=$calls
   common+=(-i "$iterations" -x $((iterations / 10)))
-  [ "$program" = osu_barrier ] && column=1 proof=() || common+=(-m "$bytes:$bytes")
+  case $program in
+    osu_barrier | osu_barrier_persistent) column=1 proof=() ;;
+    osu_ibarrier) column=4 proof=() ;;
+    *) common+=(-m "$bytes:$bytes") ;;
+  esac
   # Ours sums 32-bit floats, exposes memory that it has, adds 32-bit numbers to it, and completes each call by a flush.
   case $program in
     *reduce*) extra=(-T mpi_float) ;;
     osu_acc_latency) extra=(-w create -T mpi_int) ;;
-    osu_get_acc_latency) extra=(-w create -s flush) ;;
     osu_put_* | osu_get_*) extra=(-w create) ;;
   esac
   # A non-blocking collective is compared by its time alone, without the computation beside it.
-  case $program in osu_i*) column=4 ;; esac
+  case $program in
+    osu_ibarrier) column=3 ;;
+    osu_i*) column=4 ;;
+  esac
 }
 # figure PROGRAM: launches ours or theirs and prints its figure as the program has it: us, or of a rate MB or messages a
 # second; "-" where the launch failed.
@@ -219,7 +225,7 @@ figure() {
         *) [ -z "$value" ] || value=$(awk -v value="$value" -v by="$([ "$key" = rate ] && echo 1e6 || echo 1e3)" 'BEGIN { printf "%.7g", value / by }') ;;
       esac ;;
     theirs | again) value=$(run "$(theirs_of "$program")" "${common[@]}" "${extra[@]}" |
-      awk -v bytes="$bytes" -v column="$column" '/^#/ { next } (column == 1 && NF == 1) || (NF > 1 && $1 == bytes) { print $column }') || value="" ;;
+      awk -v bytes="$bytes" -v column="$column" -v barrier="$([ "$program" = osu_ibarrier ] && echo 1 || echo 0)" '/^#/ { next } (column == 1 && NF == 1) || (barrier && NF > 1 && $1 ~ /^[0-9.]+$/) || (NF > 1 && $1 == bytes) { print $column }') || value="" ;;
   esac
   [[ $value =~ ^[0-9.e+-]+$ ]] || { value=-; tail -n 3 "$state/errors" >&2; }
   printf '%s\t%s\t%s\n' "$mpi $count $measure" "$1" "$value" | tee -a ${keep:+"$keep"} "$figures"

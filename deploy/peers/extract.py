@@ -12,7 +12,7 @@ def text_of(path):
 
 
 def names_in(folder, pattern, suffix=""):
-    return sorted(f"{path.stem}{suffix}" for path in folder.glob(pattern))
+    return sorted(f"{path.stem}{suffix}" for path in folder.rglob(pattern))
 
 
 def perftest(root):
@@ -28,9 +28,9 @@ def perftest(root):
 def nccl_tests(root):
     source = root / "src"
     shared = {"common", "util", "timer"}
-    tests = [f"{name}_perf" for name in names_in(source, "*.cu") if name not in shared]
+    tests = [f"{path.stem}_perf" for path in sorted(source.glob("*.cu")) if path.stem not in shared]
     # Newer releases have programs of the device's own calls in folders below.
-    tests += [name for name in names_in(source, "device_api/**/*.cu") if name not in shared]
+    tests += [path.stem for path in sorted(source.glob("*/**/*.cu")) if path.stem not in shared]
     options = re.search(r"option longopts\[\] = \{(.*?)\n  \};", text_of(source / "common.cu"), re.S).group(1)
     everything = "".join(text_of(path) for path in sorted(source.rglob("*")) if path.suffix in (".cu", ".cc", ".h"))
     return ([("test", name) for name in tests] +
@@ -45,6 +45,10 @@ def nvbandwidth(root):
     return [("test", name) for name in tests] + [("option", f"--{name}") for name in options]
 
 
+# Programs that a copy of OSU's source has and its own releases lack, and a file that is no program.
+NOT_OSU = {"osu_get_mbw", "osu_get_multi_lat", "osu_bw_fan_util"}
+
+
 def osu(root):
     tests = []
     for folder in ("mpi/startup", "mpi/pt2pt/standard", "mpi/pt2pt/persistent", "mpi/pt2pt/congestion",
@@ -54,7 +58,8 @@ def osu(root):
         tests += names_in(root / "c" / folder, "osu_*.c") + names_in(root / "c" / folder, "osu_*.cpp")
     options = re.search(r"OMBOP_LONG_OPTIONS_ALL(.*?)\n#define", text_of(root / "c/util/osu_util_options.h"), re.S)
     words = re.findall(r'"([a-z-]+)", *(?:no|required|optional)_argument', options.group(1))
-    return [("test", name) for name in tests] + [("option", f"--{name}") for name in words]
+    return ([("test", name) for name in tests if name not in NOT_OSU] +
+            [("option", f"--{name}") for name in words])
 
 
 def gdrcopy(root):

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cstdlib>
 #include <set>
 #include <string>
@@ -97,11 +98,13 @@ void Bench::play(const TickClock& clock, std::size_t size_index, std::uint64_t c
             form_};
   work.compute_ticks = compute_ticks_;
   work.polls = polls_;
+  work.wrong_fetch = verify_ ? &wrong_fetch_ : nullptr;
   // The batch starts together, so that the first sample does not contain another rank's order
   // handling.
   mpi_->barrier();
   operation_.play(work, ticks_);
   played_ += count;
+  if (compute_ticks_ > 0) gather_computed(clock.to_ns(work.computed_ticks));
   if (operation_.timed == Timed::kFirst) return;
   own_ns_.clear();
   for (const std::uint64_t ticks : ticks_)
@@ -121,9 +124,11 @@ Status Bench::verify(std::size_t size_index) {
   content.place = played_ > 0 ? (played_ - 1) % places.count : 0;
   move_to(places.of(content.place));
   receive_.pull(0, operation_.receive_bytes(share));
-  // A copy that failed in the timed loop is reported here.
+  // A copy that failed in the timed loop is reported here, and a call that fetched a wrong value.
   Status found = send_.status();
   if (found) found = receive_.status();
+  if (found && verify_ && !wrong_fetch_.empty())
+    found = fail(Code::kDataLoss, "rank {}: {}", rank_, wrong_fetch_);
   for (const Segment& segment : operation_.received(share)) {
     if (!found || !verify_) break;
     const auto wrong = wrong_in(receive_.view(), segment, content);
@@ -228,10 +233,11 @@ Status Bench::lead_size(Context& context, std::size_t size_index) {
   gather_traffic(size_index);
   send_order(Act::kVerify, size_index);
   RG_TRY_OK(verify(size_index));
+  if (!stopped_) RG_TRY_OK(measure_overlap(context, size_index, sampled));
   if (!stopped_) RG_TRY_OK(lead_proof(context, size_index));
   if (stopped_) return {};  // the rank that found it says what
+  finish_overlap(context, size_index);
   RG_TRY_OK(add_ceiling(size_index, sampled));
-  RG_TRY_OK(measure_overlap(context, size_index, sampled));
   RG_TRY_OK(measure_twin(context, size_index, sampled));
   report(context, size_index, sampled, skipped);
   return {};
@@ -239,6 +245,7 @@ Status Bench::lead_size(Context& context, std::size_t size_index) {
 
 // Whether that rank's time is part of a sample; not used where rank 0's time alone counts.
 bool Bench::counts(std::uint32_t rank) const {
+  if (operation_.timed == Timed::kAllButFirst) return rank != 0;
   return operation_.timed == Timed::kAll || rank < ranks_ / 2;
 }
 
@@ -345,7 +352,7 @@ Status Bench::read_parameters(const Params& params) {
   if (operation_.windowed) window_ = static_cast<std::uint64_t>(params.integer("window"));
   if (operation_.windowed && operation_.exposed == Exposed::kNothing)
     one_buffer_ = params.text("buffers") == "single";
-  if (operation_.timed == Timed::kFirstHalf ||
+  if (operation_.timed == Timed::kFirstHalf || operation_.timed == Timed::kAllButFirst ||
       (operation_.timed == Timed::kAll && params.text("over_ranks") == "mean"))
     over_ranks_ = OverRanks::kMean;
   if (operation_.rooted) root_ = static_cast<std::uint32_t>(params.integer("root"));
@@ -370,6 +377,11 @@ Status Bench::read_parameters(const Params& params) {
           operation_.name, window_);
   }
   if (operation_.sized) proof_time_ns_ = params.duration_ns("proof_time");
+  // MPI's counts and places of blocks are ints.
+  for (std::size_t i = 0; i < sizes_.size(); ++i)
+    if (operation_.parts != nullptr && longest_buffer(share_of(i)) > INT_MAX)
+      return invalid("{}: blocks of {} of {} ranks end above 2 GiB, which MPI's places cannot name",
+                     operation_.name, canonical_bytes(sizes_[i]), ranks_);
   options_ = RG_TRY(sampler_options(params));
   if (operation_.once) options_.fixed_samples = 1;
   return {};
@@ -476,12 +488,13 @@ Status Bench::connect(Context& context, Group& group) {
   RG_TRY_OK(check_same_mpi(group));
   RG_TRY_OK(report_places(context, group));
   Status can = check_cuda(context);
-  if (can && operation_.what != Collective::kNone) can = mpi_->offer(operation_.what, form_);
+  if (can && operation_.what != Collective::kNone) can = mpi_->offers(operation_.what, form_);
   // Before one rank is left alone in a call.
   const auto all = RG_TRY(group.exchange(can ? "" : can.error().message, kExchangeSeconds));
   RG_TRY_OK(can);
   for (std::size_t i = 0; i < all.size(); ++i)
     if (!all[i].empty()) return fail(Code::kFailedPrecondition, "rank {}: {}", i, all[i]);
+  mpi_->join(operation_.what);
   return {};
 }
 
@@ -542,7 +555,8 @@ Point Bench::point_of(const Context& context, std::size_t size_index,
   const bool synthetic = on_gpu() && loaded_cuda().synthetic;
   Point point = make_point(names_of(operation_), share_of(size_index).bytes, sampled,
                            context.raw_samples, synthetic);
-  point.set_verified(verify_);
+  // A message without a byte proves nothing.
+  point.set_verified(verify_ && proved_bytes_ > 0);
   if (operation_.sized) (*point.mutable_facts())["buffer"] = buffer_fact();
   (*point.mutable_facts())["mpi_init_ns"] = fmt::format("{:.0f}", mpi_->init_ns());
   if (verify_) {

@@ -110,8 +110,12 @@ class Bench final : public Kernel {
   // The time of a non-blocking collective that computation of equal length does not hide, as a
   // point beside the figure, and the parts of it as the figure's facts (overlap.cc). Nothing for
   // others.
+  // The computation stays beside the calls of the proof, until finish_overlap().
   Status measure_overlap(Context& context, std::size_t size_index, const Sampled& pure);
+  void finish_overlap(Context& context, std::size_t size_index);
   void set_compute(const TickClock& clock, std::uint64_t ns);
+  // Adds the ranks' own computing times of a batch, on rank 0.
+  void gather_computed(double mine_ns);
   [[nodiscard]] double message_ns(const std::vector<double>& values, std::size_t size_index) const;
   // The proof of a size (proof.cc): rank 0 decides how many rounds of calls there are. Every call
   // has a content of its own, and each rank compares all that it receives.
@@ -188,6 +192,8 @@ class Bench final : public Kernel {
   std::uint64_t compute_ticks_ = 0;
   std::uint64_t polls_ = 0;
   std::optional<Point> exposed_;  // of the present size, on rank 0
+  double computed_ns_ = 0;        // the mean over the ranks, of all calls since it was cleared
+  std::string wrong_fetch_;       // the first one of this rank
   // Times of the current batch: this rank's in ticks and ns, all ranks' in ns, rank by rank.
   std::vector<std::uint64_t> ticks_;
   std::vector<double> own_ns_;

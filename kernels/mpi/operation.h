@@ -153,6 +153,10 @@ struct Work {
   // meanwhile.
   std::uint64_t compute_ticks = 0;
   std::uint64_t polls = 0;
+  // The time of all samples in which it computed, without MPI_Test.
+  std::uint64_t computed_ticks = 0;
+  // Gets the first wrong value that a call fetched; nullptr: values are not compared.
+  std::string* wrong_fetch = nullptr;
 
   // Begins a sample: moves both areas to its place.
   void begin_sample() {
@@ -198,8 +202,8 @@ inline std::vector<Segment> own_window(const Share& share) { return window_of(sh
 // Returns the pairs of that many ranks; an odd one has no partner.
 inline double pairs_of(std::uint32_t ranks) { return std::floor(ranks / 2.0); }
 
-// The ranks whose times make a sample: rank 0 alone, the first half, or all.
-enum class Timed : std::uint8_t { kFirst, kFirstHalf, kAll };
+// The ranks whose times make a sample: rank 0 alone, the first half, all but rank 0, or all.
+enum class Timed : std::uint8_t { kFirst, kFirstHalf, kAllButFirst, kAll };
 // The effect of a call on the memory that it reaches: it replaces it, adds to each 32-bit or
 // 64-bit number, or exchanges two values in turn.
 enum class Effect : std::uint8_t { kReplaces, kAddsWords, kAddsNumbers, kSwaps };

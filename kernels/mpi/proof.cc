@@ -94,6 +94,8 @@ Status Bench::prove(const TickClock& clock, std::size_t size_index, std::uint64_
   const Share share = share_of_proof(size_index);
   Work work{operation_, *mpi_, clock, share, send_, receive_, parts_, target_staged_};
   work.form = form_;
+  work.compute_ticks = compute_ticks_;
+  work.polls = polls_;
   Status found;
   const std::uint64_t calls = calls_in_round(size_index);
   for (std::uint64_t k = 0; k < calls; ++k) {

@@ -7,12 +7,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 
 #include <fmt/format.h>
 
 #include "kernels/core/base/outcome.h"
-#include "kernels/core/counters.h"
 #include "kernels/core/text/help.h"
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/printable.h"
@@ -51,33 +49,6 @@ StandaloneOptions options_of(const PerftestCall& call, const KernelRow& row,
   return options;
 }
 
-// The files that the call names, below the folder of its port. A counter that cannot be read is
-// absent.
-Counters read_named(const PerftestCall& call) {
-  Counters found;
-  const std::size_t colon = call.endpoint.find(':');
-  for (const std::string& name : call.counters) {
-    std::ifstream file(fmt::format("/sys/class/infiniband/{}/ports/{}/{}",
-                                   call.endpoint.substr(0, colon), call.endpoint.substr(colon + 1),
-                                   name));
-    std::uint64_t value = 0;
-    if (file >> value) found.emplace(name, value);
-  }
-  return found;
-}
-
-// As the tool prints them; one that did not grow too.
-void print_counters(const PerftestCall& call, const Counters& before, const Counters& after) {
-  const Counters grown = grown_counters(before, after);
-  for (const std::string& name : call.counters) {
-    const bool was_read = before.contains(name) && after.contains(name);
-    const auto found = grown.find(name);
-    fmt::print("\t{}={}\n", printable(name),
-               was_read ? std::to_string(found == grown.end() ? 0 : found->second)
-                        : std::string("cannot be read"));
-  }
-}
-
 // One run of one kernel under perftest's table.
 int run_perftest_command(const PerftestProgram& program, const std::vector<std::string>& arguments,
                          const FindKernel& find) {
@@ -95,9 +66,7 @@ int run_perftest_command(const PerftestProgram& program, const std::vector<std::
   // Before the first child: a signal then reaches it through this process.
   block_ending_signals();
   std::vector<std::string> below;
-  const Counters before = read_named(*call);
   const int code = run_standalone(options_of(*call, *find(call->kernel), below));
-  print_counters(*call, before, read_named(*call));
   for (const std::string& line : below)
     fmt::print(stderr, "railgauge-runner: {}: {}\n", program.name, line);
   return code == kExitPassed && !below.empty() ? kExitFailed : code;

@@ -94,8 +94,8 @@ TEST(PerftestOptions, EachMeansAParameter) {
               IsSupersetOf({Pair("outstanding", "4"), Pair("on_demand", "true")}));
   EXPECT_TRUE(call("ib_read_lat", {"-U"}).raw_samples);
   EXPECT_EQ(call("ib_read_lat", {"--report-histogrm"}).samples, PerftestSamples::kSorted);
-  EXPECT_EQ(call("ib_write_bw", {"-w", "90", "--report_gbits"}).least_bandwidth, 90);
-  EXPECT_THAT(call("ib_write_bw", {"-d", "rxe0", "-W", "counters/a,hw_counters/b"}).counters,
+  EXPECT_EQ(call("ib_write_bw", {"-w", "90", "--report_gbits", "h"}).least_bandwidth, 90);
+  EXPECT_THAT(call("ib_write_bw", {"-W", "counters/a,hw_counters/b"}).counters,
               ElementsAre("counters/a", "hw_counters/b"));
   EXPECT_THAT(call("ib_send_bw", {"--data_validation", "h"}).infos,
               ElementsAre(HasSubstr("compared byte by byte")));
@@ -201,10 +201,10 @@ TEST(PerftestOptions, WhatIsNotHonouredIsOneLineThatNamesIt) {
       {"ib_read_bw", {"--output=speed"}, "\"speed\" is not bandwidth, message_rate or latency"},
       {"ib_read_lat", {"-w", "3"}, "-w and -y: ib_read_lat measures latency"},
       {"ib_read_bw", {"-w", "x"}, "-w: \"x\" is no number from 0"},
-      {"ib_read_bw", {"-w", "3", "--format", "json"}, "a floor is judged beside the table"},
-      {"ib_read_bw", {"-W", "counters/x"}, "-W: the counters are a port's; name its device"},
-      {"ib_read_bw", {"-W", "x", "-d", "rxe0"}, "\"x\" is not counters/NAME or hw_counters/NAME"},
-      {"ib_read_bw", {"-W", "counters/../x", "-d", "rxe0"}, "is not counters/NAME"},
+      {"ib_read_bw", {"-w", "3", "--format", "json", "h"}, "floors and counters go with the table"},
+      {"ib_read_bw", {"-w", "3"}, "a floor is judged by the client"},
+      {"ib_read_bw", {"-W", "x"}, "\"x\" is not counters/NAME or hw_counters/NAME"},
+      {"ib_read_bw", {"-W", "counters/../x"}, "is not counters/NAME"},
       {"ib_write_bw", {"-n"}, "-n needs a value"},
       {"ib_write_bw", {"-n", "6000000", "-q", "2"}, "-n: 12000000 is out of range"},
       {"ib_write_bw", {"-D", "3", "-n", "4"}, "-D and -n exclude each other"},
@@ -340,6 +340,20 @@ TEST(PerftestTable, OneFigureAloneOrEverySampleIsPrintedWhereAskedFor) {
   EXPECT_THAT(perftest_table(report, {}, call), HasSubstr("8 bytes\n#, usec\n1, 1\n2, 3\n"));
 }
 
+TEST(PerftestTable, NamedCountersFollowWithTheirGrowthInEachSize) {
+  RunnerReport report;
+  Point* point = report.add_points();
+  point->set_metric("latency_ns");
+  (*point->mutable_facts())["port_counters_grown"] = "a=3, out_of_buffer=12 and 4 more";
+  (*point->mutable_facts())["port_traffic"] = "port_xmit_data_bytes=4096";
+  const PerftestCall call{
+      .only = "latency",
+      .counters = {"hw_counters/out_of_buffer", "counters/port_xmit_data", "counters/absent"}};
+  EXPECT_THAT(perftest_table(report, {}, call),
+              testing::EndsWith("\thw_counters/out_of_buffer=12\n\tcounters/port_xmit_data=1024\n"
+                                "\tcounters/absent=0\n"));
+}
+
 // In the tool one size that passes lets all pass.
 TEST(PerftestFloors, HoldForEachSize) {
   RunnerReport report;
@@ -354,6 +368,8 @@ TEST(PerftestFloors, HoldForEachSize) {
   EXPECT_TRUE(below_floors(report, {.gigabits = true, .least_bandwidth = 80}).empty());
   EXPECT_THAT(below_floors(report, {.least_bandwidth = 10'000}),
               ElementsAre("10000 bytes: 9536.74 MiB/s is below 10000.00"));
+  EXPECT_THAT(below_floors(report, {.least_message_rate = 1}),
+              ElementsAre("no message rate was measured, which has a floor"));
 }
 
 TEST(PerftestTable, EachOfSeveralLinksHasItsOwnRateAndName) {

@@ -291,6 +291,10 @@ TEST_F(Family, MemoryIsPagedOnDemandWhereTheAdapterCan) {
   ASSERT_FALSE(none[0].status);
   EXPECT_EQ(none[0].status.error().code, Code::kFailedPrecondition);
   EXPECT_THAT(none[0].status.error().message, HasSubstr("leave out on_demand"));
+  verbs_control().no_on_demand = EIO;
+  const auto broken = run("verbs.send_lat", {{"iterations", "10"}, {"on_demand", "true"}});
+  ASSERT_FALSE(broken[0].status);
+  EXPECT_EQ(broken[0].status.error().message.find("leave out on_demand"), std::string::npos);
 }
 
 TEST_F(Family, WrongUseNamesTheParameterItsValueAndWhatIsAllowed) {

@@ -336,7 +336,7 @@ class Binding final : public Calls {
     f_.allgather(mine, as_int(bytes), MPI_BYTE, all, as_int(bytes), MPI_BYTE, MPI_COMM_WORLD);
   }
 
-  Status offer(Collective what, Form form) override {
+  Status offers(Collective what, Form form) override {
     bool has = true;
     const CollectiveParts none;
     with_arguments({.what = what, .parts = &none}, [&](auto& forms, auto...) {
@@ -347,10 +347,12 @@ class Binding final : public Calls {
                   "{}: it has no persistent collectives, which are MPI 4's; say call=blocking or "
                   "call=nonblocking",
                   facts()["mpi_version"]);
+    return {};
+  }
+  void join(Collective what) override {
     const bool is_neighbourhood =
         what >= Collective::kNeighborAllGather && what <= Collective::kNeighborAllToAllW;
     if (is_neighbourhood && ring_ == MPI_COMM_NULL) join_ring();
-    return {};
   }
   void call(const CollectiveCall& call) override {
     with_arguments(call, [](auto& forms, auto... arguments) { forms.blocking(arguments...); });

@@ -143,9 +143,12 @@ class Calls {
   virtual void gather(const void* mine, std::size_t bytes, void* all, std::uint32_t root) = 0;
   virtual void all_gather(const void* mine, std::size_t bytes, void* all) = 0;
 
-  // Makes a collective ready in that form, with all ranks; a neighbourhood gets its communicator.
-  // kUnimplemented where the library has no such form: persistent ones are MPI 4's.
-  virtual Status offer(Collective what, Form form) = 0;
+  // Returns whether the library has a collective in that form; asks no other rank. kUnimplemented:
+  // persistent ones are MPI 4's.
+  [[nodiscard]] virtual Status offers(Collective what, Form form) = 0;
+  // Makes a collective ready, with all ranks, which must have passed offers(): a neighbourhood gets
+  // its communicator.
+  virtual void join(Collective what) = 0;
   // Make a measured collective, with all ranks: the blocking call; the call that begins it; or the
   // request for it, which start_made() starts. Sums are of 32-bit floats.
   virtual void call(const CollectiveCall& call) = 0;

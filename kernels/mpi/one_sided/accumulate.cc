@@ -2,7 +2,12 @@
 // value. A sample is one call and the flush that confirms it at the target. Both sides prove the
 // data: rank 1's memory has the effect of every call since its beginning, and where a call fetches,
 // rank 0 has what was there before the last one.
-#include "kernels/mpi/operation.h"
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kernels/mpi/data.h"
 
 namespace railgauge::mpi {
 namespace {
@@ -11,45 +16,98 @@ constexpr std::uint64_t kNumber = sizeof(std::uint64_t);
 
 // One call a sample; `call` has the offset of the target's place. The flush is inside the time: an
 // accumulate that returns has only taken its arguments.
-template <class Call>
-void play_each(Work& work, std::span<std::uint64_t> ticks, Call call) {
+// `check` looks behind the time at what the call fetched: a call that is lost and one that comes
+// twice leave the same memory in the end.
+template <class Call, class Check>
+void play_each(Work& work, std::span<std::uint64_t> ticks, Call call, Check check) {
   if (work.share.rank != 0) return;
-  std::uint64_t last = work.clock.ticks();
+  std::uint64_t made = work.next_sample;
   for (std::uint64_t& tick : ticks) {
     work.begin_sample();
-    call(work.send.place());
+    const std::uint64_t began = work.clock.ticks();
+    call(made, work.send.place());
     work.mpi.flush(1);
-    const std::uint64_t now = work.clock.ticks();
-    tick = now - last;
-    last = now;
+    tick = work.clock.ticks() - began;
+    check(made++);
   }
 }
 
+// The number at `offset` of the host's view of an area.
+template <class Number>
+Number number_in(const Area& area, std::size_t offset = 0) {
+  Number number = 0;
+  std::memcpy(&number, area.view().data() + offset, sizeof number);
+  return number;
+}
+
+// A number of memory that nothing has reached.
+template <class Number>
+Number untouched() {
+  Number number = 0;
+  std::memset(&number, static_cast<int>(kNotReceived), sizeof number);
+  return number;
+}
+
+// Compares the first number that call `made` fetched with the expected one.
+template <class Number>
+void compare_fetched(Work& work, std::uint64_t made, Number expected) {
+  if (work.wrong_fetch == nullptr || !work.wrong_fetch->empty()) return;
+  work.receive.pull(0, sizeof expected);
+  const auto seen = number_in<Number>(work.receive);
+  if (seen == expected) return;
+  *work.wrong_fetch =
+      fmt::format("verify call {}: it fetched {:#x}, expected {:#x}", made, seen, expected);
+}
+// The sum of the calls before number `made`.
+template <class Number>
+Number sum_before(const Work& work, std::uint64_t made) {
+  return static_cast<Number>(untouched<Number>() +
+                             static_cast<Number>(made) * number_in<Number>(work.send));
+}
+
 void play_accumulate(Work& work, std::span<std::uint64_t> ticks) {
-  play_each(work, ticks, [&](std::uint64_t at) {
-    work.mpi.accumulate(work.send.data(), work.share.bytes, 1, at);
-  });
+  play_each(
+      work, ticks,
+      [&](std::uint64_t, std::uint64_t at) {
+        work.mpi.accumulate(work.send.data(), work.share.bytes, 1, at);
+      },
+      [](std::uint64_t) {});
 }
 void play_get_accumulate(Work& work, std::span<std::uint64_t> ticks) {
-  play_each(work, ticks, [&](std::uint64_t at) {
-    work.mpi.get_accumulate(work.send.data(), work.receive.data(), work.share.bytes, 1, at);
-  });
+  play_each(
+      work, ticks,
+      [&](std::uint64_t, std::uint64_t at) {
+        work.mpi.get_accumulate(work.send.data(), work.receive.data(), work.share.bytes, 1, at);
+      },
+      [&](std::uint64_t made) {
+        if (work.share.bytes > 0)
+          compare_fetched(work, made, sum_before<std::uint32_t>(work, made));
+      });
 }
 void play_fetch_and_add(Work& work, std::span<std::uint64_t> ticks) {
-  play_each(work, ticks, [&](std::uint64_t at) {
-    work.mpi.fetch_and_add(work.send.data(), work.receive.data(), 1, at);
-  });
+  play_each(
+      work, ticks,
+      [&](std::uint64_t, std::uint64_t at) {
+        work.mpi.fetch_and_add(work.send.data(), work.receive.data(), 1, at);
+      },
+      [&](std::uint64_t made) {
+        compare_fetched(work, made, sum_before<std::uint64_t>(work, made));
+      });
 }
 // The send buffer has the target's first value and another one: calls exchange them in turn, so
 // that each call's comparison holds.
 void play_compare_and_swap(Work& work, std::span<std::uint64_t> ticks) {
-  std::uint64_t made = work.next_sample;
-  play_each(work, ticks, [&](std::uint64_t at) {
-    const std::byte* first = work.send.data();
-    const std::byte* second = first + kNumber;
-    if (made++ % 2 != 0) std::swap(first, second);
-    work.mpi.compare_and_swap(second, first, work.receive.data(), 1, at);
-  });
+  play_each(
+      work, ticks,
+      [&](std::uint64_t made, std::uint64_t at) {
+        const std::byte* first = work.send.data();
+        const std::byte* second = first + kNumber;
+        if (made % 2 != 0) std::swap(first, second);
+        work.mpi.compare_and_swap(second, first, work.receive.data(), 1, at);
+      },
+      [&](std::uint64_t made) {
+        compare_fetched(work, made, number_in<std::uint64_t>(work.send, made % 2 * kNumber));
+      });
 }
 
 std::uint64_t message_of_first(const Share& share) { return share.rank == 0 ? share.bytes : 0; }

@@ -34,8 +34,6 @@ constexpr std::array kPrograms{
     OsuProgram{"osu_cas_latency", "MPI_Compare_and_swap", "mpi.compare_and_swap_lat", true},
     OsuProgram{"osu_mbw_mr", "", "mpi.rate", false},
     OsuProgram{"osu_multi_lat", "", "mpi.multi_lat", false},
-    OsuProgram{"osu_get_mbw", "", "mpi.get_multi_bw", false},
-    OsuProgram{"osu_get_multi_lat", "", "mpi.get_multi_lat", false},
     OsuProgram{"osu_bw_fan_in", "", "mpi.fan_in_bw", false},
     OsuProgram{"osu_bw_fan_out", "", "mpi.fan_out_bw", false},
     OsuProgram{"osu_init", "MPI_Init", "mpi.init", false},
@@ -142,7 +140,7 @@ std::string sizes_from(std::uint64_t least, std::uint64_t most) {
 
 // OSU's smallest message: reductions have whole floats, latency also measures empty messages.
 std::uint64_t least_size(const OsuProgram& program) {
-  // And an accumulation whole numbers.
+  // Sums are of whole 32-bit numbers.
   if (is_reduction(program) || program.kernel.ends_with("accumulate_lat")) return 4;
   return program.kernel == "mpi.lat" || program.kernel == "mpi.multi_lat" ? 0 : 1;
 }
@@ -220,7 +218,9 @@ constexpr std::array kOptions{
     Option{"-f", "--full", false},        Option{"-z", "--tail-lat", false},
     Option{"-b", "--buffer-num", true},   Option{"-t", "--num-test-calls", true},
     Option{"-k", "--root-rank", true},    Option{"-s", "--sync-option", true},
-    Option{"-w", "--win-options", true},  Option{"-u", "--validation-warmup", true}};
+    Option{"-w", "--win-options", true},  Option{"-u", "--validation-warmup", true},
+    Option{"-M", "--mem-limit", true},    Option{"-h", "--help", false},
+    Option{"-v", "--version", false}};
 
 // One option. -i and -x also set the counts of large messages, as in OSU's programs.
 Status take(const OsuProgram& program, std::string_view letter, const std::string& option,
@@ -236,6 +236,8 @@ Status take(const OsuProgram& program, std::string_view letter, const std::strin
   if (letter == "-k" && !has_root(program))
     return wrong(option, fmt::format("{} has no root", program.name));
   if (letter == "-k") reading.set["root"] = value;
+  if (letter == "-h" || letter == "-v")
+    reading.rest.emplace_back(letter == "-h" ? "--help" : "--version");
   if (letter == "-i") reading.set["iterations"] = reading.set["large_iterations"] = value;
   if (letter == "-x") reading.set["skip"] = reading.set["large_skip"] = value;
   if (letter == "-W") reading.set["window"] = value;
@@ -303,6 +305,20 @@ Parameters osu_defaults(const OsuProgram& program) {
   return out;
 }
 
+std::string osu_help(const OsuProgram& program) {
+  std::string out = fmt::format(
+      "Measures what {} measures, by {}{}{}, in its units.\n"
+      "  railgauge-runner {} [OPTIONS]{} --ranks N      ranks of this host\n"
+      "  mpirun -n N railgauge-runner-openmpi {} [OPTIONS]{}\n\n",
+      program.name, program.kernel, program.call.empty() ? "" : " with call=", program.call,
+      program.name, program.pair ? " [H|D|MH|MD H|D|MH|MD]" : "", program.name,
+      program.pair ? " [H|D|MH|MD H|D|MH|MD]" : "");
+  for (const Option& option : kOptions)
+    out +=
+        fmt::format("  {}, {}{}\n", option.letter, option.word, option.takes_value ? " VALUE" : "");
+  return out + "\nParameters of the kernel are options too: --set KEY=VALUE, --format json.\n";
+}
+
 // Words without a dash are the memory of a side, unless they follow an option of ours.
 Result<std::vector<std::string>> read_osu_command(const OsuProgram& program,
                                                   const std::vector<std::string>& words) {
@@ -322,11 +338,6 @@ Result<std::vector<std::string>> read_osu_command(const OsuProgram& program,
           reading.rest.push_back(word);
         else
           reading.sides.push_back(word);
-        continue;
-      }
-      // OSU's letters of two options that ours have by their words.
-      if (word == "-h" || word == "-v") {
-        reading.rest.emplace_back(word == "-h" ? "--help" : "--version");
         continue;
       }
       if (!word.starts_with("--"))

@@ -44,4 +44,7 @@ std::map<std::string, std::string> osu_defaults(const OsuProgram& program);
 Result<std::vector<std::string>> read_osu_command(const OsuProgram& program,
                                                   const std::vector<std::string>& words);
 
+// Returns the options that read_osu_command() reads, for --help.
+std::string osu_help(const OsuProgram& program);
+
 }  // namespace railgauge

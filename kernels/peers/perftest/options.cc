@@ -100,8 +100,8 @@ Status take_endpoint(const PerftestReading& reading, std::string& endpoint) {
   return {};
 }
 
-// Refuses to print a figure that the program does not measure, and floors of one: the tool
-// ignores them. Only the printed table is compared with a floor.
+// Refuses to print a figure that the program does not measure, and floors of one: the tool ignores
+// them. The client alone has the figures, and floors are compared with those of its table.
 Status check_output(const PerftestProgram& program, const PerftestCall& call) {
   const bool is_latency = program.name.ends_with("_lat");
   const auto not_of = [&](std::string_view option) {
@@ -113,8 +113,10 @@ Status check_output(const PerftestProgram& program, const PerftestCall& call) {
   if (call.samples != PerftestSamples::kNone && !is_latency) return not_of("-U and -H");
   const bool has_floor = call.least_bandwidth > 0 || call.least_message_rate > 0;
   if (has_floor && is_latency) return not_of("-w and -y");
-  if (has_floor && call.format != Format::kTable)
-    return invalid("-w and -y: a floor is judged beside the table; leave out --format");
+  if ((has_floor || !call.counters.empty()) && call.format != Format::kTable)
+    return invalid("-w, -y and -W: floors and counters go with the table; leave out --format");
+  if (has_floor && !call.host)
+    return invalid("-w and -y: a floor is judged by the client; name it there");
   return {};
 }
 
@@ -146,8 +148,6 @@ Result<PerftestCall> read_perftest_call(const PerftestProgram& program,
   RG_TRY_OK(take_seconds(kernel, reading));
   RG_TRY_OK(check_together(reading));
   RG_TRY_OK(take_endpoint(reading, call.endpoint));
-  if (!call.counters.empty() && call.endpoint.empty())
-    return invalid("-W: the counters are a port's; name its device, with -d");
   RG_TRY_OK(take_parameters(kernel, reading, call.parameters));
   if (call.host) {
     call.parameters = RG_TRY(with_profile(kPerftestProfile, call.kernel, call.parameters));
