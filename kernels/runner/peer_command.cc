@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/outcome.h"
 #include "kernels/core/text/help.h"
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/printable.h"
@@ -28,7 +29,9 @@ namespace {
 // --- perftest ---
 
 // With a host this side connects, without one it listens, as the tool does.
-StandaloneOptions options_of(const PerftestCall& call, const KernelRow& row) {
+// `call` and `below` outlive the options; `below` gets the figures below the call's floors.
+StandaloneOptions options_of(const PerftestCall& call, const KernelRow& row,
+                             std::vector<std::string>& below) {
   StandaloneOptions options;
   options.row = &row;
   options.parameters = call.parameters;
@@ -40,8 +43,9 @@ StandaloneOptions options_of(const PerftestCall& call, const KernelRow& row) {
   options.format = call.format;
   options.file = call.file;
   options.style = {.colour = stdout_takes_colour()};
-  options.table = [gigabits = call.gigabits](const RunnerReport& report, const TableStyle& style) {
-    return perftest_table(report, style, gigabits);
+  options.table = [&call, &below](const RunnerReport& report, const TableStyle& style) {
+    below = below_floors(report, call);
+    return perftest_table(report, style, call);
   };
   return options;
 }
@@ -62,7 +66,11 @@ int run_perftest_command(const PerftestProgram& program, const std::vector<std::
   for (const std::string& info : call->infos) fmt::print(stderr, "info: {}\n", printable(info));
   // Before the first child: a signal then reaches it through this process.
   block_ending_signals();
-  return run_standalone(options_of(*call, *find(call->kernel)));
+  std::vector<std::string> below;
+  const int code = run_standalone(options_of(*call, *find(call->kernel), below));
+  for (const std::string& line : below)
+    fmt::print(stderr, "railgauge-runner: {}: {}\n", program.name, line);
+  return code == kExitPassed && !below.empty() ? kExitFailed : code;
 }
 
 // --- nccl-tests ---
