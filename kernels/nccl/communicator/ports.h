@@ -30,12 +30,12 @@ class PortReader {
 
  private:
   struct Port {
-    std::string name;
+    std::string name{};
     bool is_rdma = false;
-    std::string sent;
-    std::string received;
-    std::string state;  // of the link
-    double unit = 1;    // bytes of one count
+    std::string sent{};
+    std::string received{};
+    std::string state{};  // of the link
+    double unit = 1;      // bytes of one count
   };
   std::vector<Port> ports_;
 };
