@@ -26,6 +26,7 @@ namespace railgauge {
   ROW(kCudaLocalCopyBw)        \
   ROW(kCudaPeerCopyBw)         \
   ROW(kCudaPeerLatency)        \
+  ROW(kCudaRankCopyBw)         \
   ROW(kMpiAccumulateLat)       \
   ROW(kMpiAllGather)           \
   ROW(kMpiAllGatherV)          \
@@ -68,8 +69,11 @@ namespace railgauge {
   ROW(kNcclAllGather)          \
   ROW(kNcclAllReduce)          \
   ROW(kNcclAllToAll)           \
+  ROW(kNcclAllToAllV)          \
   ROW(kNcclBroadcast)          \
   ROW(kNcclGather)             \
+  ROW(kNcclHypercube)          \
+  ROW(kNcclInit)               \
   ROW(kNcclPairwise)           \
   ROW(kNcclReduce)             \
   ROW(kNcclReduceScatter)      \
