@@ -129,9 +129,11 @@ table_of "$work/old"
 rm "$work/bin/railgauge-runner-openmpi"
 compare --mpi openmpi,mpich --rounds 6 --only osu_latency:8
 [ $code = 0 ] && grep -q 'left out: no railgauge-runner-openmpi' "$work/err" || fails "one MPI of two: exit $code"
-# The page of the results is what the script makes of the launches beside it.
-table_of deploy/docs/results/kept/mpi-osu.tsv
-[ $code = 4 ] && diff <(grep '^|' "$work/from.md") <(grep '^|' deploy/docs/results/mpi-osu.md) || fails "deploy/docs/results/mpi-osu.md is another table than that of its launches: $code"
+# The pages of the results are what the script makes of the launches beside them.
+for page in mpi-osu mpi-osu-other; do
+  table_of deploy/docs/results/kept/$page.tsv
+  [ $code = 4 ] && diff <(grep '^|' "$work/from.md") <(grep '^|' deploy/docs/results/$page.md) || fails "deploy/docs/results/$page.md is another table than that of its launches: $code"
+done
 
 RAILGAUGE_VFABRIC=$work/path/vfabric compare --fabric --rounds 6 --only osu_latency:8
 [ $code = 0 ] || fails "on the fabric exits with $code"

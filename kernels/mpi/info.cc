@@ -22,6 +22,7 @@ PointNames names_of(const Operation& operation) {
           .larger_is_better = true};
 }
 
+// Any other word is the form that a kernel has without the parameter.
 Form form_of(std::string_view word) {
   if (word == "persistent") return Form::kPersistent;
   return word == "nonblocking" ? Form::kNonBlocking : Form::kBlocking;

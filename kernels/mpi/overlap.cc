@@ -25,11 +25,13 @@ double mean_of(const std::vector<double>& values) {
 
 }  // namespace
 
+// The clock converts ticks to time, so the other way is taken from a round number of them.
 void Bench::set_compute(const TickClock& clock, std::uint64_t ns) {
   const double ticks_of_a_ns = 1e6 / clock.to_ns(1'000'000);
   compute_ticks_ = static_cast<std::uint64_t>(static_cast<double>(ns) * ticks_of_a_ns);
 }
 
+// Behind every batch, outside of its samples.
 void Bench::gather_computed(double mine_ns) {
   std::vector<double> all(rank_ == 0 ? ranks_ : 0);
   mpi_->gather(&mine_ns, sizeof mine_ns, all.data(), 0);

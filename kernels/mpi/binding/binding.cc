@@ -313,6 +313,7 @@ class Binding final : public Calls {
     f_.recv_init(data, as_int(bytes), MPI_BYTE, as_int(from), kTag, MPI_COMM_WORLD,
                  &requests_[slot]);
   }
+  // MPI_Startall also for one request: MPI_Start of a collective's has a method of its own.
   void start(std::size_t first, std::size_t count) override {
     f_.startall(as_int(count), &requests_[first]);
   }
@@ -422,6 +423,7 @@ class Binding final : public Calls {
     f_.get_accumulate(data, count, MPI_UINT32_T, before, count, MPI_UINT32_T, as_int(to),
                       static_cast<MPI_Aint>(offset), count, MPI_UINT32_T, MPI_SUM, window_);
   }
+  // Two and three buffers of one number each; MPI orders accumulates to one place.
   void fetch_and_add(const void* data, void* before, std::uint32_t to,
                      std::size_t offset) override {
     f_.fetch_and_op(data, before, MPI_UINT64_T, as_int(to), static_cast<MPI_Aint>(offset), MPI_SUM,

@@ -7,6 +7,7 @@
 namespace railgauge::mpi {
 namespace {
 
+// Sums count elements, all others bytes.
 std::uint64_t floats(const Share& share) { return share.floats(); }
 
 // Contents of a root that gets or gives a block of each rank, and of ranks that all get all.
@@ -25,9 +26,11 @@ std::vector<Segment> own_block_of_root(const Share& share) {
            .rank = share.root,
            .block = share.rank}};
 }
+// The one block that this rank sends, to the root or to all.
 std::vector<Segment> own_block_of_all(const Share& share) {
   return {{.bytes = own_block(share), .rank = share.rank}};
 }
+// An all-to-all: a block of its own for each pair of ranks, this rank's with itself among them.
 std::vector<Segment> to_each(const Share& share) {
   return blocks_to(share, all_ranks(share), false);
 }
@@ -54,6 +57,7 @@ constexpr Operation all_gather(std::string_view name, std::string_view summary, 
   if (what == Collective::kAllGatherV) own.parts = parts_of_segments;
   return own;
 }
+// The v-form has the same buffers where blocks are equal, and MPI's arguments for each of them.
 constexpr Operation kAllGather = all_gather(
     "mpi.all_gather", "MPI_Allgather: every rank gets the messages of all", Collective::kAllGather);
 constexpr Operation kAllGatherV =
@@ -82,6 +86,8 @@ constexpr Operation all_to_all(std::string_view name, std::string_view summary, 
   if (what != Collective::kAllToAll) own.parts = parts_of_segments;
   return own;
 }
+// The v-form has counts and places of each block, the w-form a datatype too: bytes, so that the
+// cost of the arguments is measured and not that of a conversion.
 constexpr Operation kAllToAll =
     all_to_all("mpi.all_to_all", "MPI_Alltoall: every rank sends another message to each rank",
                Collective::kAllToAll);
@@ -170,7 +176,9 @@ constexpr Operation kReduceScatter =
                     },
                 .revision = 2});
 
-// The size is one whole message, whose part of each rank is rounded down to whole elements.
+// The size is one whole message, whose part of each rank is rounded down to whole elements, as
+// OSU's program has it. With fewer elements than ranks no rank gets one: such a call is made and
+// timed, and its point is not verified.
 std::uint64_t floats_of_block(const Share& share) { return share.floats() / share.ranks; }
 constexpr Operation kReduceScatterBlock = collective(
     {.name = "mpi.reduce_scatter_block",
@@ -199,6 +207,7 @@ constexpr Operation scatter(std::string_view name, std::string_view summary, Col
   if (what == Collective::kScatterV) own.parts = parts_of_segments;
   return own;
 }
+// Other ranks than the root give MPI the length of their own block alone.
 constexpr Operation kScatter = scatter(
     "mpi.scatter", "MPI_Scatter: every rank gets another message of one", Collective::kScatter);
 constexpr Operation kScatterV =

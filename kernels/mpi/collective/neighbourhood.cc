@@ -8,12 +8,14 @@ namespace {
 std::vector<std::uint32_t> beside(const Share& share) {
   return neighbours(share.rank, share.ranks);
 }
+// One message for all neighbours.
 std::vector<Segment> own_to_all(const Share& share) {
   return {{.bytes = own_block(share), .rank = share.rank}};
 }
 std::vector<Segment> from_neighbours(const Share& share) {
   return blocks_from(share, beside(share), true);
 }
+// A message of its own for each neighbour; `block` is the receiver.
 std::vector<Segment> to_each_neighbour(const Share& share) {
   return blocks_to(share, beside(share), false);
 }
@@ -26,6 +28,7 @@ std::uint64_t bytes_in(const Share& share) {
   return length_of(kSegments(share));
 }
 
+// Every rank gets the message of each neighbour, ascending by rank.
 constexpr Operation neighbor_all_gather(std::string_view name, std::string_view summary,
                                         Collective what) {
   Operation own = collective({.name = name,
@@ -39,6 +42,7 @@ constexpr Operation neighbor_all_gather(std::string_view name, std::string_view 
   if (what == Collective::kNeighborAllGatherV) own.parts = parts_of_segments;
   return own;
 }
+// Every rank exchanges a message with each neighbour, as a halo exchange does.
 constexpr Operation neighbor_all_to_all(std::string_view name, std::string_view summary,
                                         Collective what) {
   Operation own = collective({.name = name,

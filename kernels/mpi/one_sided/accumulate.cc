@@ -65,6 +65,8 @@ Number sum_before(const Work& work, std::uint64_t made) {
                              static_cast<Number>(made) * number_in<Number>(work.send));
 }
 
+// Nothing is fetched, so nothing can be compared behind a call: the proof has this kernel's calls
+// one by one, and the memory at the end has the sum of all.
 void play_accumulate(Work& work, std::span<std::uint64_t> ticks) {
   play_each(
       work, ticks,
@@ -73,6 +75,7 @@ void play_accumulate(Work& work, std::span<std::uint64_t> ticks) {
       },
       [](std::uint64_t) {});
 }
+// The first number of the fetched ones is compared each time, and all numbers of the last call.
 void play_get_accumulate(Work& work, std::span<std::uint64_t> ticks) {
   play_each(
       work, ticks,
@@ -84,6 +87,7 @@ void play_get_accumulate(Work& work, std::span<std::uint64_t> ticks) {
           compare_fetched(work, made, sum_before<std::uint32_t>(work, made));
       });
 }
+// The sum wraps at 2^64.
 void play_fetch_and_add(Work& work, std::span<std::uint64_t> ticks) {
   play_each(
       work, ticks,
@@ -110,10 +114,12 @@ void play_compare_and_swap(Work& work, std::span<std::uint64_t> ticks) {
       });
 }
 
+// Lengths of the buffers: rank 0's operand, and the memory of rank 1 that it changes.
 std::uint64_t message_of_first(const Share& share) { return share.rank == 0 ? share.bytes : 0; }
 std::uint64_t message_of_second(const Share& share) { return share.rank == 1 ? share.bytes : 0; }
 std::uint64_t a_number(const Share&) { return kNumber; }
 std::uint64_t two_numbers_of_first(const Share& share) { return share.rank == 0 ? 2 * kNumber : 0; }
+// The operand, equal for all calls of a size.
 std::vector<Segment> sent_by_first(const Share& share) {
   return share.rank == 0 ? own_message(share) : nothing(share);
 }

@@ -75,6 +75,7 @@ template <bool kFirstHas>
 bool has_data(const Share& share) {
   return is_first_half(share) == kFirstHas;
 }
+// A window's memory on the side that has the data; nothing on the other one.
 template <bool kFirstHas>
 std::uint64_t bytes_of(const Share& share) {
   return has_data<kFirstHas>(share) ? a_window(share) : 0;

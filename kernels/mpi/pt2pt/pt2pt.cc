@@ -75,6 +75,7 @@ void ping_pong(Work& work, std::span<std::uint64_t> ticks) {
   ping_pong_by<BlockingCalls>(work, ticks);
 }
 
+// Each rank of a pair gets the other one's message.
 std::vector<Segment> message_of_partner(const Share& share) {
   return {{.bytes = share.bytes, .rank = partner(share)}};
 }
@@ -119,6 +120,7 @@ struct WindowOf {
   std::vector<std::uint32_t> answers;
 };
 
+// Adds the messages of one window with rank `other`, whose places follow `begin`.
 void add_messages(const Share& share, std::uint32_t other, std::uint64_t begin,
                   std::vector<InWindow>& to) {
   for (std::uint64_t i = 0; i < share.window; ++i) to.push_back({begin + share.place(i), other});
@@ -273,6 +275,7 @@ double all_but_one(std::uint32_t ranks) { return ranks - 1.0; }
 std::uint64_t begin_of(const Share& share, std::uint32_t other) {
   return (other - 1) * a_window(share);
 }
+// Rank 0 has a window of every other rank.
 std::uint64_t windows_of_first(const Share& share) {
   return share.rank == 0 ? (share.ranks - 1) * a_window(share) : a_window(share);
 }
@@ -292,6 +295,7 @@ std::vector<Segment> to_other(const Share& share, std::uint32_t other) {
   for (Segment& one : all) one.block += other * share.places();
   return all;
 }
+// All windows that rank 0 sends, one behind the other.
 std::vector<Segment> to_all_others(const Share& share) {
   std::vector<Segment> all;
   for (std::uint32_t other = 1; other < share.ranks; ++other)

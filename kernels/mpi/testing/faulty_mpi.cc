@@ -306,6 +306,7 @@ int faulty_reduce_scatter_block(const void* data, void* sum, int count, MPI_Data
   arrived();
   return done;
 }
+// Blocks of equal length, as the kernel has them by default.
 int faulty_alltoallw(const void* data, const int* counts, const int* places,
                      const MPI_Datatype* types, void* all, const int* counts_in,
                      const int* places_in, const MPI_Datatype* types_in, MPI_Comm comm) {
@@ -325,6 +326,7 @@ int faulty_neighbor_alltoall(const void* data, int count, MPI_Datatype type, voi
   arrived();
   return done;
 }
+// The same with counts and places.
 int faulty_neighbor_alltoallv(const void* data, const int* counts, const int* places,
                               MPI_Datatype type, void* all, const int* counts_in,
                               const int* places_in, MPI_Datatype type_in, MPI_Comm comm) {
@@ -334,6 +336,7 @@ int faulty_neighbor_alltoallv(const void* data, const int* counts, const int* pl
   arrived();
   return done;
 }
+// The call that begins; MPI_Wait completes it.
 int faulty_ialltoall(const void* data, int count, MPI_Datatype type, void* all, int count_each,
                      MPI_Datatype type_each, MPI_Comm comm, MPI_Request* request) {
   static const auto kReal = RAILGAUGE_REAL(MPI_Ialltoall);
@@ -355,7 +358,7 @@ int faulty_recv_init(void* to, int count, MPI_Datatype type, int from, int tag, 
   g_made = {to, length_of(count, type)};
   return kReal(to, count, type, from, tag, comm, request);
 }
-// Of a ping-pong's two requests the second one receives, and is started alone.
+// The second one of a ping-pong's two requests receives, and is started alone.
 int faulty_startall(int count, MPI_Request* requests) {
   static const auto kReal = RAILGAUGE_REAL(MPI_Startall);
   static int starts = 0;
@@ -387,6 +390,7 @@ int change(std::size_t bytes, const void* data, Call call) {
   kept.back()[bytes / 2] ^= 0x40;
   return call(kept.back().data());
 }
+// The operand of each of these is read until the flush: a changed copy is kept.
 int faulty_accumulate(const void* data, int count, MPI_Datatype type, int to, MPI_Aint at,
                       int count_there, MPI_Datatype type_there, MPI_Op op, MPI_Win window) {
   static const auto kReal = RAILGAUGE_REAL(MPI_Accumulate);

@@ -102,6 +102,7 @@ constexpr std::array kPrograms{
 bool is_windowed(const OsuProgram& program) {
   return program.kernel.ends_with("bw") || program.kernel == "mpi.rate";
 }
+// Congestion: one rank with all others.
 bool is_fan(const OsuProgram& program) { return program.kernel.starts_with("mpi.fan_"); }
 // One-sided windows have a place for each message in OSU's programs too.
 bool has_one_buffer(const OsuProgram& program) {
@@ -116,6 +117,7 @@ bool is_collective(const OsuProgram& program) {
 bool is_reduction(const OsuProgram& program) {
   return program.kernel.find("reduce") != std::string_view::npos;
 }
+// The collectives whose kernels declare `root`.
 bool has_root(const OsuProgram& program) {
   constexpr std::array<std::string_view, 6> kRooted{
       "mpi.broadcast", "mpi.gather", "mpi.gather_v", "mpi.reduce", "mpi.scatter", "mpi.scatter_v"};
@@ -305,6 +307,7 @@ Parameters osu_defaults(const OsuProgram& program) {
   return out;
 }
 
+// The same list for all programs: an option that one of them lacks is refused with the reason.
 std::string osu_help(const OsuProgram& program) {
   std::string out = fmt::format(
       "Measures what {} measures, by {}{}{}, in its units.\n"
