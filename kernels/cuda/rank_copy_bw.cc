@@ -167,6 +167,7 @@ class RankCopies final : public Kernel {
     const gpu::Gpu& gpu = session_.gpu();
     const Area lent = Area::borrowed(gpu, shared_.data(), shared_.size());
     const Route route{.flows = {{.runs_on = &gpu, .source = &gpu, .target = &gpu}},
+                      .pair = "",
                       .meaning = "unidirectional"};
     const std::pair<const Area*, const Area*> ends =
         reads_ ? std::pair(&lent, &std::as_const(own_)) : std::pair(&std::as_const(own_), &lent);

@@ -114,6 +114,10 @@ Status CollectiveBench::measure_all(Context& context, Team& team) {
 Status CollectiveBench::perform(const Order& order, std::vector<double>& samples_ns) {
   const auto taken = std::make_shared<std::vector<double>>();
   Status done;
+  if (order.command == Command::kReady) ports_before_ = ports_.read();
+  // The proof's calls are not the figure's.
+  const bool ends = order.command == Command::kCheck || order.command == Command::kProve;
+  if (ends && ports_after_.empty()) ports_after_ = ports_.read();
   switch (order.command) {
     case Command::kReady:
       done = guarded("make the data fresh", kOwnWorkNs, Comm::kWatched,
@@ -175,6 +179,7 @@ Status CollectiveBench::measure_size(Context& context, Team& team, std::uint64_t
   RG_TRY_OK(team.agree(begun));
   team.begin_step("sampling " + name);
   ports_before_ = ports_.read();
+  ports_after_.clear();
   RG_TRY_OK(team.leads() ? lead(context, team, measured) : team.follow(performer()));
   Told told = health(context, team);
   team.begin_step("verifying " + name);
@@ -198,7 +203,8 @@ Status CollectiveBench::verify(const std::string& size) {
 Told CollectiveBench::health(const Context& context, const Team& team) {
   Told told;
   told.set_host(host_);
-  for (PortBytes& port : grown_ports(ports_before_, ports_.read()))
+  if (ports_after_.empty()) ports_after_ = ports_.read();
+  for (PortBytes& port : grown_ports(ports_before_, ports_after_))
     *told.add_ports() = std::move(port);
   if (team.leads()) return told;
   HeldReports kept;
@@ -294,7 +300,6 @@ Status CollectiveBench::sample(Context& context, Team& team, Measured& measured)
   return {};
 }
 
-// Outside the kept samples.
 // Loops of nccl-tests' kind: iterations in a row by the CPU's clock. A given count is that of a
 // loop, because the wait at a loop's end counts in it as in nccl-tests' loop. Their number follows
 // from the measured mean, so that they too stay within the time cap.
@@ -328,8 +333,8 @@ Status CollectiveBench::sample_wall(Team& team, Measured& measured) {
   return {};
 }
 
-// A GPU that is slowed down slows all.
-// At most eight throttled ranks are named, so that the fact stays short.
+// A GPU that is slowed down slows all; at most eight throttled ranks are named, so that the fact
+// stays short.
 Status CollectiveBench::report(Context& context, const Measured& measured,
                                const std::vector<Told>& all) {
   constexpr std::size_t kNamed = 8;
@@ -371,7 +376,7 @@ Status CollectiveBench::report(Context& context, const Measured& measured,
 void CollectiveBench::report_ports(Context& context, const Measured& measured,
                                    const std::vector<Told>& all) {
   if (!over_network_) return;
-  const PortUse use = port_use(all);
+  const PortUse use = port_use(all, used_ports_);
   if (use.busiest_share <= 0) return;
   Sampled one;
   one.samples = {use.busiest_share};
@@ -494,6 +499,9 @@ Status CollectiveBench::prepare(Context& context) {
     RG_TRY_OK(open_gpu(context));
   }
   RG_TRY_OK(apply_environment(context));
+  if (!joining_.blocking) RG_TRY_OK(check_override("NCCL_COMM_BLOCKING", "0"));
+  if (joining_.cta_policy != nc::kUndefined)
+    RG_TRY_OK(check_override("NCCL_CTA_POLICY", std::to_string(joining_.cta_policy)));
   log_.begin();
   const Nccl& nccl = *RG_TRY(load_nccl());
   RG_TRY_OK(check_environment(context.params, nccl.synthetic));
@@ -521,6 +529,7 @@ Status CollectiveBench::connect(Context& context, Group& group) {
   plan_.groups = place.groups;
   plan_.ranks = place.ranks;
   plan_.rank = place.rank;
+  plan_.color = split_.color(team.rank());
   if (split_)
     context.reporter.fact(
         "groups", fmt::format("{} of {} ranks each, by ncclCommSplit", place.groups, place.ranks));
@@ -609,6 +618,10 @@ Status CollectiveBench::set_stage(Context& context, Team& team, const std::strin
                 return {};
               });
   RG_TRY_OK(team.agree(made));
+  if (plan_.buffers != BufferKind::kSymmetric) return {};
+  team.begin_step("registering memory");
+  RG_TRY_OK(team.agree(guarded(team.step(), plan_.stall_timeout_ns, Comm::kWatched,
+                               [](RankState& state) { return state.stage->register_windows(); })));
   return {};
 }
 
@@ -623,10 +636,14 @@ Status CollectiveBench::first_calls(Context& context, Team& team) {
               [count](RankState& state) { return state.stage->begin_size(count); });
   const LogFacts seen = parse_log(log_.read_new());
   Told told;
+  told.set_host(host_);
   for (std::string& kind : kinds_of(seen)) told.add_transports(std::move(kind));
+  for (std::string& port : ports_of(seen)) told.add_used_ports(std::move(port));
   std::set<std::string> kinds;
-  for (const Told& one : RG_TRY(team.agree(called, std::move(told))))
+  for (const Told& one : RG_TRY(team.agree(called, std::move(told)))) {
     kinds.insert(one.transports().begin(), one.transports().end());
+    used_ports_[one.host()].insert(one.used_ports().begin(), one.used_ports().end());
+  }
   over_network_ =
       std::ranges::any_of(kinds, [](const std::string& kind) { return kind.starts_with("NET"); });
   Told path;

@@ -38,6 +38,7 @@ class PortsOfACollective : public OnFakeRanks {
       std::ofstream(folder / (std::string(file) + ".new")) << words;
       std::filesystem::rename(folder / (std::string(file) + ".new"), folder / file);
     }
+    std::ofstream(folder.parent_path() / "state") << "4: ACTIVE\n";
   }
   // Runs while mlx5_0 sends, and mlx5_1 does too where `both`.
   std::vector<fake::RankResult> run_beside_traffic(bool both) {

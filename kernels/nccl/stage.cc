@@ -69,6 +69,13 @@ Result<std::unique_ptr<Stage>> Stage::create(const gpu::Gpu& gpu, const TickCloc
   return stage;
 }
 
+// A rank without memory would leave the others waiting in the registration, so they agree on that
+// before (CollectiveBench::set_stage).
+Status Stage::register_windows() {
+  RG_TRY_OK(send_.register_window(*gpu_, *comm_));
+  return plan_.in_place ? Status{} : receive_.register_window(*gpu_, *comm_);
+}
+
 // This rank's part of a call with shares of `count` elements.
 Share Stage::share(std::uint64_t count) const { return share_of(plan_, plan_.rank, count); }
 
@@ -92,7 +99,7 @@ Status Stage::allocate(const std::vector<std::uint64_t>& counts) {
       receive = std::max(receive, before + own);
   }
   const auto make = [this](std::uint64_t size) {
-    if (plan_.buffers == BufferKind::kSymmetric) return Buffer::symmetric(*gpu_, *comm_, size);
+    if (plan_.buffers == BufferKind::kSymmetric) return Buffer::symmetric(*gpu_, size);
     return plan_.buffers == BufferKind::kRegistered ? Buffer::registered(*gpu_, *comm_, size)
                                                     : Buffer::plain(*gpu_, size);
   };
@@ -128,7 +135,7 @@ Status Stage::begin_size(std::uint64_t count) {
   values_ = {.type = plan_.type,
              .reduced = operation_->reduces,
              .reduction = plan_.reduction,
-             .seed = kSeed + count,
+             .seed = seed_of_size(count),
              .ranks = plan_.ranks};
   call_ = {.share = share,
            .type = plan_.type,
@@ -172,7 +179,7 @@ Status Stage::reset_data() {
   const Cuda& cuda = loaded_cuda();
   used_places_ = 0;
   // Data of the warm-up, or of an earlier verification, must not pass for a later call's.
-  values_.seed = kSeed + call_.share.count + (fills_++ << 48U);
+  values_.seed = seed_of_size(call_.share.count) + (fills_++ << 48U);
   if (received > 0)
     RG_TRY_OK(gpu_status(*gpu_,
                          cuda.memset_d8(address_of(call_.receive), kPoison, before + received),
@@ -186,6 +193,11 @@ Status Stage::reset_data() {
                          "clear the send buffer"));
   // On ranks that send nothing too: the calls' stream does not wait for what clears.
   return gpu_status(*gpu_, cuda.stream_synchronize(nullptr), "wait for the fresh buffers");
+}
+
+std::uint64_t Stage::seed_of_size(std::uint64_t count) const {
+  constexpr std::uint64_t kGroupSpread = 0x9e3779b97f4a7c15U;
+  return (kSeed + count) ^ (plan_.color * kGroupSpread >> 20U);
 }
 
 // For messages.
@@ -232,14 +244,15 @@ Status Stage::queue_sample() {
 }
 
 // Runs a tiny all-reduce, after which the ranks' streams continue within microseconds of each
-// other; the rendezvous leaves them milliseconds apart.
+// other; the rendezvous leaves them milliseconds apart. Groups begin together too: it is a call of
+// all ranks.
 Status Stage::align() {
-  if (plan_.ranks == 1) return {};
+  if (plan_.ranks * plan_.groups == 1) return {};
   const Nccl& nccl = loaded_nccl();
   void* word = pointer_to(aligner_.data());
   const nc::Return returned =
-      nccl.all_reduce(word, word, 1, nc::kFloat32, nc::kSum, comm_->get(), stream_.get());
-  return comm_->done(returned, gpu_->name() + ": align the ranks");
+      nccl.all_reduce(word, word, 1, nc::kFloat32, nc::kSum, comm_->whole(), stream_.get());
+  return comm_->whole_done(returned, gpu_->name() + ": align the ranks");
 }
 
 // cuEventRecord: the GPU writes its time when all earlier work of the stream is done.
@@ -370,9 +383,7 @@ Result<Buffer> Buffer::registered(const gpu::Gpu& gpu, const Communicator& comm,
   return buffer;
 }
 
-// Without a window the calls would be those of plain memory: that is no figure of symmetric memory.
-Result<Buffer> Buffer::symmetric(const gpu::Gpu& gpu, const Communicator& comm,
-                                 std::uint64_t bytes) {
+Result<Buffer> Buffer::symmetric(const gpu::Gpu& gpu, std::uint64_t bytes) {
   const Nccl& nccl = loaded_nccl();
   if (nccl.mem_alloc == nullptr || nccl.mem_free == nullptr || nccl.window_register == nullptr ||
       nccl.window_deregister == nullptr)
@@ -380,19 +391,25 @@ Result<Buffer> Buffer::symmetric(const gpu::Gpu& gpu, const Communicator& comm,
                 gpu.name(), nccl.version);
   const std::uint64_t size = std::max<std::uint64_t>(bytes, 1);
   Buffer buffer = RG_TRY(by_nccl(gpu, size));
+  buffer.size_ = size;
+  return buffer;
+}
+
+// Without a window the calls would be those of plain memory: that is no figure of symmetric memory.
+Status Buffer::register_window(const gpu::Gpu& gpu, const Communicator& comm) {
   nc::Window window = nullptr;
   const std::string act =
-      fmt::format("{}: register a window of {}", gpu.name(), canonical_bytes(size));
-  RG_TRY_OK(comm.done(
-      nccl.window_register(comm.get(), buffer.memory_.get(), size, &window, nc::kWindowSymmetric),
-      act));
+      fmt::format("{}: register a window of {}", gpu.name(), canonical_bytes(size_));
+  RG_TRY_OK(comm.done(loaded_nccl().window_register(comm.get(), memory_.get(), size_, &window,
+                                                    nc::kWindowSymmetric),
+                      act));
   if (window == nullptr)
     return fail(Code::kFailedPrecondition,
                 "{}: NCCL gave none: the ranks' GPUs do not reach each other's memory, or "
                 "NCCL_WIN_ENABLE or NCCL_CUMEM_ENABLE is 0",
                 act);
-  buffer.window_ = Handle<WindowTraits>({comm.get(), window});
-  return buffer;
+  window_ = Handle<WindowTraits>({comm.get(), window});
+  return {};
 }
 
 Result<Buffer> Buffer::by_nccl(const gpu::Gpu& gpu, std::uint64_t bytes) {

@@ -72,11 +72,11 @@ class Buffer {
   // Allocates and registers. kUnimplemented when this NCCL has no registration (before 2.19).
   static Result<Buffer> registered(const gpu::Gpu& gpu, const Communicator& comm,
                                    std::uint64_t bytes);
-  // Allocates, and registers as a window of all ranks, which call this together with equal sizes.
+  // Allocates for a window; register_window() makes it, on all ranks together with equal sizes.
   // kUnimplemented when this NCCL has no windows (before 2.27), kFailedPrecondition when the ranks'
   // GPUs cannot have one.
-  static Result<Buffer> symmetric(const gpu::Gpu& gpu, const Communicator& comm,
-                                  std::uint64_t bytes);
+  static Result<Buffer> symmetric(const gpu::Gpu& gpu, std::uint64_t bytes);
+  Status register_window(const gpu::Gpu& gpu, const Communicator& comm);
 
   [[nodiscard]] cu::DevicePtr data() const { return data_; }
   // Releases the registration; call before the communicator ends.
@@ -128,6 +128,7 @@ class Buffer {
   Handle<RegistrationTraits> registration_;
   Handle<WindowTraits> window_;
   cu::DevicePtr data_ = 0;
+  std::uint64_t size_ = 0;  // of memory for a window
 };
 
 // The operation that a task's parameters select; equal on all ranks except for `rank`.
@@ -140,6 +141,7 @@ struct Plan {
   bool in_place = false;
   BufferKind buffers = BufferKind::kPlain;
   std::uint32_t groups = 1;                  // of so many ranks each, at once
+  std::uint32_t color = 0;                   // of this rank's group
   std::shared_ptr<const Traffic> traffic{};  // of an operation that has one
   bool verify = true;
   // Memory through which the timed calls move, each way, in bytes; 0: all in one place.
@@ -160,6 +162,8 @@ class Stage {
                                                Communicator& comm, Progress& progress,
                                                const std::vector<std::uint64_t>& counts);
   ~Stage();
+  // Registers symmetric memory, once all ranks have theirs: the call waits for all of them.
+  Status register_windows();
 
   // Begins shares of `count` elements: fills fresh data and makes the first calls, which may
   // connect.
@@ -216,6 +220,8 @@ class Stage {
   Status describe_round(const ProofRound& round, std::uint64_t slot, const Segment& wrong);
   [[nodiscard]] Values values_of(std::uint64_t number) const;
   [[nodiscard]] std::string what() const;
+  // Another one for each size, and for each group of ranks: data of another group is wrong data.
+  [[nodiscard]] std::uint64_t seed_of_size(std::uint64_t count) const;
   Status queue_one();
   Status queue_call();
   Status queue_sample();

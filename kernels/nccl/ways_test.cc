@@ -72,6 +72,32 @@ class Ways : public OnFakeRanks {
   }
 };
 
+// The library's own variables win over the configuration of a communicator.
+TEST_F(Ways, AVariableThatWinsOverTheParameterIsRefused) {
+  setenv("NCCL_CTA_POLICY", "2", 1);
+  setenv("NCCL_COMM_BLOCKING", "1", 1);
+  const auto policy = run("nccl.all_reduce", 2, {{"cta_policy", "default"}});
+  const auto blocking = run("nccl.all_reduce", 2, {{"blocking", "false"}});
+  const auto same = run("nccl.all_reduce", 2, {{"cta_policy", "zero"}});
+  unsetenv("NCCL_CTA_POLICY");
+  unsetenv("NCCL_COMM_BLOCKING");
+  ASSERT_FALSE(policy[0].status);
+  EXPECT_EQ(policy[0].status.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(policy[0].status.error().message,
+              HasSubstr("NCCL_CTA_POLICY=2 is set here and wins"));
+  ASSERT_FALSE(blocking[0].status);
+  EXPECT_THAT(blocking[0].status.error().message, HasSubstr("NCCL_COMM_BLOCKING=1"));
+  expect_passed(same);
+}
+
+// A site whose communicators never block, and an operation whose steps need each other.
+TEST_F(Ways, AHypercubeWaitsBetweenItsStepsWhereCallsDoNotBlock) {
+  setenv("NCCL_COMM_BLOCKING", "0", 1);
+  const auto results = run("nccl.hypercube", 4, {});
+  unsetenv("NCCL_COMM_BLOCKING");
+  expect_passed(results);
+}
+
 TEST_F(Ways, WithoutAWindowSymmetricMemoryIsWaived) {
   nccl_control().no_windows = 1;
   EXPECT_THAT(waived(run("nccl.all_reduce", 2, {{"registered", "symmetric"}})),

@@ -196,7 +196,9 @@ std::vector<std::string> other_ways() {
 
 TEST_P(NetFaults, AWrongByteIsFoundWhicheverWayItWasSent) {
   if (std::string_view(GetParam()) != "net.tcp_bw") GTEST_SKIP() << "sends by copying alone";
-  for (const std::string& way : other_ways()) {
+  const std::vector<std::string> ways = other_ways();
+  if (ways.empty()) GTEST_SKIP() << "this kernel has no other way of sending";
+  for (const std::string& way : ways) {
     SCOPED_TRACE(way);
     reset();
     g_control.flip_after = 0;
@@ -210,7 +212,9 @@ TEST_P(NetFaults, AWrongByteIsFoundWhicheverWayItWasSent) {
 
 TEST_P(NetFaults, AFailureOfEachSystemCallOfAnotherWayOfSendingIsOneClearLine) {
   if (std::string_view(GetParam()) != "net.tcp_bw") GTEST_SKIP() << "sends by copying alone";
-  for (const std::string& way : other_ways()) {
+  const std::vector<std::string> ways = other_ways();
+  if (ways.empty()) GTEST_SKIP() << "this kernel has no other way of sending";
+  for (const std::string& way : ways) {
     reset();
     g_control.transfers_that_count = 12;
     for (const RankResult& result : run({{"send", way}}))

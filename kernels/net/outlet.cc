@@ -49,6 +49,7 @@ class ZeroCopyOutlet final : public Outlet {
   // A send that moved something has one notice later, however many of its bytes the kernel took.
   // Notices are read only where they are needed, so that the loop is one call a message.
   ssize_t send(std::span<const std::byte> bytes) override {
+    if (outstanding_ >= kMostOutstanding && !read_notices()) return -1;
     if (outstanding_ >= kMostOutstanding && settle() < 0) return -1;
     if (outstanding_ >= kMostOutstanding) return errno = EAGAIN, -1;
     const ssize_t sent =
@@ -155,6 +156,8 @@ class UringOutlet final : public Outlet {
   Status open(const std::string& who) {
     io_uring_params params{};
     ring_ = Fd(sockets().uring_setup(2 * kMostOutstanding, &params));
+    if (!ring_ && errno != ENOSYS && errno != EPERM)
+      return fail(Code::kResourceExhausted, "{}: open an io_uring: {}", who, errno_words(errno));
     if (!ring_)
       return fail(
           errno == ENOSYS ? Code::kUnimplemented : Code::kFailedPrecondition,
@@ -185,24 +188,29 @@ class UringOutlet final : public Outlet {
   // A call after EAGAIN waits on for the send that is in flight.
   ssize_t send(std::span<const std::byte> bytes) override {
     if (!is_in_flight_) {
-      if (outstanding_ >= kMostOutstanding && wait_for_one(0) < 0) return -1;
+      if (outstanding_ >= kMostOutstanding && wait_for_one() < 0) return -1;
       if (outstanding_ >= kMostOutstanding) return errno = EAGAIN, -1;
       place(bytes);
       is_in_flight_ = true;
       has_result_ = false;
-      if (wait_for_one(1) < 0) return -1;
-    } else if (wait_for_one(0) < 0) {
+      if (wait_for_one() < 0) return -1;
+    } else if (wait_for_one() < 0) {
       return -1;
     }
     if (!has_result_) return errno = EAGAIN, -1;
     is_in_flight_ = false;
+    // Kernels before 6.2 do not say whether they copied: the send is made again without asking.
+    if (result_ == -EINVAL && !copies_ && asks_for_copies_) {
+      asks_for_copies_ = false;
+      return send(bytes);
+    }
     if (result_ < 0) return errno = -result_, -1;
     return result_;
   }
 
   ssize_t settle() override {
     take_completions();
-    if (outstanding_ > 0 && wait_for_one(0) < 0) return -1;
+    if (outstanding_ > 0 && wait_for_one() < 0) return -1;
     return static_cast<ssize_t>(outstanding_);
   }
 
@@ -233,14 +241,18 @@ class UringOutlet final : public Outlet {
     entry.addr = reinterpret_cast<__u64>(bytes.data());
     entry.len = static_cast<__u32>(std::min<std::size_t>(bytes.size(), INT32_MAX));
     entry.msg_flags = MSG_NOSIGNAL | MSG_WAITALL;
-    if (!copies_) entry.ioprio = IORING_SEND_ZC_REPORT_USAGE;
+    if (!copies_ && asks_for_copies_) entry.ioprio = IORING_SEND_ZC_REPORT_USAGE;
     queues_.at<unsigned>(params_.sq_off.array)[index] = index;
     std::atomic_ref(*tail).store(*tail + 1, std::memory_order_release);
   }
 
   // Submits, waits some 20 ms for a completion, and takes all. -1 with errno on failure; a wait in
   // vain is none.
-  int wait_for_one(unsigned submit) {
+  int wait_for_one() {
+    // An entry that an earlier call could not submit goes now.
+    const unsigned taken =
+        std::atomic_ref(*queues_.at<unsigned>(params_.sq_off.head)).load(std::memory_order_acquire);
+    const unsigned submit = *queues_.at<unsigned>(params_.sq_off.tail) - taken;
     __kernel_timespec limit{.tv_sec = 0, .tv_nsec = static_cast<long long>(kLookNs)};
     io_uring_getevents_arg argument{};
     argument.ts = reinterpret_cast<__u64>(&limit);
@@ -281,6 +293,7 @@ class UringOutlet final : public Outlet {
   Mapping queues_;
   Mapping entries_;
   bool is_in_flight_ = false;
+  bool asks_for_copies_ = true;
   bool has_result_ = false;
   int result_ = 0;
   std::uint64_t outstanding_ = 0;
@@ -306,8 +319,9 @@ Result<std::unique_ptr<Outlet>> Outlet::open(Sending way, int socket, const std:
   if (way == Sending::kZeroCopy) {
     const int on = 1;
     if (sockets().setsockopt(socket, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof on) != 0)
-      return fail(Code::kUnimplemented, "{}: set SO_ZEROCOPY: {}; Linux 4.14 and later have it",
-                  who, errno_words(errno));
+      return fail(
+          errno == ENOPROTOOPT || errno == EOPNOTSUPP ? Code::kUnimplemented : Code::kInternal,
+          "{}: set SO_ZEROCOPY: {}; Linux 4.14 and later have it", who, errno_words(errno));
     return std::make_unique<ZeroCopyOutlet>(socket);
   }
   auto made = std::make_unique<UringOutlet>(socket, way == Sending::kUring);

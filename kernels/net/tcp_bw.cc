@@ -308,7 +308,7 @@ class TcpBandwidth final : public Kernel {
     return fail(
         Code::kUnimplemented,
         "net.tcp_bw: memory gpu: it needs devmem TCP (Linux 6.12, a NIC with header split and "
-        "flow steering), which this release does not use; verbs kernels move GPU memory");
+        "flow steering), for which railgauge has no code yet; verbs kernels move GPU memory");
   }
 
   // The sends without a copy of all streams so far.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,34 +24,40 @@ class PortReader {
   explicit PortReader(const std::string& sysfs);
   // Returns the bytes of each port since boot: RDMA ports ("mlx5_0:1"), and interfaces with a
   // device
-  // ("eth0"), which count other bytes than the RDMA ports above them.
+  // ("eth0"), which count other bytes than the RDMA ports above them. A port whose counters cannot
+  // be read has negative ones.
   [[nodiscard]] std::vector<PortBytes> read() const;
 
  private:
   struct Port {
-    std::string name;
+    std::string name{};
     bool is_rdma = false;
-    std::string sent;
-    std::string received;
-    double unit = 1;  // bytes of one count
+    std::string sent{};
+    std::string received{};
+    std::string state{};  // of the link
+    double unit = 1;      // bytes of one count
   };
   std::vector<Port> ports_;
 };
 
-// Returns the growth of each port; `after` is a later reading of the same reader. Pure.
+// Returns the growth of each port that was read both times; `after` is a later reading of the same
+// reader. Pure.
 std::vector<PortBytes> grown_ports(const std::vector<PortBytes>& before,
                                    const std::vector<PortBytes>& after);
 
 // The use of all hosts' ports.
 struct PortUse {
-  // The bytes that the busiest port of a host sent, over the mean of its ports of that kind (RDMA,
-  // or interfaces, whichever sent more), on the host with the most unequal ports. 1: all sent the
-  // same; the number of ports: one sent all. 0: nothing was sent.
+  // The bytes of the busiest port of a host, both ways, over the mean of the ports that NCCL's
+  // connections use there, on the host with the most unequal ports. 1: all carried the same; the
+  // number of ports: one carried all. 0: nothing was carried. Where NCCL does not say which ports
+  // it uses, those of the kind (RDMA, or interfaces) that carried more and whose link is up.
   double busiest_share = 0;
   // "rank 0's host: mlx5_0:1 sent 1024 received 2048, mlx5_1:1 ...", the most unequal hosts first.
   std::string words;
 };
+// The ports in use, by host.
+using UsedPorts = std::map<std::string, std::set<std::string>>;
 // Judges from the ranks' growth; of ranks on one host the first counts. Pure.
-PortUse port_use(const std::vector<Told>& all);
+PortUse port_use(const std::vector<Told>& all, const UsedPorts& used = {});
 
 }  // namespace railgauge::nccl

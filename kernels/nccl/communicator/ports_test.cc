@@ -26,6 +26,7 @@ class Ports : public ::testing::Test {
     const std::string folder = "class/infiniband/" + port + "/ports/1/counters/";
     write(folder + "port_xmit_data", std::to_string(sent));
     write(folder + "port_rcv_data", std::to_string(received));
+    write("class/infiniband/" + port + "/ports/1/state", "4: ACTIVE\n");
   }
   static Told told(const std::string& host, const std::vector<PortBytes>& ports) {
     Told made;
@@ -43,6 +44,7 @@ PortBytes port(const char* name, bool is_rdma, double sent) {
   made.set_is_rdma(is_rdma);
   made.set_sent(sent);
   made.set_received(2 * sent);
+  made.set_is_active(true);
   return made;
 }
 
@@ -52,6 +54,7 @@ TEST_F(Ports, CountWordsOfInfiniBandAndBytesOfOthers) {
   write("class/infiniband/rdmap0/ports/1/hw_counters/rx_bytes", "78");
   write("class/infiniband/rxe0/ports/1/hw_counters/sent_pkts", "5");
   write("class/net/eth0/statistics/tx_bytes", "9");
+  write("class/net/eth0/statistics/rx_bytes", "9");
   std::filesystem::create_directories(root_ / "class/net/eth0/device");
   write("class/net/lo/statistics/tx_bytes", "1000");
   const auto all = PortReader(root_.string()).read();
@@ -91,6 +94,30 @@ TEST_F(Ports, ThatCarryAllOrTheSameAreToldApart) {
   EXPECT_EQ(one.words,
             "rank 2's host: mlx5_0:1 sent 200 received 400, mlx5_1:1 sent 0 received 0; "
             "rank 0's host: mlx5_0:1 sent 100 received 200, mlx5_1:1 sent 100 received 200");
+}
+
+TEST_F(Ports, ThatCannotBeReadOrAreDownDoNotCount) {
+  count("mlx5_0", 10, 20);
+  count("mlx5_1", 10, 20);
+  write("class/infiniband/mlx5_1/ports/1/state", "1: DOWN");
+  const PortReader reader(root_.string());
+  const auto before = reader.read();
+  EXPECT_FALSE(before.at(1).is_active());
+  std::filesystem::remove(root_ / "class/infiniband/mlx5_0/ports/1/counters/port_rcv_data");
+  const auto grown = grown_ports(before, reader.read());
+  ASSERT_EQ(grown.size(), 1U);
+  EXPECT_EQ(grown[0].name(), "mlx5_1:1");
+}
+
+TEST_F(Ports, ThatNcclUsesAreTheOnesThatCount) {
+  PortBytes idle = port("mlx5_2:1", true, 0);
+  PortBytes down = port("mlx5_1:1", true, 0);
+  down.set_is_active(false);
+  const std::vector<Told> all{told("a", {port("mlx5_0:1", true, 100), down, idle})};
+  EXPECT_EQ(port_use(all).busiest_share, 2) << "not known: those whose link is up";
+  EXPECT_EQ(port_use(all, {{"a", {"mlx5_0:1"}}}).busiest_share, 1);
+  EXPECT_EQ(port_use(all, {{"a", {"mlx5_0:1", "mlx5_1:1"}}}).busiest_share, 2)
+      << "one that NCCL uses and that went down";
 }
 
 TEST_F(Ports, OfSocketsAreTheInterfaces) {

@@ -118,12 +118,16 @@ Status Communicator::split(std::uint32_t color, std::uint32_t rank) {
   nc::Comm raw = nullptr;
   const std::string act = fmt::format("{}: split the communicator", gpu_->name());
   const nc::Comm old = get();
-  RG_TRY_OK(done(
-      loaded_nccl().comm_split(old, static_cast<int>(color), static_cast<int>(rank), &raw, nullptr),
-      act));
+  const nc::Return returned =
+      loaded_nccl().comm_split(old, static_cast<int>(color), static_cast<int>(rank), &raw, nullptr);
+  // A handle is ours to end as soon as it is there, also where the wait for it is stopped.
+  const bool is_begun = returned == nc::kSuccess || returned == nc::kInProgress;
+  if (is_begun && raw != nullptr) {
+    static_cast<void>(comm_.release());
+    comm_ = Handle<Traits>({.comm = raw, .parent = old});
+  }
+  RG_TRY_OK(done_of(old, returned, act));
   if (raw == nullptr) return fail(Code::kInternal, act + ": NCCL gave no communicator");
-  static_cast<void>(comm_.release());
-  comm_ = Handle<Traits>({.comm = raw, .parent = old});
   return done_of(raw, nc::kInProgress, act);
 }
 

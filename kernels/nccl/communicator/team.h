@@ -47,6 +47,14 @@ class Communicator {
   // Returns the handle for NCCL's own calls; nullptr without ranks.
   [[nodiscard]] nc::Comm get() const { return comm_.get().comm; }
   explicit operator bool() const { return static_cast<bool>(comm_); }
+  // Returns the communicator of all ranks: the one that was split, or the only one.
+  [[nodiscard]] nc::Comm whole() const {
+    return comm_.get().parent != nullptr ? comm_.get().parent : comm_.get().comm;
+  }
+  // As done(), of a call on whole().
+  Status whole_done(nc::Return returned, std::string_view act) const {
+    return done_of(whole(), returned, act);
+  }
 
   // Converts the result of a call on this communicator. With the site's NCCL_COMM_BLOCKING=0 calls
   // continue in the background; this waits for them until `progress` is stopped.

@@ -1,5 +1,8 @@
 // An all-gather in log2(ranks) exchanges with one partner each, as nccl-tests' hypercube_perf has
 // it: in step k a rank gives all that it has to the rank whose number differs in bit k.
+#include <chrono>
+#include <thread>
+
 #include "kernels/nccl/operation.h"
 
 namespace railgauge::nccl {
@@ -27,6 +30,19 @@ nc::Return exchange_half(const Nccl& nccl, const Call& call, std::uint32_t mask)
   return queued == nc::kSuccess || queued == nc::kInProgress ? ended : queued;
 }
 
+// Waits for a call that continues in the background, where the site's communicators do not block:
+// the next step needs it. The worker's limits end a wait that is too long from outside.
+nc::Return ended(const Nccl& nccl, const Call& call, nc::Return returned) {
+  constexpr int kMostLooks = 600'000;  // a minute
+  for (int look = 0; returned == nc::kInProgress && look < kMostLooks; ++look) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    if (const nc::Return asked = nccl.comm_get_async_error(call.comm, &returned);
+        asked != nc::kSuccess)
+      return asked;
+  }
+  return returned;
+}
+
 // The own share goes to its place first, on the same stream.
 nc::Return queue_exchanges(const Nccl& nccl, const Call& call) {
   const std::uint64_t bytes = call.share.count * call.element_bytes;
@@ -37,8 +53,8 @@ nc::Return queue_exchanges(const Nccl& nccl, const Call& call) {
     return nc::kUnhandledCudaError;
   nc::Return returned = nc::kSuccess;
   for (std::uint32_t mask = 1; mask < call.share.ranks; mask <<= 1U) {
-    returned = exchange_half(nccl, call, mask);
-    if (returned != nc::kSuccess && returned != nc::kInProgress) return returned;
+    returned = ended(nccl, call, exchange_half(nccl, call, mask));
+    if (returned != nc::kSuccess) return returned;
   }
   return returned;
 }

@@ -123,6 +123,12 @@ Result<NcclTestsSurroundings> read_surroundings(const NcclTestsEnvironment& envi
     split = (mask.starts_with("0x") ? "and " : "and 0x") + mask;
   if (!split.empty()) out.parameters["split"] = split;
   if (kernel == kUnequal) RG_TRY_OK(read_traffic(environment, ranks, out));
+  // Variables that would change the measurement, or the exit code, are refused: a result that looks
+  // as asked for and is another one would be worse than none.
+  for (const auto& [name, instead] :
+       {std::pair{"NCCL_TESTS_DEVICE", "CUDA_VISIBLE_DEVICES chooses GPUs"},
+        {"NCCL_TESTS_MIN_BW", "a suite's criteria judge a bandwidth"}})
+    if (environment.contains(name)) return invalid("{}: not honoured here; {}", name, instead);
   for (const auto& [name, value] : environment)
     if (name != kSplit && name != kSplitMask && name != kSpread && name != kScale &&
         name != kMatrixVariable)

@@ -56,9 +56,15 @@ TEST(NcclTestsVariables, OfAMatrixGiveItsProportionsAndItsSize) {
 
 TEST(NcclTestsVariables, OfASpreadAreBoundedAndOthersAreTold) {
   const NcclTestsCall said = call_in(
-      "alltoallv_perf", {}, {{"NCCL_TESTS_ALLTOALLV_SPREAD", "1.5"}, {"NCCL_TESTS_MIN_BW", "10"}});
+      "alltoallv_perf", {},
+      {{"NCCL_TESTS_ALLTOALLV_SPREAD", "1.5"}, {"NCCL_TESTS_ALLTOALLV_PRINT_SUMMARY", "1"}});
   EXPECT_THAT(said.tasks[0].parameters, IsSupersetOf({Pair("spread", "1")}));
-  EXPECT_THAT(said.infos, ElementsAre("NCCL_TESTS_MIN_BW changes nothing here"));
+  EXPECT_THAT(said.infos, ElementsAre("NCCL_TESTS_ALLTOALLV_PRINT_SUMMARY changes nothing here"));
+}
+
+TEST(NcclTestsVariables, ThatWouldChangeTheMeasurementAreRefused) {
+  EXPECT_THAT(refusal_in({}, {{"NCCL_TESTS_DEVICE", "3"}}), HasSubstr("CUDA_VISIBLE_DEVICES"));
+  EXPECT_THAT(refusal_in({}, {{"NCCL_TESTS_MIN_BW", "10"}}), HasSubstr("criteria"));
 }
 
 }  // namespace
