@@ -100,6 +100,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   store::StoreOptions store_options;
   store_options.path = config.database;
   std::unique_ptr<store::Store> store = RG_TRY(store::Store::open(std::move(store_options)));
+  const bool is_mirror_armed = RG_TRY(arm_mirror(config, *store));
   if (config.synthetic) RG_TRY_OK(mark_synthetic_for("--synthetic", *store));
   if (config.simulated_clock) RG_TRY_OK(begin_simulated_clock(*store, config));
   std::unique_ptr<audit::AuditLog> audit =
@@ -122,6 +123,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   RG_TRY_OK(server->start_console(config));
   RG_TRY_OK(server->start_enrolment(config));
   if (config.simulated_clock) server->start_fast_forward();
+  server->start_mirror(config, is_mirror_armed);
   server->note("controller_started",
                fmt::format("the controller of version {} started", RAILGAUGE_VERSION));
   return server;
@@ -227,6 +229,7 @@ void Server::look_for_follow_ups(const std::string& run_id,
 // Stops in the reverse order: no new calls, then the pools, then the loop.
 Server::~Server() {
   forward_.reset();
+  mirror_.reset();
   loop_.call([this] { is_ending_ = true; });  // later ticks do not use the pools
   store_->stop_upkeep();                      // a backup or check may take longer than the stop
   if (unix_) unix_->stop();

@@ -35,6 +35,7 @@
 #include "controller/log/service_manager.h"
 #include "controller/memory_guard.h"
 #include "controller/metric/controller_metrics.h"
+#include "controller/mirror/mirror.h"
 #include "controller/nodes/site_words.h"
 #include "controller/relay/relay.h"
 #include "controller/reporter.h"
@@ -179,6 +180,10 @@ class Server {
   void look_for_follow_ups(const std::string& run_id, const run::Director::PairsAnswer& answer);
   void prune_store();
   void look_for_room();
+  // Notes what changes from here on, or, without a mirror, nothing any more.
+  // False: the disk is full.
+  static Result<bool> arm_mirror(const Config& config, store::Store& store);
+  void start_mirror(const Config& config, bool is_armed);
   void open_reporter(const Config& config, std::vector<deliver::Target> targets);
   void start_confirming(const std::vector<store::SeriesRow>& series);
 
@@ -206,6 +211,7 @@ class Server {
   Archive archive_;
   enrol::Tokens tokens_;
   std::unique_ptr<Reporter> reporter_;
+  std::unique_ptr<mirror::MirrorThread> mirror_{};  // absent without a mirror
   const store::Retention retention_;
   BackupKeeper backups_;                         // on the upkeep pool alone
   std::unique_ptr<fleet::WorkerPool> viewers_;   // calls of viewers, but those of sql_ and whole_

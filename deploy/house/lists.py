@@ -36,6 +36,7 @@ PARAGRAPH_LINES = 5  # A longer paragraph holds more than one thought.
 # Each is a pattern of a path that may hold SQL.
 SQL_OWNERS = {
     r"^controller/store/": "the store owns the controller's database",
+    r"^controller/mirror/": "the mirror owns the archive in PostgreSQL",
     r"^agent/(.*/)?spool[^/]*$": "the spool owns the agent's database",
     r"^agent/(.*/)?rpm[^/]*$": "the reader of rpm's database",
 }

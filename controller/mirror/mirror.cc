@@ -1,0 +1,211 @@
+#include "controller/mirror/mirror.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "controller/clock/wall_clock.h"
+#include "controller/store/outbox/mirror_tables.h"
+
+namespace railgauge::mirror {
+namespace {
+
+// Lines about the same trouble are so far apart.
+constexpr double kLogSeconds = 60;
+constexpr double kDropSeconds = 3'600;
+constexpr std::int64_t kTrimRows = 200'000;  // in one write: a larger one would hold up records
+constexpr double kShowSeconds = 1;
+
+}  // namespace
+
+Mirror::Mirror(MirrorOptions options, store::Store& store, Note note, std::function<bool()> is_over)
+    : options_(std::move(options)),
+      store_(store),
+      note_(std::move(note)),
+      is_over_(std::move(is_over)),
+      pace_(options_.first_pause_seconds, options_.longest_pause_seconds, kLogSeconds),
+      is_armed_(options_.is_armed) {}
+
+double Mirror::step(double now) {
+  const auto state = store_.read(store::read_mirror_state);
+  if (state) show(*state, now);
+  if (!pace_.is_due(now)) return std::min(pace_.left(now), kShowSeconds);
+  if (!state) {
+    fail_at(now, state.error());
+    return options_.poll_seconds;
+  }
+  if (state->newest - state->oldest + 1 > options_.most_rows) {
+    static_cast<void>(store_.write(store::bound_mirror, options_.most_rows));
+    link_.reset();
+    return 0;
+  }
+  if (link_ && state->arming != arming_) link_.reset();
+  const Result<double> pause = work(now);
+  if (pause) return *pause;
+  if (pause.error().code != Code::kCancelled) fail_at(now, pause.error());
+  link_.reset();
+  return std::min(pace_.left(now), kShowSeconds);
+}
+
+Result<double> Mirror::work(double now) {
+  if (!is_armed_) RG_TRY_OK(store_.write(store::arm_mirror_anew));
+  is_armed_ = true;
+  if (!link_) RG_TRY_OK(connect(now));
+  // Changes and the first copy take turns, so that neither waits for the other's end.
+  walks_next_ = !walks_next_;
+  bool more = false;
+  if (walks_next_) more = RG_TRY(send_walk());
+  if (!more) more = RG_TRY(send_changes(now));
+  if (is_told_) {
+    is_told_ = false;
+    note_("mirror_works", fmt::format("the archive of site {} takes data again", options_.site));
+    spdlog::info("mirror: the archive takes data again");
+  }
+  pace_.worked();
+  if (now >= next_drop_) {
+    next_drop_ = now + kDropSeconds;
+    if (const int months = RG_TRY(link_->drop_old_months(now)); months > 0)
+      spdlog::info("mirror: {} months of points dropped in the archive", months);
+  }
+  if (more || !link_->place().walks.empty()) return 0;
+  return options_.poll_seconds;
+}
+
+Status Mirror::connect(double now) {
+  const store::MirrorState state = RG_TRY(store_.read(store::read_mirror_state));
+  link_ = RG_TRY(SiteLink::open({.url = options_.url,
+                                 .application = "railgauge-controller " + options_.site,
+                                 .answer_seconds = options_.answer_seconds,
+                                 .is_over = is_over_},
+                                {.name = options_.site,
+                                 .store_id = state.store_id,
+                                 .arming = state.arming,
+                                 .newest = state.newest,
+                                 .keep_days = options_.keep_days,
+                                 .now = now}));
+  arming_ = state.arming;
+  spdlog::info("mirror: writes to the archive as site {}; {} rows wait, {} tables are to be copied",
+               options_.site,
+               std::max<std::int64_t>(0, state.newest - link_->place().outbox_through),
+               link_->place().walks.size());
+  return {};
+}
+
+// True: more waits.
+Result<bool> Mirror::send_changes(double now) {
+  const std::int64_t after = link_->place().outbox_through;
+  const store::MirrorBatch batch =
+      RG_TRY(store_.read(store::read_mirror_batch, after, options_.batch));
+  const store::MirrorState state = RG_TRY(store_.read(store::read_mirror_state));
+  const std::int64_t waiting = std::max<std::int64_t>(0, state.newest - batch.through);
+  const bool is_even = waiting == 0 && link_->place().walks.empty();
+  if (batch.entries > 0) {
+    RG_TRY_OK(link_->send(batch, waiting, is_even ? now : 0));
+    const std::lock_guard lock(mutex_);
+    for (const store::MirrorRows& rows : batch.tables)
+      figures_.rows_sent += static_cast<double>(rows.count());
+  }
+  if (lag_) lag_->note_through(link_->place().outbox_through);
+  trim(now, is_even ? now : 0);
+  return waiting > 0;
+}
+
+// True: the table has more, or another one is to be copied.
+Result<bool> Mirror::send_walk() {
+  const auto& walks = link_->place().walks;
+  // In the order of the list: what others refer to comes first, points last but for small tables.
+  const auto tables = store::mirror_tables();
+  const auto next = std::ranges::find_if(
+      tables, [&](const store::MirrorTable& table) { return walks.contains(table.name); });
+  if (next == tables.end()) return false;
+  const auto number = static_cast<std::size_t>(next - tables.begin());
+  const store::MirrorBatch batch = RG_TRY(store_.read(
+      store::walk_mirror_table, number, walks.find(next->name)->second, options_.batch));
+  RG_TRY_OK(link_->send_walk(number, batch, batch.entries == 0));
+  const std::lock_guard lock(mutex_);
+  for (const store::MirrorRows& rows : batch.tables)
+    figures_.rows_sent += static_cast<double>(rows.count());
+  return !link_->place().walks.empty();
+}
+
+void Mirror::trim(double now, double even_at) {
+  if (now < next_trim_ && next_trim_ - now <= options_.trim_seconds) return;
+  next_trim_ = now + options_.trim_seconds;
+  // A delete that fails now, as on a full disk, is done later.
+  static_cast<void>(
+      store_.write(store::trim_mirror, link_->place().outbox_through, kTrimRows, even_at));
+}
+
+void Mirror::fail_at(double now, const Error& error) {
+  pace_.failed(now);
+  {
+    const std::lock_guard lock(mutex_);
+    ++figures_.failures;
+  }
+  if (pace_.may_log(now))
+    spdlog::warn("mirror: {}; the outbox keeps what is new, and it is sent later", error.message);
+  if (is_told_) return;
+  is_told_ = true;
+  note_("mirror_behind",
+        fmt::format("the archive of site {} takes no data: {}", options_.site, error.message));
+}
+
+void Mirror::show(const store::MirrorState& state, double now) {
+  if (!lag_) lag_.emplace(state.even_at);
+  lag_->note(state.newest, now);
+  const std::lock_guard lock(mutex_);
+  figures_.is_connected = link_ != nullptr;
+  figures_.lag_seconds = lag_->lag(now);
+  // Rows behind the mark are not deleted at once: they do not wait.
+  const std::int64_t through = link_ ? link_->place().outbox_through : state.oldest;
+  figures_.waiting_rows = static_cast<double>(std::max<std::int64_t>(0, state.newest - through));
+  figures_.tables_left = link_ ? static_cast<double>(link_->place().walks.size()) : 0;
+}
+
+MirrorFigures Mirror::figures() const {
+  const std::lock_guard lock(mutex_);
+  return figures_;
+}
+
+// --- the thread --------------------------------------------------------------------------------
+
+MirrorThread::MirrorThread(MirrorOptions options, store::Store& store, metric::Registry& series,
+                           Note note)
+    : series_(series),
+      mirror_(std::move(options), store, std::move(note), [this] { return ending_.load(); }),
+      thread_([this] { work(); }) {}
+
+MirrorThread::~MirrorThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void MirrorThread::work() {
+  while (!ending_) {
+    const double pause = mirror_.step(wall_seconds());
+    show();
+    if (pause <= 0) continue;
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::duration<double>(pause),
+                      [this] { return ending_.load(); });
+  }
+}
+
+void MirrorThread::show() {
+  const MirrorFigures figures = mirror_.figures();
+  series_.set("railgauge_mirror_connected", {}, figures.is_connected ? 1 : 0);
+  series_.set("railgauge_mirror_lag_seconds", {}, figures.lag_seconds);
+  series_.set("railgauge_mirror_waiting_rows", {}, figures.waiting_rows);
+  series_.set("railgauge_mirror_tables_left", {}, figures.tables_left);
+  series_.raise_to("railgauge_mirror_rows_total", {}, figures.rows_sent);
+  series_.raise_to("railgauge_mirror_failures_total", {}, figures.failures);
+}
+
+}  // namespace railgauge::mirror

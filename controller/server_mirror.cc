@@ -1,0 +1,33 @@
+// The mirror in PostgreSQL as a part of the controller.
+#include <spdlog/spdlog.h>
+
+#include "controller/mirror/pq/url.h"
+#include "controller/server.h"
+#include "controller/store/outbox/mirror_outbox.h"
+
+namespace railgauge {
+
+// The controller starts on a full disk too: the mirror then arms the outbox once there is room, and
+// copies everything anew.
+Result<bool> Server::arm_mirror(const Config& config, store::Store& store) {
+  const Status armed =
+      store.write(config.mirror.url.empty() ? store::disarm_mirror : store::arm_mirror);
+  if (armed) return true;
+  if (armed.error().code == Code::kResourceExhausted) return false;
+  return tl::unexpected(armed.error());
+}
+
+void Server::start_mirror(const Config& config, bool is_armed) {
+  if (config.mirror.url.empty()) return;
+  spdlog::info("mirror: everything is copied to {} as site {}", pq::shown_url(config.mirror.url),
+               config.mirror.site);
+  mirror_ = std::make_unique<mirror::MirrorThread>(
+      mirror::MirrorOptions{.url = config.mirror.url,
+                            .site = config.mirror.site,
+                            .keep_days = config.mirror.keep_days,
+                            .is_armed = is_armed},
+      *store_, metrics_.series(),
+      [this](std::string kind, std::string text) { note(std::move(kind), std::move(text)); });
+}
+
+}  // namespace railgauge

@@ -1,0 +1,17 @@
+-- What the mirror to PostgreSQL has not taken yet. Triggers of the writer's connection fill the outbox while the
+-- mirror is on (outbox/mirror_outbox.h), for points ingest/point_ranges.h; without a mirror it is empty.
+CREATE TABLE mirror_outbox (
+  id INTEGER PRIMARY KEY,        -- grows; the newest row stays, so that ids never begin anew
+  source INTEGER NOT NULL,       -- number of the table in outbox/mirror_tables.cc
+  key INTEGER NOT NULL,          -- of the row, or of the rows, that changed there
+  last INTEGER                   -- of points: the last one of a stretch that begins with key; else NULL
+) STRICT;
+
+CREATE TABLE mirror_state (      -- one row
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  store_id TEXT NOT NULL,        -- of this database: random, 32 hexadecimal digits; '' before the first mirror
+  is_on INTEGER NOT NULL,        -- 0, 1: changes are noted
+  arming INTEGER NOT NULL,       -- raised whenever changes went unnoted: everything is then sent once more
+  even_at REAL NOT NULL          -- when the mirror last had all; 0: never
+) STRICT;
+INSERT INTO mirror_state (id, store_id, is_on, arming, even_at) VALUES (1, '', 0, 0, 0);
