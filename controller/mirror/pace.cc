@@ -29,10 +29,12 @@ bool Pace::may_log(double now) {
 }
 
 void LagBook::note(std::int64_t newest, double now) {
+  const double since = looked_at_ > 0 ? std::min(looked_at_, now) : now;
+  looked_at_ = now;
   if (newest <= through_ || (!seen_.empty() && seen_.back().newest >= newest)) return;
   // Rows of before this process are as old as the last time at which the archive had all.
   const bool is_first = through_ < 0 && seen_.empty();
-  seen_.push_back({.newest = newest, .at = is_first && even_at_ > 0 ? even_at_ : now});
+  seen_.push_back({.newest = newest, .at = is_first && even_at_ > 0 ? even_at_ : since});
   if (seen_.size() <= kMost) return;
   // Each second time goes, with the earlier one of each pair kept: the lag is never understated.
   std::deque<Seen> fewer;

@@ -39,7 +39,7 @@ class LagBook {
  public:
   // `even_at`: the archive had all then, by an earlier process; 0: not known.
   explicit LagBook(double even_at) : even_at_(even_at) {}
-  // The outbox's newest row at this time.
+  // The outbox's newest row at this time; a new row counts from the look before, if there was one.
   void note(std::int64_t newest, double now);
   // The archive has all rows up to this one.
   void note_through(std::int64_t through);
@@ -53,6 +53,7 @@ class LagBook {
     double at = 0;
   };
   double even_at_;
+  double looked_at_ = 0;  // before the present look; a new row may be as old
   std::int64_t through_ = -1;
   std::deque<Seen> seen_{};
 };

@@ -26,7 +26,7 @@ TEST_F(SiteLinkTest, TwoSitesWriteToOneDatabase) {
   EXPECT_EQ(ask("SELECT string_agg(site || ' ' || n, ', ' ORDER BY site) FROM (SELECT site, "
                 "count(*) AS n FROM railgauge.points GROUP BY site) AS counted"),
             "east 3, west 2");
-  EXPECT_EQ(ask("SELECT count(DISTINCT endpoints) FROM railgauge.results"), "1");
+  EXPECT_EQ(ask("SELECT count(DISTINCT endpoints) FROM railgauge.all_series"), "1");
 }
 
 TEST_F(SiteLinkTest, ASecondControllerOfASiteShutsTheFirstOut) {

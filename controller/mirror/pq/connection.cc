@@ -15,6 +15,7 @@
 namespace railgauge::pq {
 namespace {
 
+// Between two looks whether the owner stops.
 constexpr int kPollMilliseconds = 100;
 constexpr std::size_t kCopyPieceBytes = 256U << 10U;
 
@@ -27,6 +28,7 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
+// By PostgreSQL's classes of errors: a full disk, a time limit, rights, a lost server, wrong SQL.
 Code code_of(std::string_view state) {
   if (state == "53100" || state == "53200") return Code::kResourceExhausted;
   if (state == "57014" || state == "55P03") return Code::kDeadlineExceeded;
@@ -168,6 +170,7 @@ Result<Answer> Connection::script(const std::string& sql) {
   return Answer(*library_, RG_TRY(finish(deadline_ns)));
 }
 
+// Each piece has a deadline of its own: a large copy takes as long as it takes.
 Status Connection::copy_in(const std::string& sql, std::string_view data) {
   double deadline_ns = monotonic_now_ns() + options_.answer_seconds * 1e9;
   last_state_.clear();
@@ -232,6 +235,7 @@ Result<Handle<ResultTraits>> Connection::next(double deadline_ns) {
   return Handle<ResultTraits>(library_->get_result(raw_.get()));
 }
 
+// All results have to be taken before the next statement.
 Result<Handle<ResultTraits>> Connection::finish(double deadline_ns) {
   Handle<ResultTraits> last;
   std::optional<Error> failure;

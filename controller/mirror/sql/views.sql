@@ -32,21 +32,6 @@ FROM railgauge.point p
 JOIN railgauge.series r ON r.site = p.site AND r.id = p.series
 JOIN railgauge.site s ON s.site = p.site;
 
-CREATE OR REPLACE VIEW railgauge.results AS
-SELECT s.name AS site, run.run_id, task.task_id, attempt.attempt, task.kernel, rank.rank, r.metric, r.meaning,
-  r.message_bytes, r.unit, coalesce(p.rate, p.median) AS headline, p.median, p.median_low, p.median_high,
-  p.p99, p.sample_count, p.measured_at, task.outcome,
-  (SELECT string_agg(k.node_name || CASE WHEN k.endpoint_text <> '' THEN '/' || k.endpoint_text ELSE '' END, ' '
-     ORDER BY k.rank) FROM railgauge.task_rank k WHERE k.site = task.site AND k.task = task.id) AS endpoints,
-  attempt.attempt = task.counted_attempt AS counts, p.series AS series_id, run.created_at AS run_created_at
-FROM railgauge.run
-JOIN railgauge.site s ON s.site = run.site
-JOIN railgauge.task ON task.site = run.site AND task.run = run.id
-JOIN railgauge.attempt ON attempt.site = task.site AND attempt.task = task.id
-JOIN railgauge.rank ON rank.site = attempt.site AND rank.attempt = attempt.id
-JOIN railgauge.point p ON p.site = rank.site AND p.id BETWEEN rank.id << 20 AND (rank.id << 20) + 1048575
-JOIN railgauge.series r ON r.site = p.site AND r.id = p.series;
-
 CREATE OR REPLACE VIEW railgauge.runs AS
 SELECT run.site AS site_number, s.name AS site, run.id AS run_number, run.run_id, run.suite, run.trigger, run.requested_by,
   run.state, run.outcome, run.reason, run.created_at, run.started_at, run.ended_at, run.judged_at,
@@ -105,3 +90,41 @@ SELECT s.name AS site, s.even_at, s.merged_at, s.waiting,
   (SELECT count(*) FROM railgauge.node n WHERE n.site = s.site) AS nodes,
   (SELECT max(created_at) FROM railgauge.run r WHERE r.site = s.site) AS last_run_at
 FROM railgauge.site s;
+
+-- The points of one run: by the blocks of its ids, in the months from its start on, by the clocks of its nodes too.
+CREATE OR REPLACE FUNCTION railgauge.run_results(of_site smallint, of_run bigint)
+RETURNS TABLE (task_id text, attempt bigint, kernel text, rank bigint, metric text, meaning text,
+  message_bytes double precision, unit text, headline double precision, median_low double precision,
+  median_high double precision, p99 double precision, measured_at timestamptz, outcome text, endpoints text,
+  counts boolean, series_id integer)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  lo bigint;
+  hi bigint;
+  since timestamptz;
+  until timestamptz;
+BEGIN
+  SELECT min(r.id) << 20, (max(r.id) << 20) + 1048575, min(r.started_at), max(r.ended_at)
+  INTO lo, hi, since, until
+  FROM railgauge.task t
+  JOIN railgauge.attempt a ON a.site = t.site AND a.task = t.id
+  JOIN railgauge.rank r ON r.site = a.site AND r.attempt = a.id
+  WHERE t.site = of_site AND t.run = of_run;
+  SELECT least(since, n.created_at) - interval '2 days', greatest(until, coalesce(n.ended_at, now())) + interval '2 days'
+  INTO since, until
+  FROM railgauge.run n WHERE n.site = of_site AND n.id = of_run;
+  RETURN QUERY
+  SELECT t.task_id, a.attempt, t.kernel, r.rank, s.metric, s.meaning, s.message_bytes, s.unit,
+    coalesce(p.rate, p.median), coalesce(p.rate_low, p.median_low), coalesce(p.rate_high, p.median_high), p.p99,
+    p.measured_at, t.outcome,
+    (SELECT string_agg(k.node_name || CASE WHEN k.endpoint_text <> '' THEN '/' || k.endpoint_text ELSE '' END, ' '
+       ORDER BY k.rank) FROM railgauge.task_rank k WHERE k.site = t.site AND k.task = t.id),
+    a.attempt = t.counted_attempt, p.series
+  FROM railgauge.point p
+  JOIN railgauge.rank r ON r.site = p.site AND r.id = p.id >> 20
+  JOIN railgauge.attempt a ON a.site = r.site AND a.id = r.attempt
+  JOIN railgauge.task t ON t.site = a.site AND t.id = a.task AND t.run = of_run
+  JOIN railgauge.series s ON s.site = p.site AND s.id = p.series
+  WHERE p.site = of_site AND p.id BETWEEN lo AND hi AND p.measured_at BETWEEN since AND until;
+END
+$$;

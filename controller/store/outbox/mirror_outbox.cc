@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kCellBytes = 16;  // of a number, for the bound
 
+// The table's columns in quotes: some are words of SQL.
 std::string names_of(const MirrorTable& table, bool quiet_too) {
   std::vector<std::string> names;
   for (const MirrorColumn& column : table.columns)
@@ -23,6 +24,7 @@ std::string names_of(const MirrorTable& table, bool quiet_too) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// `row`: NEW or OLD, whose key is noted.
 std::string trigger_of(const MirrorTable& table, std::size_t number, std::string_view event,
                        std::string_view row) {
   return fmt::format(
@@ -40,6 +42,7 @@ std::string triggers_of(const MirrorTable& table, std::size_t number) {
   return sql;
 }
 
+// In the order of keys, so that rows of one key are together.
 std::string select_of(const MirrorTable& table, std::string_view where) {
   return fmt::format("SELECT {} FROM \"{}\" WHERE {} ORDER BY \"{}\"", names_of(table, true),
                      table.name, where, table.key);
@@ -85,6 +88,7 @@ const std::string& select_by_keys(std::size_t table) {
   return kTexts[table];
 }
 
+// A row of the outbox.
 struct Entry {
   std::int64_t id = 0;
   std::size_t source = 0;
@@ -129,6 +133,7 @@ Status disarm_mirror(Connection& connection) {
   return connection.execute("UPDATE mirror_state SET is_on=0");
 }
 
+// The newest row stays: without it SQLite would number the next one 1.
 Status trim_mirror(Connection& connection, std::int64_t through, std::int64_t limit,
                    double even_at) {
   RG_TRY_OK(connection.execute(
@@ -139,6 +144,7 @@ Status trim_mirror(Connection& connection, std::int64_t through, std::int64_t li
   return connection.execute("UPDATE mirror_state SET even_at=?1", even_at);
 }
 
+// The outbox has no gaps but those of trimming, so its ends give its size.
 Status bound_mirror(Connection& connection, std::int64_t most) {
   const auto rows =
       RG_TRY(connection.integer("SELECT coalesce(max(id) - min(id) + 1, 0) FROM mirror_outbox"));
