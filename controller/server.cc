@@ -479,6 +479,7 @@ void Server::judge_left_open() {
 void Server::look_for_room() {
   if (is_behind_) static_cast<void>(end_interrupted_runs());
   static_cast<void>(store_->check_writable());
+  turn_mirror_off();
 }
 
 // One update at a time: an update that takes longer than the pause delays only the next one.

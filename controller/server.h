@@ -184,6 +184,7 @@ class Server {
   // False: the disk is full.
   static Result<bool> arm_mirror(const Config& config, store::Store& store);
   void start_mirror(const Config& config, bool is_armed);
+  void turn_mirror_off();
   void open_reporter(const Config& config, std::vector<deliver::Target> targets);
   void start_confirming(const std::vector<store::SeriesRow>& series);
 
@@ -268,6 +269,7 @@ class Server {
   ServiceManager* manager_ = nullptr;       // on the loop; nullptr: nobody asks
   std::atomic<bool> is_port_open_ = false;  // the loop may use tcp_ and grpc_
   std::atomic<bool> feeding_ = false;
+  std::atomic<bool> is_mirror_left_on_ = false;  // it could not be turned off on a full disk
   std::atomic<bool> is_behind_ = false;  // interrupted runs could not be ended: the disk is full
   std::atomic<bool> stopping_ = false;
 };

@@ -18,7 +18,10 @@ Result<bool> Server::arm_mirror(const Config& config, store::Store& store) {
 }
 
 void Server::start_mirror(const Config& config, bool is_armed) {
-  if (config.mirror.url.empty()) return;
+  if (config.mirror.url.empty()) {
+    is_mirror_left_on_ = !is_armed;
+    return;
+  }
   spdlog::info("mirror: everything is copied to {} as site {}", pq::shown_url(config.mirror.url),
                config.mirror.site);
   mirror_ = std::make_unique<mirror::MirrorThread>(
@@ -28,6 +31,11 @@ void Server::start_mirror(const Config& config, bool is_armed) {
                             .is_armed = is_armed},
       *store_, metrics_.series(),
       [this](std::string kind, std::string text) { note(std::move(kind), std::move(text)); });
+}
+
+// The database still says that a mirror is on, although none notes its changes.
+void Server::turn_mirror_off() {
+  if (is_mirror_left_on_ && store_->write(store::disarm_mirror)) is_mirror_left_on_ = false;
 }
 
 }  // namespace railgauge

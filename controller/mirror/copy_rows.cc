@@ -20,7 +20,7 @@ using store::MirrorTable;
 constexpr std::string_view kHeader("PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0", 19);
 constexpr std::string_view kTrailer("\377\377", 2);
 // PostgreSQL's times are microseconds since 2000.
-constexpr double kSecondsTo2000 = 946'684'800;
+constexpr std::int64_t kMicrosecondsTo2000 = 946'684'800'000'000;
 constexpr double kLatestSeconds = 253'402'300'799;  // the end of 9999
 
 // Appends an integer, its highest byte first.
@@ -52,8 +52,8 @@ void put_text(std::string& out, std::string_view text) {
 // Not a number counts as 1970.
 void put_seconds(std::string& out, double seconds) {
   if (!(seconds >= 0)) seconds = 0;
-  seconds = std::min(seconds, kLatestSeconds) - kSecondsTo2000;
-  put_field(out, static_cast<std::int64_t>(std::llround(seconds * 1e6)));
+  const double microseconds = std::min(seconds, kLatestSeconds) * 1e6;
+  put_field(out, static_cast<std::int64_t>(std::llround(microseconds)) - kMicrosecondsTo2000);
 }
 
 void put_integer(std::string& out, std::string_view type, std::int64_t value) {

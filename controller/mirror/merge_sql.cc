@@ -25,17 +25,15 @@ std::vector<std::string> names_of(const MirrorTable& table) {
   return names;
 }
 
-// Rows of the keys that the staging table lacks.
-std::string delete_sql(const MirrorTable& table, std::int64_t site,
-                       std::span<const std::int64_t> keys) {
+// Rows that `chosen` selects and the staging table lacks.
+std::string delete_sql(const MirrorTable& table, std::int64_t site, const std::string& chosen) {
   std::string same;
   for (std::size_t i = 0; i < table.identity_columns; ++i)
-    same += fmt::format(" AND new.\"{0}\"=old.\"{0}\"", table.columns[i].name);
+    same += fmt::format(" AND new.\"{0}\"=old.\"{0}\"", column_name(table.columns[i]));
   return fmt::format(
-      "DELETE FROM railgauge.\"{0}\" AS old WHERE site={1} AND \"{2}\"=ANY('{{{3}}}'::bigint[]) "
-      "AND "
-      "NOT EXISTS (SELECT 1 FROM pg_temp.\"stage_{0}\" AS new WHERE true{4});\n",
-      table.name, site, table.key, fmt::join(keys, ","), same);
+      "DELETE FROM railgauge.\"{0}\" AS old WHERE site={1} AND {2} AND NOT EXISTS (SELECT 1 FROM "
+      "pg_temp.\"stage_{0}\" AS new WHERE true{3});\n",
+      table.name, site, chosen, same);
 }
 
 // A row that is there already is not written again.
@@ -61,6 +59,7 @@ std::string conflict_sql(const MirrorTable& table, const std::vector<std::string
 
 }  // namespace
 
+// No keys and no indexes: rows only pass through it.
 std::string staging_sql(std::size_t table) {
   const MirrorTable& wanted = store::mirror_tables()[table];
   std::vector<std::string> columns;
@@ -70,16 +69,21 @@ std::string staging_sql(std::size_t table) {
                      fmt::join(columns, ", "));
 }
 
+// The binary form keeps each bit of a double and costs no parsing.
 std::string copy_sql(std::size_t table) {
   return fmt::format("COPY pg_temp.\"stage_{}\" FROM STDIN (FORMAT binary)",
                      store::mirror_tables()[table].name);
 }
 
+// Deletes come first, while the staging table has the rows that stay.
 std::string merge_sql(std::size_t table, std::int64_t site, std::span<const std::int64_t> keys) {
   const MirrorTable& wanted = store::mirror_tables()[table];
   const std::vector<std::string> names = names_of(wanted);
   std::string sql;
-  if (wanted.takes_deletes) sql = delete_sql(wanted, site, keys);
+  if (wanted.deletes != store::MirrorDeletes::kNever)
+    sql =
+        delete_sql(wanted, site,
+                   fmt::format("\"{}\"=ANY('{{{}}}'::bigint[])", wanted.key, fmt::join(keys, ",")));
   const std::string columns = fmt::format("{}", fmt::join(names, ", "));
   sql += fmt::format(
       "INSERT INTO railgauge.\"{0}\" AS old (site, {1}) SELECT {2}, {1} FROM pg_temp.\"stage_{0}\" "
@@ -88,10 +92,20 @@ std::string merge_sql(std::size_t table, std::int64_t site, std::span<const std:
   return sql;
 }
 
+std::string delete_range_sql(std::size_t table, std::int64_t site, std::int64_t after,
+                             std::int64_t through) {
+  const MirrorTable& wanted = store::mirror_tables()[table];
+  if (wanted.deletes != store::MirrorDeletes::kAlways) return "";
+  return delete_sql(wanted, site,
+                    fmt::format("\"{0}\">{1} AND \"{0}\"<={2}", wanted.key, after, through));
+}
+
+// Sorted by name they are sorted by time.
 std::string month_name(int month) {
   return fmt::format("point_y{:04}m{:02}", month / 12, month % 12 + 1);
 }
 
+// Months are those of UTC, whatever the server's zone.
 std::string month_sql(int month) {
   const int next = month + 1;
   return fmt::format(
@@ -100,6 +114,7 @@ std::string month_sql(int month) {
       month_name(month), month / 12, month % 12 + 1, next / 12, next % 12 + 1);
 }
 
+// Times before 1970 do not reach it: copy_rows.h moves them.
 int month_of(double seconds) {
   const auto day = std::chrono::floor<std::chrono::days>(std::chrono::sys_seconds(
       std::chrono::seconds(static_cast<std::int64_t>(std::floor(seconds)))));

@@ -17,6 +17,9 @@ TEST(MergeSql, CarriesDeletesOverOnlyWhereRetentionDoesNotDelete) {
   EXPECT_THAT(merge_sql(store::mirror_table_number("upgrade_run"), 2, keys),
               HasSubstr("=ANY('{3,4}'::bigint[])"));
   EXPECT_THAT(merge_sql(store::mirror_table_number("task"), 2, keys), Not(HasSubstr("DELETE")));
+  EXPECT_EQ(delete_range_sql(store::mirror_table_number("part_levels"), 2, 1, 9), "");
+  EXPECT_THAT(delete_range_sql(store::mirror_table_number("upgrade_run"), 2, 1, 9),
+              HasSubstr("\"upgrade\">1 AND \"upgrade\"<=9"));
 }
 
 TEST(MergeSql, NeverChangesAPoint) {

@@ -9,6 +9,7 @@
 
 #include "controller/clock/wall_clock.h"
 #include "controller/store/outbox/mirror_tables.h"
+#include "controller/store/queries/data_kind.h"
 
 namespace railgauge::mirror {
 namespace {
@@ -26,6 +27,7 @@ Mirror::Mirror(MirrorOptions options, store::Store& store, Note note, std::funct
       store_(store),
       note_(std::move(note)),
       is_over_(std::move(is_over)),
+      batch_(options_.batch),
       pace_(options_.first_pause_seconds, options_.longest_pause_seconds, kLogSeconds),
       is_armed_(options_.is_armed) {}
 
@@ -38,14 +40,18 @@ double Mirror::step(double now) {
     return options_.poll_seconds;
   }
   if (state->newest - state->oldest + 1 > options_.most_rows) {
-    static_cast<void>(store_.write(store::bound_mirror, options_.most_rows));
     link_.reset();
-    return 0;
+    const Status bounded = store_.write(store::bound_mirror, options_.most_rows);
+    if (bounded) return 0;
+    fail_at(now, bounded.error());
+    return options_.poll_seconds;
   }
   if (link_ && state->arming != arming_) link_.reset();
   const Result<double> pause = work(now);
   if (pause) return *pause;
   if (pause.error().code != Code::kCancelled) fail_at(now, pause.error());
+  // A batch that takes too long is sent again as smaller ones.
+  if (pause.error().code == Code::kDeadlineExceeded) shrink();
   link_.reset();
   return std::min(pace_.left(now), kShowSeconds);
 }
@@ -53,11 +59,11 @@ double Mirror::step(double now) {
 Result<double> Mirror::work(double now) {
   if (!is_armed_) RG_TRY_OK(store_.write(store::arm_mirror_anew));
   is_armed_ = true;
-  if (!link_) RG_TRY_OK(connect(now));
+  if (!link_) RG_TRY_OK(connect());
   // Changes and the first copy take turns, so that neither waits for the other's end.
   walks_next_ = !walks_next_;
   bool more = false;
-  if (walks_next_) more = RG_TRY(send_walk());
+  if (walks_next_) more = RG_TRY(send_walk(now));
   if (!more) more = RG_TRY(send_changes(now));
   if (is_told_) {
     is_told_ = false;
@@ -65,7 +71,7 @@ Result<double> Mirror::work(double now) {
     spdlog::info("mirror: the archive takes data again");
   }
   pace_.worked();
-  if (now >= next_drop_) {
+  if (now >= next_drop_ || next_drop_ - now > kDropSeconds) {
     next_drop_ = now + kDropSeconds;
     if (const int months = RG_TRY(link_->drop_old_months(now)); months > 0)
       spdlog::info("mirror: {} months of points dropped in the archive", months);
@@ -74,8 +80,10 @@ Result<double> Mirror::work(double now) {
   return options_.poll_seconds;
 }
 
-Status Mirror::connect(double now) {
+Status Mirror::connect() {
   const store::MirrorState state = RG_TRY(store_.read(store::read_mirror_state));
+  const auto kind = RG_TRY(store_.read(store::read_data_kind));
+  auto starts = RG_TRY(store_.read(store::read_mirror_starts));
   link_ = RG_TRY(SiteLink::open({.url = options_.url,
                                  .application = "railgauge-controller " + options_.site,
                                  .answer_seconds = options_.answer_seconds,
@@ -83,9 +91,16 @@ Status Mirror::connect(double now) {
                                 {.name = options_.site,
                                  .store_id = state.store_id,
                                  .arming = state.arming,
+                                 .oldest = state.oldest,
                                  .newest = state.newest,
-                                 .keep_days = options_.keep_days,
-                                 .now = now}));
+                                 .start = state.start,
+                                 .starts = std::move(starts),
+                                 .generation = generation_,
+                                 .is_synthetic = kind == store::DataKind::kSynthetic,
+                                 .keep_days = options_.keep_days}));
+  generation_ = link_->generation();
+  // The numbers of the outbox began anew.
+  if (arming_ != state.arming) lag_.emplace(state.even_at);
   arming_ = state.arming;
   spdlog::info("mirror: writes to the archive as site {}; {} rows wait, {} tables are to be copied",
                options_.site,
@@ -97,13 +112,12 @@ Status Mirror::connect(double now) {
 // True: more waits.
 Result<bool> Mirror::send_changes(double now) {
   const std::int64_t after = link_->place().outbox_through;
-  const store::MirrorBatch batch =
-      RG_TRY(store_.read(store::read_mirror_batch, after, options_.batch));
+  const store::MirrorBatch batch = RG_TRY(store_.read(store::read_mirror_batch, after, batch_));
   const store::MirrorState state = RG_TRY(store_.read(store::read_mirror_state));
   const std::int64_t waiting = std::max<std::int64_t>(0, state.newest - batch.through);
   const bool is_even = waiting == 0 && link_->place().walks.empty();
   if (batch.entries > 0) {
-    RG_TRY_OK(link_->send(batch, waiting, is_even ? now : 0));
+    RG_TRY_OK(link_->send(batch, waiting, is_even ? now : 0, now));
     const std::lock_guard lock(mutex_);
     for (const store::MirrorRows& rows : batch.tables)
       figures_.rows_sent += static_cast<double>(rows.count());
@@ -114,7 +128,7 @@ Result<bool> Mirror::send_changes(double now) {
 }
 
 // True: the table has more, or another one is to be copied.
-Result<bool> Mirror::send_walk() {
+Result<bool> Mirror::send_walk(double now) {
   const auto& walks = link_->place().walks;
   // In the order of the list: what others refer to comes first, points last but for small tables.
   const auto tables = store::mirror_tables();
@@ -122,13 +136,20 @@ Result<bool> Mirror::send_walk() {
       tables, [&](const store::MirrorTable& table) { return walks.contains(table.name); });
   if (next == tables.end()) return false;
   const auto number = static_cast<std::size_t>(next - tables.begin());
-  const store::MirrorBatch batch = RG_TRY(store_.read(
-      store::walk_mirror_table, number, walks.find(next->name)->second, options_.batch));
-  RG_TRY_OK(link_->send_walk(number, batch, batch.entries == 0));
+  const store::MirrorBatch batch =
+      RG_TRY(store_.read(store::walk_mirror_table, number, walks.find(next->name)->second, batch_));
+  RG_TRY_OK(link_->send_walk(number, batch, batch.entries == 0, now));
   const std::lock_guard lock(mutex_);
   for (const store::MirrorRows& rows : batch.tables)
     figures_.rows_sent += static_cast<double>(rows.count());
   return !link_->place().walks.empty();
+}
+
+void Mirror::shrink() {
+  constexpr std::size_t kLeastEntries = 16;
+  constexpr std::size_t kLeastBytes = 64U << 10U;
+  batch_.entries = std::max(kLeastEntries, batch_.entries / 2);
+  batch_.bytes = std::max(kLeastBytes, batch_.bytes / 2);
 }
 
 void Mirror::trim(double now, double even_at) {

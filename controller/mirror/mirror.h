@@ -63,10 +63,12 @@ class Mirror {
  private:
   // Connects where there is no link, then sends; the pause until the next step.
   Result<double> work(double now);
-  Status connect(double now);
+  Status connect();
   // Both send one batch and report whether there is more.
   Result<bool> send_changes(double now);
-  Result<bool> send_walk();
+  Result<bool> send_walk(double now);
+  // Halves the batches.
+  void shrink();
   // Deletes rows of the outbox that the archive has.
   void trim(double now, double even_at);
   // Counts a failure, logs it at most once a minute, and stores the first one as an event.
@@ -78,11 +80,13 @@ class Mirror {
   store::Store& store_;
   const Note note_;
   const std::function<bool()> is_over_;
+  store::MirrorBounds batch_;
   Pace pace_;
   std::optional<LagBook> lag_{};
   std::unique_ptr<SiteLink> link_{};
-  std::int64_t arming_ = 0;  // that the session claimed with
-  bool is_told_ = false;     // an event says that the mirror is behind
+  std::int64_t arming_ = 0;      // that the link claimed with
+  std::int64_t generation_ = 0;  // of the last link; 0: there was none
+  bool is_told_ = false;         // an event says that the mirror is behind
   bool walks_next_ = false;
   bool is_armed_;
   double next_trim_ = 0;

@@ -87,5 +87,45 @@ TEST_F(MirrorTest, MonthsThatNoSiteKeepsAreDropped) {
   EXPECT_EQ(ask("SELECT to_regclass('railgauge.point_y2023m11') IS NULL"), "t");
 }
 
+// Deletes that the triggers did not see are found by the walk.
+TEST_F(MirrorTest, WhatWasDeletedWhileTheMirrorWasOffIsDeletedThere) {
+  measure("r1", 1);
+  store::PairMatrixRow matrix{.run_id = "r1", .kernel = "k", .metric = "latency_ns", .unit = "ns"};
+  matrix.endpoints = {"n1/rxe0:1", "n2/rxe0:1"};
+  matrix.values = {NAN, 1500, 1600, NAN};
+  ASSERT_TRUE(store_->put_pair_matrix(matrix));
+  expect_same();
+  reopen_without_mirror();
+  ASSERT_TRUE(store_->put_pair_matrices("r1", {}));
+  reopen_armed();
+  expect_same();
+}
+
+TEST_F(MirrorTest, APreflightThatIsStoredAgainReplacesTheFirst) {
+  measure("r1", 1);
+  store::PreflightRow preflight{.node_id = "id-1", .at = 5, .state = "warn"};
+  preflight.checks.push_back({.check_id = "acs_on_path", .state = "warn"});
+  ASSERT_TRUE(store_->write(store::write_preflight, preflight));
+  expect_same();
+  preflight.checks[0].check_id = "mtu";
+  ASSERT_TRUE(store_->write(store::write_preflight, preflight));
+  expect_same();
+}
+
+// Rows that retention takes here stay there, and their ids are never given again.
+TEST_F(MirrorTest, RetentionTakesNothingFromTheArchive) {
+  measure("r1", 2);
+  ASSERT_TRUE(store_->update_run(
+      {.run_id = "r1", .state = store::RunState::kEnded, .outcome = "passed", .ended_at = 1.7e9}));
+  expect_same();
+  ASSERT_TRUE(store_->prune({.point_days = 1}, 4e9));
+  measure("r2", 2);
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.point"), "4");
+  EXPECT_EQ(ask("SELECT string_agg(run_id || ' ' || tasks, ', ' ORDER BY run_id) FROM "
+                "railgauge.run_tasks"),
+            "r1 2, r2 2");
+}
+
 }  // namespace
 }  // namespace railgauge::mirror

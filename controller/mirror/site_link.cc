@@ -20,6 +20,10 @@ constexpr int kFutureMonths = 2;
 // Digests that are remembered, to ask for each only once.
 constexpr std::size_t kMaxKnownBlobs = 100'000;
 constexpr double kDaySeconds = 86'400;
+constexpr int kMostDrops = 3;  // months of one call
+// Before the first key of a walk, and behind the last one.
+constexpr std::int64_t kFirstKey = -9'223'372'036'854'775'807;
+constexpr std::int64_t kLastKey = 9'223'372'036'854'775'807;
 
 // Two digits a byte.
 std::string hex_of(std::string_view bytes) {
@@ -36,7 +40,7 @@ Result<std::unique_ptr<SiteLink>> SiteLink::open(pq::ConnectOptions options,
   RG_TRY_OK(ensure_schema(*database));
   // A merge waits for no other session for long; a drop of a month may hold it.
   RG_TRY_OK(database->script(
-      "SET TimeZone='UTC'; SET lock_timeout='20s'; SET idle_in_transaction_session_timeout='60s'"));
+      "SET TimeZone='UTC'; SET lock_timeout='5s'; SET idle_in_transaction_session_timeout='60s'"));
   std::unique_ptr<SiteLink> session(new SiteLink(std::move(database), claim));
   RG_TRY_OK(session->claim_site());
   return session;
@@ -44,57 +48,91 @@ Result<std::unique_ptr<SiteLink>> SiteLink::open(pq::ConnectOptions options,
 
 // --- the claim ---------------------------------------------------------------------------------
 
-// In one transaction, so that of two controllers that start at once one is the later.
+// In one transaction, so that of two controllers that start at once one is the later. A lock of the
+// names alone: merges of other sites go on meanwhile.
 Status SiteLink::claim_site() {
-  RG_TRY_OK(database_->execute("BEGIN"));
-  RG_TRY_OK(database_->execute("LOCK TABLE railgauge.site IN SHARE ROW EXCLUSIVE MODE"));
+  RG_TRY_OK(database_->script("BEGIN; SELECT pg_advisory_xact_lock(5927844)"));
+  RG_TRY_OK(check_names());
   RG_TRY_OK(insert_site());
   const pq::Answer found = RG_TRY(database_->query(
-      "SELECT site, store_id, generation, arming, outbox_through FROM railgauge.site WHERE name=$1",
+      "SELECT site, store_id, generation, arming, outbox_through, start, schema_version FROM "
+      "railgauge.site WHERE name=$1 FOR UPDATE",
       {claim_.name}));
   site_ = found.integer(0, 0);
-  const std::int64_t arming = found.integer(0, 3);
   place_.outbox_through = found.integer(0, 4);
   if (found.text(0, 1) != claim_.store_id)
-    return fail(Code::kFailedPrecondition,
-                "the archive has a site {} of another database; give this controller "
-                "another --site",
-                claim_.name);
-  const bool is_behind =
-      arming > claim_.arming || (arming == claim_.arming && place_.outbox_through > claim_.newest);
-  if (is_behind)
-    return fail(Code::kFailedPrecondition,
-                "the archive of site {} is ahead of this database: a backup was restored; "
-                "deploy/docs/guide/archive.md says how to continue",
-                claim_.name);
-  if (arming != claim_.arming) {
-    place_.outbox_through = 0;
-    RG_TRY_OK(begin_walks());
-  }
+    return fail(
+        Code::kFailedPrecondition,
+        "the archive has a site {} of another database; give this controller another --site",
+        claim_.name);
+  RG_TRY_OK(check_start(found.text(0, 5), place_.outbox_through, found.integer(0, 2)));
+  const bool is_new_arming = found.integer(0, 3) != claim_.arming;
+  if (is_new_arming) place_.outbox_through = 0;
+  // The archive went back in time behind rows that were trimmed, or has columns that it lacks.
+  const bool has_gap = place_.outbox_through + 1 < claim_.oldest;
+  if (is_new_arming || has_gap || found.integer(0, 6) != kSchemaVersion) RG_TRY_OK(begin_walks());
   generation_ = found.integer(0, 2) + 1;
   RG_TRY_OK(database_->execute(
-      "UPDATE railgauge.site SET generation=$2, arming=$3, outbox_through=$4, keep_days=$5 WHERE "
-      "site=$1",
+      "UPDATE railgauge.site SET generation=$2, arming=$3, outbox_through=$4, keep_days=$5, "
+      "start=$6, schema_version=$7, is_synthetic=$8 WHERE site=$1",
       {std::to_string(site_), std::to_string(generation_), std::to_string(claim_.arming),
-       std::to_string(place_.outbox_through), fmt::format("{}", claim_.keep_days)}));
+       std::to_string(place_.outbox_through), fmt::format("{}", claim_.keep_days), claim_.start,
+       std::to_string(kSchemaVersion), claim_.is_synthetic ? "true" : "false"}));
   RG_TRY_OK(read_walks());
   return database_->execute("COMMIT");
 }
 
-// Sites are few: their numbers are given under the table's lock.
+// One database is one site, also after a change of its name: it would be there twice.
+Status SiteLink::check_names() {
+  const pq::Answer others = RG_TRY(database_->query(
+      "SELECT name, start, outbox_through FROM railgauge.site WHERE store_id=$1 AND name<>$2",
+      {claim_.store_id, claim_.name}));
+  for (int row = 0; row < others.rows(); ++row) {
+    // The archive of a database that was restored since may be continued under another name.
+    if (!check_start(others.text(row, 1), others.integer(row, 2), 0)) continue;
+    return fail(Code::kFailedPrecondition,
+                "this database writes to the archive as site {}; use that name, or rename the site "
+                "there first: UPDATE railgauge.site SET name='{}' WHERE name='{}'",
+                others.text(row, 0), claim_.name, others.text(row, 0));
+  }
+  return {};
+}
+
+// `start` and `mark`: which start sent the last row, and its number in that start's outbox.
+Status SiteLink::check_start(std::string_view start, std::int64_t mark,
+                             std::int64_t generation) const {
+  if (start.empty()) return {};
+  const bool is_mine = start == claim_.start;
+  if (!is_mine && claim_.generation > 0 && generation > claim_.generation)
+    return fail(Code::kFailedPrecondition,
+                "another controller writes to the archive as site {}; this one sends nothing more "
+                "until it is started anew",
+                claim_.name);
+  const auto known = std::ranges::find(claim_.starts, start, &store::MirrorStart::token);
+  const bool is_known =
+      is_mine ? mark <= claim_.newest : known != claim_.starts.end() && mark <= known->last_id;
+  if (is_known) return {};
+  return fail(Code::kFailedPrecondition,
+              "the archive of site {} is ahead of this database: it was restored, or is a copy; "
+              "deploy/docs/guide/archive.md has the ways to continue",
+              claim_.name);
+}
+
+// Sites are few: their numbers are given under the lock of the names.
 Status SiteLink::insert_site() {
   return database_->execute(
-      "INSERT INTO railgauge.site (site, name, store_id, generation, arming, outbox_through) "
-      "SELECT (SELECT coalesce(max(site), 0) + 1 FROM railgauge.site), $1, $2, 0, 0, 0 WHERE NOT "
-      "EXISTS (SELECT 1 FROM railgauge.site WHERE name=$1)",
-      {claim_.name, claim_.store_id});
+      "INSERT INTO railgauge.site (site, name, store_id, start, schema_version, is_synthetic, "
+      "generation, arming, outbox_through) SELECT (SELECT coalesce(max(site), 0) + 1 FROM "
+      "railgauge.site), $1, $2, '', $3, false, 0, 0, 0 WHERE NOT EXISTS (SELECT 1 FROM "
+      "railgauge.site WHERE name=$1)",
+      {claim_.name, claim_.store_id, std::to_string(kSchemaVersion)});
 }
 
 Status SiteLink::begin_walks() {
   std::string rows;
   for (const store::MirrorTable& table : store::mirror_tables())
     rows += fmt::format("{}({}, '{}', {}, false)", rows.empty() ? "" : ", ", site_, table.name,
-                        "-9223372036854775807");
+                        kFirstKey);
   RG_TRY_OK(database_->execute(fmt::format("DELETE FROM railgauge.walk WHERE site={}", site_)));
   return database_->execute("INSERT INTO railgauge.walk (site, name, through, is_done) VALUES " +
                             rows);
@@ -113,32 +151,39 @@ Status SiteLink::read_walks() {
   }
   for (const store::MirrorTable& table : store::mirror_tables())
     if (!place_.walked.contains(table.name))
-      place_.walks.try_emplace(std::string(table.name), -9223372036854775807);
+      place_.walks.try_emplace(std::string(table.name), kFirstKey);
   return {};
 }
 
 // --- batches -----------------------------------------------------------------------------------
 
-Status SiteLink::send(const store::MirrorBatch& batch, std::int64_t waiting, double even_at) {
+Status SiteLink::send(const store::MirrorBatch& batch, std::int64_t waiting, double even_at,
+                      double now) {
   const std::string mark = fmt::format(
       "UPDATE railgauge.site SET outbox_through={}, waiting={}, merged_at=now(){} WHERE site={} "
       "AND "
       "generation={} RETURNING 1",
       batch.through, waiting, even_at > 0 ? fmt::format(", even_at=to_timestamp({})", even_at) : "",
       site_, generation_);
-  RG_TRY_OK(commit(batch, mark));
+  RG_TRY_OK(commit(batch, mark, "", now));
   place_.outbox_through = batch.through;
   return {};
 }
 
-Status SiteLink::send_walk(std::size_t table, const store::MirrorBatch& batch, bool is_last) {
+// Rows of the page's keys that are gone here go there too.
+Status SiteLink::send_walk(std::size_t table, const store::MirrorBatch& batch, bool is_last,
+                           double now) {
   const std::string name(store::mirror_tables()[table].name);
   const std::string mark = fmt::format(
       "INSERT INTO railgauge.walk (site, name, through, is_done) VALUES ({0}, '{1}', {2}, {3}) ON "
       "CONFLICT (site, name) DO UPDATE SET through=EXCLUDED.through, is_done=EXCLUDED.is_done; "
       "UPDATE railgauge.site SET merged_at=now() WHERE site={0} AND generation={4} RETURNING 1",
       site_, name, batch.through, is_last, generation_);
-  RG_TRY_OK(commit(batch, mark));
+  RG_TRY_OK(stage(table));
+  const auto before = place_.walks.find(name);
+  const std::int64_t after = before == place_.walks.end() ? kFirstKey : before->second;
+  RG_TRY_OK(commit(batch, mark,
+                   delete_range_sql(table, site_, after, is_last ? kLastKey : batch.through), now));
   if (is_last) {
     place_.walks.erase(name);
     place_.walked.insert(name);
@@ -149,10 +194,11 @@ Status SiteLink::send_walk(std::size_t table, const store::MirrorBatch& batch, b
 }
 
 // The mark comes first: it locks the site's row, and fails a session that was shut out.
-Status SiteLink::commit(const store::MirrorBatch& batch, const std::string& mark) {
+Status SiteLink::commit(const store::MirrorBatch& batch, const std::string& mark,
+                        const std::string& first, double now) {
   for (const store::MirrorRows& rows : batch.tables) {
     RG_TRY_OK(stage(rows.table));
-    if (store::mirror_tables()[rows.table].name == "point") RG_TRY_OK(make_months(rows));
+    if (store::mirror_tables()[rows.table].name == "point") RG_TRY_OK(make_months(rows, now));
   }
   RG_TRY_OK(carry_blobs(batch));
   const Status done = [&]() -> Status {
@@ -162,7 +208,7 @@ Status SiteLink::commit(const store::MirrorBatch& batch, const std::string& mark
                   "another controller writes to the archive as site {}; this one sends "
                   "nothing more",
                   claim_.name);
-    std::string merges;
+    std::string merges = first;
     RG_TRY_OK(carry(batch, merges));
     RG_TRY_OK(database_->script(merges + "COMMIT"));
     return {};
@@ -223,11 +269,11 @@ Status SiteLink::carry_blobs(const store::MirrorBatch& batch) {
 // --- months ------------------------------------------------------------------------------------
 
 // Partitions are made before the transaction that fills them, so that a refusal spoils no batch.
-Status SiteLink::make_months(const store::MirrorRows& points) {
+Status SiteLink::make_months(const store::MirrorRows& points, double now) {
   const store::MirrorTable& table = store::mirror_tables()[points.table];
   const auto column = std::ranges::find(table.columns, "measured_ms", &store::MirrorColumn::name);
   const auto place = static_cast<std::size_t>(column - table.columns.begin());
-  const int present = month_of(claim_.now);
+  const int present = month_of(now);
   std::set<int> wanted;
   for (std::size_t row = 0; row < points.count(); ++row) {
     const std::int64_t ms =
@@ -247,18 +293,21 @@ Status SiteLink::make_months(const store::MirrorRows& points) {
 
 // A month is dropped when the site that keeps the longest needs it no more.
 Result<int> SiteLink::drop_old_months(double now) {
-  const pq::Answer keep =
-      RG_TRY(database_->query("SELECT min(keep_days), max(keep_days) FROM railgauge.site"));
+  const pq::Answer keep = RG_TRY(database_->query(
+      "SELECT min(keep_days), max(keep_days), extract(epoch FROM now()) FROM railgauge.site"));
   if (keep.is_null(0, 0) || keep.real(0, 0) <= 0) return 0;  // a site keeps all
-  const int oldest = month_of(now - keep.real(0, 1) * kDaySeconds);
+  // A controller whose clock is far ahead must not delete what all sites have.
+  const double today = std::min(now, keep.real(0, 2));
+  const int oldest = month_of(today - keep.real(0, 1) * kDaySeconds);
   const pq::Answer tables = RG_TRY(database_->query(
       "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid=i.inhrelid WHERE "
       "i.inhparent='railgauge.point'::regclass AND c.relname LIKE 'point\\_y%' AND c.relname<$1 "
       "ORDER BY 1",
       {month_name(oldest)}));
-  for (int row = 0; row < tables.rows(); ++row)
+  const int drops = std::min(tables.rows(), kMostDrops);
+  for (int row = 0; row < drops; ++row)
     RG_TRY_OK(database_->execute(fmt::format("DROP TABLE railgauge.{}", tables.text(row, 0))));
-  return tables.rows();
+  return drops;
 }
 
 }  // namespace railgauge::mirror

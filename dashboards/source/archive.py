@@ -35,7 +35,7 @@ def variable(name, label, sql, several):
 
 PANELS = [
     table("Sites", "Each site: when the archive last had all of it, and how much it lacks.",
-          f"SELECT site, nodes, last_run_at, even_at, seconds_since_even, waiting FROM railgauge.sites WHERE {SITES} ORDER BY site"),
+          f"SELECT site, synthetic, nodes, last_run_at, even_at, seconds_since_even, waiting FROM railgauge.sites WHERE {SITES} ORDER BY site"),
     graph("Runs a day", "Runs that ended, by site and outcome.",
           "SELECT date_trunc('day', created_at) AS time, site || ' ' || outcome AS metric, count(*) AS value FROM railgauge.runs "
           f"WHERE $__timeFilter(created_at) AND {SITES} AND state = 'ended' GROUP BY 1, 2 ORDER BY 1"),
@@ -47,9 +47,9 @@ PANELS = [
           f"SELECT date_trunc('day', measured_at) AS time, site AS metric, count(*) AS value FROM railgauge.points WHERE $__timeFilter(measured_at) AND {SITES} "
           "GROUP BY 1, 2 ORDER BY 1"),
     table("Newest runs", "The newest runs of all sites.",
-          f"SELECT site, run_id, suite, created_at, outcome, findings_new, reason FROM railgauge.runs WHERE {SITES} ORDER BY created_at DESC LIMIT 50"),
+          f"SELECT site, synthetic, run_id, suite, created_at, outcome, findings_new, reason FROM railgauge.runs WHERE {SITES} ORDER BY created_at DESC LIMIT 50"),
     table("Open findings", "Findings that are neither fixed nor false alarms.",
-          f"SELECT site, finding_id, state, severity, suspect, node, changed_at, summary FROM railgauge.findings WHERE {SITES} AND state NOT IN ('fixed', 'false') "
+          f"SELECT site, synthetic, finding_id, state, severity, suspect, node, changed_at, summary FROM railgauge.findings WHERE {SITES} AND state NOT IN ('fixed', 'false') "
           "ORDER BY changed_at DESC LIMIT 100"),
     table("Tasks", "How the tasks of the chosen time ended, by site and kernel.",
           "SELECT site, kernel, outcome, sum(tasks) AS tasks FROM railgauge.run_tasks "

@@ -82,8 +82,9 @@ ArchiveQuery results_query(const ArchiveFilter& filter) {
   builder.where("points.message_bytes={}::double precision", filter.message_bytes);
   builder.where("points.series_id={}::integer", filter.series);
   builder.where_any(
-      "EXISTS (SELECT 1 FROM unnest({}::text[]) AS node WHERE ' ' || points.endpoints LIKE '% ' || "
-      "node || '/%')",
+      "EXISTS (SELECT 1 FROM unnest({}::text[]) AS node WHERE strpos(' ' || points.endpoints, ' ' "
+      "|| "
+      "node || '/') > 0)",
       filter.nodes);
   of_time(builder, filter);
   if (!filter.all_attempts) builder.plain("points.counts");
@@ -91,7 +92,7 @@ ArchiveQuery results_query(const ArchiveFilter& filter) {
       "SELECT runs.site, runs.run_id, points.task_id, points.kernel, points.endpoints, "
       "points.metric, points.meaning, points.message_bytes, points.headline, points.median_low, "
       "points.median_high, points.p99, points.unit, points.outcome, points.measured_at, "
-      "points.series_id FROM railgauge.runs JOIN LATERAL "
+      "points.series_id, points.synthetic FROM railgauge.runs JOIN LATERAL "
       "railgauge.run_results(runs.site_number, runs.run_number) AS points ON true WHERE {} ORDER "
       "BY "
       "runs.site, points.measured_at, points.series_id LIMIT {}",
@@ -140,8 +141,9 @@ ArchiveQuery history_query(const ArchiveFilter& filter) {
       "rank.site=newest.site_number AND rank.id=newest.rank_id LEFT JOIN railgauge.attempt ON "
       "attempt.site=rank.site AND attempt.id=rank.attempt LEFT JOIN railgauge.task ON "
       "task.site=attempt.site AND task.id=attempt.task LEFT JOIN railgauge.run ON "
-      "run.site=task.site AND run.id=task.run ORDER BY newest.measured_at",
-      builder.conditions(), one_more(filter));
+      "run.site=task.site AND run.id=task.run WHERE {} ORDER BY newest.measured_at",
+      builder.conditions(), one_more(filter),
+      filter.all_attempts ? "true" : "coalesce(attempt.attempt=task.counted_attempt, true)");
   return builder.take(std::move(sql));
 }
 
@@ -154,7 +156,8 @@ ArchiveQuery findings_query(const ArchiveFilter& filter) {
   builder.where_any("node=ANY({}::text[])", filter.nodes);
   std::string sql = fmt::format(
       "SELECT site, finding_id, kind, state, severity, suspect, node, run_id, worse, opened_at, "
-      "changed_at, summary FROM railgauge.findings WHERE {} ORDER BY changed_at DESC, site, "
+      "changed_at, summary, synthetic FROM railgauge.findings WHERE {} ORDER BY changed_at DESC, "
+      "site, "
       "finding_id LIMIT {}",
       builder.conditions(), one_more(filter));
   return builder.take(std::move(sql));
@@ -165,7 +168,8 @@ ArchiveQuery runs_query(const ArchiveFilter& filter) {
   builder.where("site={}", filter.site);
   std::string sql = fmt::format(
       "SELECT site, run_id, suite, state, outcome, created_at, ended_at, trigger, requested_by, "
-      "findings_new, findings_confirmed, reason FROM railgauge.runs WHERE {} ORDER BY created_at "
+      "findings_new, findings_confirmed, reason, synthetic FROM railgauge.runs WHERE {} ORDER BY "
+      "created_at "
       "DESC, site LIMIT {}",
       builder.conditions(), one_more(filter));
   return builder.take(std::move(sql));

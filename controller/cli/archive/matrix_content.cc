@@ -11,7 +11,7 @@
 namespace railgauge::cli {
 namespace {
 
-// Of a whole matrix; a damaged head must not ask for more memory.
+// The bound of a whole matrix: a damaged head must not ask for more memory.
 constexpr std::size_t kMaxBytes = 1U << 30U;
 
 tl::unexpected<Error> damaged() {

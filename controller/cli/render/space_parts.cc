@@ -29,7 +29,8 @@ constexpr std::array kPurposes{
     TablesOf{{"pair matrices", ""}, " pair_matrix pair_outlier "},
     TablesOf{{"levels of parts", "keep_distributions"}, " part_levels "},
     TablesOf{{"events", ""},
-             " event operator_note repeat_count delivery mirror_outbox mirror_state "},
+             " event operator_note repeat_count delivery mirror_outbox mirror_state "
+             "mirror_start "},
     TablesOf{{"audit trail", "keep_audit"}, " audit "},
     TablesOf{{"findings, preflights", ""},
              " finding finding_series finding_step baseline upgrade upgrade_node upgrade_run "

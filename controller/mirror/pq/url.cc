@@ -20,6 +20,23 @@ bool has_scheme(std::string_view url) {
   return false;
 }
 
+// Without the percent signs of a URL.
+std::string plain(std::string_view text) {
+  const auto digit = [](char letter) {
+    if (letter >= '0' && letter <= '9') return letter - '0';
+    const char small = static_cast<char>(letter | 0x20);
+    return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
+  };
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_coded =
+        text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0;
+    out += is_coded ? static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2])) : text[i];
+    if (is_coded) i += 2;
+  }
+  return out;
+}
+
 bool has_password(std::string_view url) {
   const std::string_view rest = behind_scheme(url);
   const std::string_view authority = rest.substr(0, rest.find_first_of("/?"));
@@ -28,7 +45,7 @@ bool has_password(std::string_view url) {
     return true;
   const std::size_t question = rest.find('?');
   if (question == std::string_view::npos) return false;
-  std::string_view parameters = rest.substr(question);
+  const std::string parameters = plain(rest.substr(question));
   return parameters.find("?password=") != std::string_view::npos ||
          parameters.find("&password=") != std::string_view::npos ||
          parameters.find("sslpassword=") != std::string_view::npos;

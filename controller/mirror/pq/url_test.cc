@@ -10,7 +10,8 @@ using ::testing::HasSubstr;
 TEST(Url, ContainsNoPassword) {
   for (const char* url :
        {"postgres://ann:secret@db/railgauge", "postgresql://db/railgauge?password=secret",
-        "postgres://db/railgauge?sslmode=require&password=x", "postgres://a:b@c:d@db/x"}) {
+        "postgres://db/railgauge?sslmode=require&password=x", "postgres://a:b@c:d@db/x",
+        "postgres://db/x?p%61ssword=secret"}) {
     const Status checked = check_url(url);
     ASSERT_FALSE(checked) << url;
     EXPECT_THAT(checked.error().message, HasSubstr("passfile=FILE"));

@@ -35,7 +35,7 @@ JOIN railgauge.site s ON s.site = p.site;
 CREATE OR REPLACE VIEW railgauge.runs AS
 SELECT run.site AS site_number, s.name AS site, run.id AS run_number, run.run_id, run.suite, run.trigger, run.requested_by,
   run.state, run.outcome, run.reason, run.created_at, run.started_at, run.ended_at, run.judged_at,
-  run.findings_new, run.findings_confirmed, run.parent_run_id
+  run.findings_new, run.findings_confirmed, run.parent_run_id, s.is_synthetic AS synthetic
 FROM railgauge.run
 JOIN railgauge.site s ON s.site = run.site;
 
@@ -48,7 +48,7 @@ GROUP BY s.name, run.run_id, run.created_at, task.kernel, task.state, task.outco
 
 CREATE OR REPLACE VIEW railgauge.findings AS
 SELECT s.name AS site, f.finding_id, f.kind, f.state, f.severity, f.suspect, f.summary, f.worse,
-  n.name AS node, run.run_id, f.opened_at, f.changed_at, f.acknowledged_until
+  n.name AS node, run.run_id, f.opened_at, f.changed_at, f.acknowledged_until, s.is_synthetic AS synthetic
 FROM railgauge.finding f
 JOIN railgauge.site s ON s.site = f.site
 LEFT JOIN railgauge.node n ON n.site = f.site AND n.id = f.node
@@ -62,7 +62,7 @@ LEFT JOIN railgauge.node n ON n.site = e.site AND n.node_id = e.node_id;
 
 CREATE OR REPLACE VIEW railgauge.verdicts AS
 SELECT s.name AS site, u.upgrade_id, u.suite, u.state, u.verdict, u.kind, u.reason, u.requested_by, u.created_at,
-  u.judged_at
+  u.judged_at, s.is_synthetic AS synthetic
 FROM railgauge.upgrade u
 JOIN railgauge.site s ON s.site = u.site;
 
@@ -85,7 +85,7 @@ JOIN railgauge.run ON run.site = m.site AND run.id = m.run
 JOIN railgauge.site s ON s.site = m.site;
 
 CREATE OR REPLACE VIEW railgauge.sites AS
-SELECT s.name AS site, s.even_at, s.merged_at, s.waiting,
+SELECT s.name AS site, s.is_synthetic AS synthetic, s.even_at, s.merged_at, s.waiting,
   extract(epoch FROM now() - coalesce(s.even_at, s.merged_at))::double precision AS seconds_since_even,
   (SELECT count(*) FROM railgauge.node n WHERE n.site = s.site) AS nodes,
   (SELECT max(created_at) FROM railgauge.run r WHERE r.site = s.site) AS last_run_at
@@ -96,7 +96,7 @@ CREATE OR REPLACE FUNCTION railgauge.run_results(of_site smallint, of_run bigint
 RETURNS TABLE (task_id text, attempt bigint, kernel text, rank bigint, metric text, meaning text,
   message_bytes double precision, unit text, headline double precision, median_low double precision,
   median_high double precision, p99 double precision, measured_at timestamptz, outcome text, endpoints text,
-  counts boolean, series_id integer)
+  counts boolean, series_id integer, synthetic boolean)
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
   lo bigint;
@@ -119,7 +119,7 @@ BEGIN
     p.measured_at, t.outcome,
     (SELECT string_agg(k.node_name || CASE WHEN k.endpoint_text <> '' THEN '/' || k.endpoint_text ELSE '' END, ' '
        ORDER BY k.rank) FROM railgauge.task_rank k WHERE k.site = t.site AND k.task = t.id),
-    a.attempt = t.counted_attempt, p.series
+    a.attempt = t.counted_attempt, p.series, p.flags & 2 <> 0
   FROM railgauge.point p
   JOIN railgauge.rank r ON r.site = p.site AND r.id = p.id >> 20
   JOIN railgauge.attempt a ON a.site = r.site AND a.id = r.attempt

@@ -1,6 +1,8 @@
 // Helpers of the mirror's tests: a store with a mirror, and comparisons of both databases.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,11 +11,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "controller/mirror/copy_rows.h"
 #include "controller/mirror/mirror.h"
 #include "controller/mirror/testing/postgres_cluster.h"
 #include "controller/store/outbox/mirror_outbox.h"
 #include "controller/store/outbox/mirror_tables.h"
 #include "controller/store/testing/store_testing.h"
+#include "controller/trust/digest.h"
 
 namespace railgauge::mirror {
 
@@ -60,24 +64,88 @@ class ArchiveTest : public testing::Test {
     if (!answer) return answer.error().message;
     return answer->rows() == 0 ? "no rows" : std::string(answer->text(0, 0));
   }
-  // Tables whose numbers of rows differ from the store's, as "point 3 instead of 4".
+  // Rows of a table as both sides have them, each as one text, in order; quiet columns left out.
+  [[nodiscard]] static std::vector<std::string> rows_here(const store::Store& store,
+                                                          std::size_t table) {
+    const auto& wanted = store::mirror_tables()[table];
+    std::vector<std::string> rows;
+    std::int64_t after = -9'223'372'036'854'775'807;
+    for (;;) {
+      const auto page = store.read(store::walk_mirror_table, table, after, store::MirrorBounds{});
+      EXPECT_TRUE(page) << page.error().message;
+      if (!page || page->entries == 0) break;
+      after = page->through;
+      const auto& cells = page->tables[0].cells;
+      for (std::size_t cell = 0; cell < cells.size(); ++cell) {
+        const auto& column = wanted.columns[cell % wanted.columns.size()];
+        if (cell % wanted.columns.size() == 0) rows.emplace_back();
+        if (!column.is_quiet) rows.back() += text_here(column.kind, cells[cell]) + "|";
+      }
+    }
+    std::ranges::sort(rows);
+    return rows;
+  }
+  [[nodiscard]] static std::string text_here(store::MirrorKind kind,
+                                             const store::MirrorCell& cell) {
+    using Kind = store::MirrorKind;
+    if (std::holds_alternative<std::monostate>(cell)) return "NULL";
+    if (const auto* text = std::get_if<std::string>(&cell))
+      return kind == Kind::kBlob ? trust::sha256_hex(*text) : *text;
+    const auto* integer = std::get_if<std::int64_t>(&cell);
+    const double number =
+        integer != nullptr ? static_cast<double>(*integer) : std::get<double>(cell);
+    if (kind == Kind::kSeconds) return fmt::format("{:.0f}", std::round(number * 1e6));
+    if (kind == Kind::kMilliseconds) return fmt::format("{:.0f}", number * 1e3);
+    return fmt::format("{:.17g}", number);
+  }
+  [[nodiscard]] std::vector<std::string> rows_there(std::size_t table, int site) const {
+    const auto& wanted = store::mirror_tables()[table];
+    std::string columns;
+    std::vector<store::MirrorKind> kinds;
+    for (const auto& column : wanted.columns) {
+      if (column.is_quiet) continue;
+      const std::string name = fmt::format("\"{}\"", column_name(column));
+      kinds.push_back(column.kind);
+      columns += columns.empty() ? "" : ", ";
+      if (column.kind == store::MirrorKind::kSeconds ||
+          column.kind == store::MirrorKind::kMilliseconds)
+        columns += fmt::format("(extract(epoch FROM {}) * 1000000)::bigint", name);
+      else
+        columns +=
+            column.kind == store::MirrorKind::kBlob ? fmt::format("encode({}, 'hex')", name) : name;
+    }
+    auto database = pq::Connection::open({.url = url_});
+    EXPECT_TRUE(database) << database.error().message;
+    const auto found = (*database)->query(
+        fmt::format("SELECT {} FROM railgauge.\"{}\" WHERE site={}", columns, wanted.name, site));
+    EXPECT_TRUE(found) << found.error().message;
+    std::vector<std::string> rows;
+    for (int row = 0; found && row < found->rows(); ++row) {
+      auto& text = rows.emplace_back();
+      for (int column = 0; column < found->columns(); ++column) {
+        const bool is_number = kinds[static_cast<std::size_t>(column)] <= store::MirrorKind::kReal;
+        if (found->is_null(row, column))
+          text += "NULL|";
+        else if (is_number)
+          text += fmt::format("{:.17g}|", found->real(row, column));
+        else
+          text += fmt::format("{}|", found->text(row, column));
+      }
+    }
+    std::ranges::sort(rows);
+    return rows;
+  }
+  // Tables whose rows differ from the store's in number or content, with the first difference.
   [[nodiscard]] std::string differences(const store::Store& store, int site = 1) const {
     std::string text;
-    for (const store::MirrorTable& table : store::mirror_tables()) {
-      const auto here = store.sql(fmt::format("SELECT count(*) FROM \"{}\"", table.name), 1, 10);
-      // The audit trail is not for sql.
-      if (!here || table.name == "audit") continue;
-      const std::string there =
-          ask(fmt::format("SELECT count(*) FROM railgauge.\"{}\" WHERE site={}", table.name, site));
-      const std::string wanted = std::visit(
-          [](const auto& value) -> std::string {
-            if constexpr (std::is_arithmetic_v<std::decay_t<decltype(value)>>)
-              return fmt::format("{:.0f}", static_cast<double>(value));
-            else
-              return "";
-          },
-          here->rows[0][0]);
-      if (there != wanted) text += fmt::format("{} {} instead of {}; ", table.name, there, wanted);
+    for (std::size_t table = 0; table < store::mirror_tables().size(); ++table) {
+      const auto here = rows_here(store, table);
+      const auto there = rows_there(table, site);
+      if (here == there) continue;
+      const auto [one, other] = std::ranges::mismatch(here, there);
+      text += fmt::format("{}: {} rows instead of {}; here {}, there {}\n",
+                          store::mirror_tables()[table].name, there.size(), here.size(),
+                          one == here.end() ? "-" : *one, other == there.end() ? "-" : *other);
     }
     return text;
   }

@@ -12,6 +12,15 @@ CREATE TABLE mirror_state (      -- one row
   store_id TEXT NOT NULL,        -- of this database: random, 32 hexadecimal digits; '' before the first mirror
   is_on INTEGER NOT NULL,        -- 0, 1: changes are noted
   arming INTEGER NOT NULL,       -- raised whenever changes went unnoted: everything is then sent once more
-  even_at REAL NOT NULL          -- when the mirror last had all; 0: never
+  even_at REAL NOT NULL,         -- when the mirror last had all; 0: never
+  is_pruning INTEGER NOT NULL    -- 0, 1: within a transaction of retention, whose deletes stay unnoted
 ) STRICT;
-INSERT INTO mirror_state (id, store_id, is_on, arming, even_at) VALUES (1, '', 0, 0, 0);
+INSERT INTO mirror_state (id, store_id, is_on, arming, even_at, is_pruning) VALUES (1, '', 0, 0, 0, 0);
+
+-- Starts with a mirror. An archive that knows a start, or a row of it, that this database does not know is ahead of it:
+-- the database was restored, or is a copy.
+CREATE TABLE mirror_start (
+  id INTEGER PRIMARY KEY,
+  token TEXT NOT NULL UNIQUE,    -- random
+  last_id INTEGER                -- the newest row of the outbox when it ended; NULL: it is the present one
+) STRICT;

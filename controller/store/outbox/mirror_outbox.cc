@@ -26,11 +26,11 @@ std::string names_of(const MirrorTable& table, bool quiet_too) {
 
 // `row`: NEW or OLD, whose key is noted.
 std::string trigger_of(const MirrorTable& table, std::size_t number, std::string_view event,
-                       std::string_view row) {
+                       std::string_view row, std::string_view when = "") {
   return fmt::format(
-      "CREATE TEMP TRIGGER mirror_{0}_{1} AFTER {2} ON main.\"{0}\" BEGIN INSERT INTO "
+      "CREATE TEMP TRIGGER mirror_{0}_{1} AFTER {2} ON main.\"{0}\" {6} BEGIN INSERT INTO "
       "mirror_outbox (source, key) VALUES ({3}, {4}.\"{5}\"); END;",
-      table.name, event.substr(0, 6), event, number, row, table.key);
+      table.name, event.substr(0, 6), event, number, row, table.key, when);
 }
 
 // Points have none: ingest/point_ranges.h notes them.
@@ -38,7 +38,10 @@ std::string triggers_of(const MirrorTable& table, std::size_t number) {
   if (table.name == "point") return "";
   std::string sql = trigger_of(table, number, "INSERT", "NEW");
   sql += trigger_of(table, number, fmt::format("UPDATE OF {}", names_of(table, false)), "NEW");
-  if (table.takes_deletes) sql += trigger_of(table, number, "DELETE", "OLD");
+  if (table.deletes == MirrorDeletes::kAlways) sql += trigger_of(table, number, "DELETE", "OLD");
+  if (table.deletes == MirrorDeletes::kNotByRetention)
+    sql +=
+        trigger_of(table, number, "DELETE", "OLD", "WHEN (SELECT is_pruning FROM mirror_state)=0");
   return sql;
 }
 
@@ -105,6 +108,23 @@ Result<std::vector<Entry>> read_entries(Connection& connection, std::int64_t aft
       after, limit);
 }
 
+// Notes how far the present start came.
+Status end_start(Connection& connection) {
+  return connection.execute(
+      "UPDATE mirror_start SET last_id=(SELECT coalesce(max(id), 0) FROM mirror_outbox) WHERE "
+      "last_id IS NULL");
+}
+
+// Earlier starts are kept up to a bound: an archive that stopped at an older one is refused.
+Status begin_start(Connection& connection) {
+  constexpr std::int64_t kKeptStarts = 1'000;
+  RG_TRY_OK(end_start(connection));
+  RG_TRY_OK(
+      connection.execute("INSERT INTO mirror_start (token) VALUES (lower(hex(randomblob(16))))"));
+  return connection.execute(
+      "DELETE FROM mirror_start WHERE id<=(SELECT max(id) FROM mirror_start) - ?1", kKeptStarts);
+}
+
 }  // namespace
 
 std::size_t MirrorRows::count() const {
@@ -112,6 +132,7 @@ std::size_t MirrorRows::count() const {
 }
 
 Status arm_mirror(Connection& connection) {
+  RG_TRY_OK(begin_start(connection));
   RG_TRY_OK(connection.execute(
       "UPDATE mirror_state SET store_id=CASE store_id WHEN '' THEN lower(hex(randomblob(16))) ELSE "
       "store_id END, arming=arming + 1, is_on=1 WHERE is_on=0"));
@@ -129,6 +150,7 @@ Status arm_mirror_anew(Connection& connection) {
 Status disarm_mirror(Connection& connection) {
   const auto was_on = RG_TRY(connection.integer("SELECT is_on FROM mirror_state"));
   if (was_on.value_or(0) == 0) return {};
+  RG_TRY_OK(end_start(connection));
   RG_TRY_OK(connection.execute("DELETE FROM mirror_outbox"));
   return connection.execute("UPDATE mirror_state SET is_on=0");
 }
@@ -149,6 +171,7 @@ Status bound_mirror(Connection& connection, std::int64_t most) {
   const auto rows =
       RG_TRY(connection.integer("SELECT coalesce(max(id) - min(id) + 1, 0) FROM mirror_outbox"));
   if (rows.value_or(0) <= most) return {};
+  RG_TRY_OK(begin_start(connection));
   RG_TRY_OK(connection.execute("DELETE FROM mirror_outbox"));
   return connection.execute("UPDATE mirror_state SET arming=arming + 1");
 }
@@ -160,7 +183,14 @@ Result<MirrorState> read_mirror_state(Connection& connection) {
                state.newest),
       "SELECT store_id, is_on, arming, even_at, (SELECT coalesce(min(id), 0) FROM mirror_outbox), "
       "(SELECT coalesce(max(id), 0) FROM mirror_outbox) FROM mirror_state"));
+  RG_TRY_OK(connection.row(std::tie(state.start),
+                           "SELECT token FROM mirror_start WHERE last_id IS NULL"));
   return state;
+}
+
+Result<std::vector<MirrorStart>> read_mirror_starts(Connection& connection) {
+  return connection.list(Columns{&MirrorStart::token, &MirrorStart::last_id},
+                         "SELECT token, last_id FROM mirror_start WHERE last_id IS NOT NULL");
 }
 
 Result<MirrorBatch> read_mirror_batch(Connection& connection, std::int64_t after,

@@ -15,12 +15,19 @@ namespace railgauge::store {
 
 class Connection;
 
+// A start of a controller with a mirror, which ended.
+struct MirrorStart {
+  std::string token{};
+  std::int64_t last_id = 0;  // the newest row of the outbox when it ended
+};
+
 // The database's own notes about its mirror.
 struct MirrorState {
   std::string store_id{};  // of this database; "" before the first mirror
   bool is_on = false;
   std::int64_t arming = 0;  // another one: changes went unnoted, everything is to be sent
   double even_at = 0;       // when the mirror last had all; 0: never
+  std::string start{};      // token of the present start
   std::int64_t oldest = 0;  // rows of the outbox, both ends; 0: it is empty
   std::int64_t newest = 0;
 };
@@ -51,8 +58,8 @@ struct MirrorBounds {
   std::size_t bytes = 8U << 20U;
 };
 
-// Begins to note changes, by triggers of this connection alone; call it on the writer's before any
-// other write. Raises `arming` where changes may have gone unnoted.
+// Begins a start and notes changes, by triggers of this connection alone; call it on the writer's
+// before any other write. Raises `arming` where changes may have gone unnoted.
 Status arm_mirror(Connection& connection);
 // The same where an earlier call failed and changes went unnoted since: `arming` is raised.
 Status arm_mirror_anew(Connection& connection);
@@ -66,6 +73,8 @@ Status trim_mirror(Connection& connection, std::int64_t through, std::int64_t li
 Status bound_mirror(Connection& connection, std::int64_t most);
 
 Result<MirrorState> read_mirror_state(Connection& connection);
+// Earlier starts, as far as they are kept.
+Result<std::vector<MirrorStart>> read_mirror_starts(Connection& connection);
 // The rows that changed behind `after`, each once.
 Result<MirrorBatch> read_mirror_batch(Connection& connection, std::int64_t after,
                                       MirrorBounds bounds);

@@ -19,12 +19,16 @@ struct MirrorColumn {
   bool is_quiet = false;
 };
 
+// Which deletes are carried over. Rows that go here by retention stay there: retention deletes rows
+// of the first two kinds.
+enum class MirrorDeletes : std::uint8_t { kNever, kNotByRetention, kAlways };
+
 struct MirrorTable {
   std::string_view name;         // the same in both databases
   std::string_view key;          // integer column by which the outbox names rows
   std::size_t identity_columns;  // so many leading columns are the key of a row there
   bool is_set;                   // several rows have one key and are sent together
-  bool takes_deletes;            // false: rows that go here by retention stay there
+  MirrorDeletes deletes;
   std::span<const MirrorColumn> columns;
 };
 

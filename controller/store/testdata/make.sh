@@ -121,6 +121,7 @@ SQL
     20) cat <<'SQL'
 UPDATE mirror_state SET store_id='0123456789abcdef0123456789abcdef', is_on=1, arming=1, even_at=1;
 INSERT INTO mirror_outbox VALUES (1, 0, 1, NULL);
+INSERT INTO mirror_start VALUES (1, 'ab', NULL);
 SQL
       ;;
   esac
