@@ -488,6 +488,7 @@ void Server::feed_metrics() {
   const bool taken = feeder_->submit([this] {
     site_words_.refresh();
     feed_.update(fleet::unix_seconds());
+    keep_certificates(fleet::unix_seconds());
     feeding_ = false;
   });
   if (!taken) feeding_ = false;

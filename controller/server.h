@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -185,6 +186,7 @@ class Server {
   static Result<bool> arm_mirror(const Config& config, store::Store& store);
   void start_mirror(const Config& config, bool is_armed);
   void turn_mirror_off();
+  void keep_certificates(double now);
   void open_reporter(const Config& config, std::vector<deliver::Target> targets);
   void start_confirming(const std::vector<store::SeriesRow>& series);
 
@@ -212,6 +214,7 @@ class Server {
   Archive archive_;
   enrol::Tokens tokens_;
   std::unique_ptr<Reporter> reporter_;
+  std::set<std::string> uncertifiable_{};           // on the feeder alone
   std::unique_ptr<mirror::MirrorThread> mirror_{};  // absent without a mirror
   const store::Retention retention_;
   BackupKeeper backups_;                         // on the upkeep pool alone
@@ -269,6 +272,7 @@ class Server {
   ServiceManager* manager_ = nullptr;       // on the loop; nullptr: nobody asks
   std::atomic<bool> is_port_open_ = false;  // the loop may use tcp_ and grpc_
   std::atomic<bool> feeding_ = false;
+  std::atomic<bool> has_mirror_ = false;
   std::atomic<bool> is_mirror_left_on_ = false;  // it could not be turned off on a full disk
   std::atomic<bool> is_behind_ = false;  // interrupted runs could not be ended: the disk is full
   std::atomic<bool> stopping_ = false;

@@ -118,7 +118,7 @@ TEST_F(SiteLinkTest, OneDatabaseIsOneSite) {
   EXPECT_THAT(events_.back().second, HasSubstr("this database writes to the archive as site east"));
 }
 
-TEST_F(SiteLinkTest, ARestartGoesOnWhereTheLastStartEnded) {
+TEST_F(SiteLinkTest, ARestartContinuesWhereTheLastStartEnded) {
   for (int start = 0; start < 5; ++start) {
     measure(fmt::format("r{}", start), 2);
     expect_same();

@@ -84,6 +84,13 @@ FROM railgauge.pair_matrix m
 JOIN railgauge.run ON run.site = m.site AND run.id = m.run
 JOIN railgauge.site s ON s.site = m.site;
 
+CREATE OR REPLACE VIEW railgauge.certificates AS
+SELECT s.name AS site, c.subject, c.made_at, c.digest, c.body_digest,
+  (SELECT convert_from(string_agg(b.body, ''::bytea ORDER BY b.part), 'UTF8') FROM railgauge.blob b
+   WHERE b.digest = c.body_digest) AS document
+FROM railgauge.certificate c
+JOIN railgauge.site s ON s.site = c.site;
+
 CREATE OR REPLACE VIEW railgauge.sites AS
 SELECT s.name AS site, s.is_synthetic AS synthetic, s.even_at, s.merged_at, s.waiting,
   extract(epoch FROM now() - coalesce(s.even_at, s.merged_at))::double precision AS seconds_since_even,

@@ -24,3 +24,11 @@ CREATE TABLE mirror_start (
   token TEXT NOT NULL UNIQUE,    -- random
   last_id INTEGER                -- the newest row of the outbox when it ended; NULL: it is the present one
 ) STRICT;
+
+CREATE TABLE certificate (       -- of a run or an upgrade, made while a mirror is on
+  id INTEGER PRIMARY KEY,
+  subject TEXT NOT NULL UNIQUE,  -- the id of the run or the upgrade
+  made_at REAL NOT NULL,
+  digest TEXT NOT NULL,          -- "sha256:" and that of its content, as the document has it
+  body BLOB NOT NULL             -- the document
+) STRICT;

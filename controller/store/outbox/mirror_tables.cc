@@ -344,6 +344,11 @@ constexpr std::array kAuditColumns{Column{"id"},
                                    Column{"refused"},
                                    Column{"count"}};
 
+// Certificates of runs and upgrades, as content by its digest.
+constexpr std::array kCertificateColumns{
+    Column{"id"}, Column{"subject", Kind::kText}, Column{"made_at", Kind::kSeconds},
+    Column{"digest", Kind::kText}, Column{"body", Kind::kBlob}};
+
 // Columns: key of the outbox, leading columns that identify a row, whether rows are sent as a set,
 // whether deletes are carried over.
 constexpr std::array kTables{
@@ -387,6 +392,7 @@ constexpr std::array kTables{
     MirrorTable{"schedule", "id", 1, false, Deletes::kAlways, kScheduleColumns},
     MirrorTable{"schedule_due", "schedule", 2, true, Deletes::kNever, kScheduleDueColumns},
     MirrorTable{"audit", "id", 1, false, Deletes::kNever, kAuditColumns},
+    MirrorTable{"certificate", "id", 1, false, Deletes::kNever, kCertificateColumns},
 };
 
 }  // namespace

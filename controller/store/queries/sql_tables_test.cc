@@ -13,6 +13,7 @@ namespace {
 // Measurements, what was made of them, and what an operator sees by other calls too.
 const std::set<std::string> kForViewers{"attempt",
                                         "baseline",
+                                        "certificate",
                                         "delivery",
                                         "distribution",
                                         "endpoint",
