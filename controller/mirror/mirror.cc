@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -123,7 +124,7 @@ Result<bool> Mirror::send_changes(double now) {
       figures_.rows_sent += static_cast<double>(rows.count());
   }
   if (lag_) lag_->note_through(link_->place().outbox_through);
-  trim(now, is_even ? now : 0);
+  trim(state, now, is_even ? now : 0);
   return waiting > 0;
 }
 
@@ -152,7 +153,11 @@ void Mirror::shrink() {
   batch_.bytes = std::max(kLeastBytes, batch_.bytes / 2);
 }
 
-void Mirror::trim(double now, double even_at) {
+// An archive that has all, and a store that rests, cost a write a minute.
+void Mirror::trim(const store::MirrorState& state, double now, double even_at) {
+  constexpr double kEvenSeconds = 60;
+  const bool is_late = even_at > 0 && std::abs(even_at - state.even_at) >= kEvenSeconds;
+  if (link_->place().outbox_through <= state.oldest && !is_late) return;
   if (now < next_trim_ && next_trim_ - now <= options_.trim_seconds) return;
   next_trim_ = now + options_.trim_seconds;
   // A delete that fails now, as on a full disk, is done later.

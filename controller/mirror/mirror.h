@@ -70,7 +70,7 @@ class Mirror {
   // Halves the batches.
   void shrink();
   // Deletes rows of the outbox that the archive has.
-  void trim(double now, double even_at);
+  void trim(const store::MirrorState& state, double now, double even_at);
   // Counts a failure, logs it at most once a minute, and stores the first one as an event.
   void fail_at(double now, const Error& error);
   // Takes the figures that are shown.
