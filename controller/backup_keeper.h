@@ -31,12 +31,14 @@ class BackupKeeper {
   // Retries go by `monotonic_now`, in seconds. The first fault of a row is the event
   // `backup_failed`, the backup that ends the row `backup_works`.
   void look(double monotonic_now, double now);
+  // The plan of the next look.
+  void set_plan(store::BackupPlan plan) { plan_ = plan; }
 
  private:
   void note(std::string kind, std::string text);
 
   const std::string folder_;
-  const store::BackupPlan plan_;
+  store::BackupPlan plan_;
   const Site site_;
   double next_try_ = 0;
   bool is_failing_ = false;

@@ -67,17 +67,21 @@ constexpr std::array kSettings{
                 "file of what production sets on this fabric; by default /etc/railgauge/site.yaml "
                 "where it is there",
                 ""},
-    SettingInfo{"keep-raw-samples", "days for which raw samples are kept, 0 is for ever", "7"},
-    SettingInfo{"keep-distributions", "likewise the points' distributions; 13 months", "396"},
-    SettingInfo{"keep-points", "likewise points; their daily figures stay; 5 years", "1826"},
-    SettingInfo{"keep-audit", "likewise rows of the audit trail; 13 months", "396"},
+    SettingInfo{"keep-raw-samples", "days for which raw samples are kept, 0 is for ever", "7",
+                false, true},
+    SettingInfo{"keep-distributions", "likewise the points' distributions; 13 months", "396", false,
+                true},
+    SettingInfo{"keep-points", "likewise points; their daily figures stay; 5 years", "1826", false,
+                true},
+    SettingInfo{"keep-audit", "likewise rows of the audit trail; 13 months", "396", false, true},
     SettingInfo{"audit-log",
                 "file of the audit trail's lines, one JSON object each; by default audit.jsonl "
                 "beside the database; - is standard output, none is none",
                 ""},
     SettingInfo{"backup-every",
-                "make a backup whenever the newest of these is as old, as 24h; 0 makes none", "0"},
-    SettingInfo{"backup-keep", "how many of them stay, from 1 to 1000", "7"},
+                "make a backup whenever the newest of these is as old, as 24h; 0 makes none", "0",
+                false, true},
+    SettingInfo{"backup-keep", "how many of them stay, from 1 to 1000", "7", false, true},
     SettingInfo{"backup-folder",
                 "the only folder of backups on the controller's host; by default backups beside "
                 "the database",
@@ -85,12 +89,12 @@ constexpr std::array kSettings{
     SettingInfo{"upgrade-policy",
                 "off, propose or run: a node's stack changed and stayed so for 15 minutes: report "
                 "nothing, report an event, or gate it",
-                "propose"},
+                "propose", false, true},
     SettingInfo{
         "upgrade-window",
         "when the policy run may begin to measure, in UTC: \"mon-fri 22:00-06:00; sat,sun\"; "
         "by default always",
-        ""},
+        "", false, true},
     SettingInfo{
         "simulated-clock",
         "a time such as 2026-01-05: the calendar begins there, and railgauge clock moves it; "
@@ -136,7 +140,7 @@ constexpr std::array kSettings{
                 "days for which points are kept there, 0 is for ever; a month goes as a whole, and "
                 "not before every site's days are over",
                 "0"},
-    SettingInfo{"log-level", "debug, info, warn or error", "info"},
+    SettingInfo{"log-level", "debug, info, warn or error", "info", false, true},
     SettingInfo{"log-format", "text, or json for one object a line", "text"},
 };
 
@@ -310,19 +314,20 @@ std::string controller_settings_page() {
       "# Settings of railgauge-controller\n\n"
       "Rendered from the table in `controller/config.cc`; a test compares the two. A flag comes\n"
       "before its environment variable, the variable before the settings file, and the file\n"
-      "before the default. The file has lines `key = value` with the names below.\n\n"
-      "| flag | variable | default | meaning |\n|---|---|---|---|\n";
+      "before the default. The file has lines `key = value` with the names below. SIGHUP has the\n"
+      "files read again, and applies the settings with a mark.\n\n"
+      "| flag | variable | default | SIGHUP | meaning |\n|---|---|---|---|---|\n";
   for (const SettingInfo& setting : kSettings)
-    page +=
-        fmt::format("| `--{}` | `{}` | {} | {} |\n", setting.name, setting_variable(setting.name),
-                    setting.default_value.empty() ? "" : fmt::format("`{}`", setting.default_value),
-                    setting.summary);
+    page += fmt::format(
+        "| `--{}` | `{}` | {} | {} | {} |\n", setting.name, setting_variable(setting.name),
+        setting.default_value.empty() ? "" : fmt::format("`{}`", setting.default_value),
+        setting.reloads ? "applies" : "", setting.summary);
   return page;
 }
 
 Result<Config> resolve(const Values& flags, const Environment& environment,
                        const SettingsFile& file) {
-  Values chosen;
+  Values chosen = chosen_values(flags, environment, file);
   std::set<std::string, std::less<>> given_names;
   const auto is_default = [&given_names](std::string_view name) {
     return !given_names.contains(name);
@@ -333,7 +338,6 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
         setting.name, flag == flags.end() ? std::nullopt : std::optional(flag->second), environment,
         file);
     if (given) given_names.emplace(setting.name);
-    chosen[std::string(setting.name)] = given ? given->value : setting.default_value;
   }
   Config config{
       .database = chosen["database"],
@@ -381,6 +385,36 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
   if (config.tcp.listen.empty() && config.tcp.insecure) config.tcp.listen = kDefaultInsecureListen;
   if (config.tcp.listen.empty() && !config.tcp.tls_cert.empty()) config.tcp.listen = kDefaultListen;
   return config;
+}
+
+Values chosen_values(const Values& flags, const Environment& environment,
+                     const SettingsFile& file) {
+  Values chosen;
+  for (const SettingInfo& setting : kSettings) {
+    const auto flag = flags.find(setting.name);
+    const auto given = given_setting(
+        setting.name, flag == flags.end() ? std::nullopt : std::optional(flag->second), environment,
+        file);
+    chosen[std::string(setting.name)] = given ? given->value : setting.default_value;
+  }
+  return chosen;
+}
+
+SettingChanges changes_between(const Values& in_force, const Values& now) {
+  SettingChanges changes;
+  for (const SettingInfo& setting : kSettings) {
+    const std::string& before = in_force.find(setting.name)->second;
+    const std::string& after = now.find(setting.name)->second;
+    if (before != after)
+      (setting.reloads ? changes.applied : changes.waiting)
+          .push_back(fmt::format("{} {} -> {}", setting.name, in_quotes(before), in_quotes(after)));
+  }
+  return changes;
+}
+
+void take_reloaded(Values& in_force, const Values& now) {
+  for (const SettingInfo& setting : kSettings)
+    if (setting.reloads) in_force.find(setting.name)->second = now.find(setting.name)->second;
 }
 
 std::string settings_in_force(const Values& flags, const Environment& environment,

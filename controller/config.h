@@ -27,6 +27,8 @@ struct SettingInfo {
   std::string_view summary;
   std::string_view default_value;
   bool is_switch = false;
+  // SIGHUP applies it to the running controller; others wait for a restart.
+  bool reloads = false;
 };
 std::span<const SettingInfo> settings();
 std::vector<std::string> setting_names();
@@ -103,6 +105,19 @@ using Values = std::map<std::string, std::string, std::less<>>;  // by setting n
 // nor false, or TCP without certificates and without --insecure. Pure.
 Result<Config> resolve(const Values& flags, const Environment& environment,
                        const SettingsFile& file);
+
+// The text of each setting, or its default. Pure.
+Values chosen_values(const Values& flags, const Environment& environment, const SettingsFile& file);
+
+// Settings whose texts differ, "backup-keep 7 -> 14", in the order of the table: those that SIGHUP
+// applies, and those that wait for a restart. Pure.
+struct SettingChanges {
+  std::vector<std::string> applied{};
+  std::vector<std::string> waiting{};
+};
+SettingChanges changes_between(const Values& in_force, const Values& now);
+// Takes over the settings that SIGHUP applies. Pure.
+void take_reloaded(Values& in_force, const Values& now);
 
 // A line for each setting that is no default: key, value, source. Pure.
 std::string settings_in_force(const Values& flags, const Environment& environment,

@@ -163,6 +163,19 @@ TEST(Settings, EnrolmentIsOffAndNeedsPortAuthorityAndTls) {
   EXPECT_THAT(resolve(flags, no_environment, {}).error().message, HasSubstr("needed together"));
 }
 
+TEST(Settings, AChangeIsAppliedOrWaitsForARestart) {
+  Values in_force = chosen_values({}, no_environment, {});
+  EXPECT_EQ(in_force.size(), settings().size());
+  const Values now = chosen_values(
+      {{"keep-points", "30"}, {"socket", "/run/other"}, {"log-level", "info"}}, no_environment, {});
+  const SettingChanges changes = changes_between(in_force, now);
+  EXPECT_THAT(changes.applied, testing::ElementsAre("keep-points \"1826\" -> \"30\""));
+  EXPECT_THAT(changes.waiting, testing::ElementsAre(HasSubstr("socket ")));
+  take_reloaded(in_force, now);
+  EXPECT_THAT(changes_between(in_force, now).applied, testing::IsEmpty());
+  EXPECT_EQ(changes_between(in_force, now).waiting, changes.waiting) << "it waits still";
+}
+
 TEST(Settings, TheUpgradePolicyIsOneOfThree) {
   EXPECT_EQ(resolve({{"insecure", "true"}}, no_environment, {})->upgrade_policy, "propose");
   EXPECT_EQ(resolve({{"upgrade-policy", "run"}}, no_environment, {})->upgrade_policy, "run");

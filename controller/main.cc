@@ -107,13 +107,19 @@ Result<SettingsFile> read_file(const CommandLine& command_line) {
                             setting_names(), !named.empty());
 }
 
-Result<Config> read_config(const CommandLine& command_line) {
+// The settings, and the text of each.
+struct ChosenConfig {
+  Config config{};
+  Values texts{};
+};
+Result<ChosenConfig> read_config(const CommandLine& command_line) {
   const SettingsFile file = RG_TRY(read_file(command_line));
   Config config = RG_TRY(resolve(command_line.flags, environment, file));
   std::error_code error;
   if (config.site_profile.empty() && std::filesystem::exists(kDefaultSitePath, error))
     config.site_profile = kDefaultSitePath;
-  return config;
+  return ChosenConfig{.config = std::move(config),
+                      .texts = chosen_values(command_line.flags, environment, file)};
 }
 
 // For --check-config, after the settings were resolved: they and the site profile are in order, or
@@ -204,7 +210,16 @@ Result<std::unique_ptr<Server>> start_server(const Config& config) {
   return server;
 }
 
-int serve(const Config& config) {
+// The files may name other settings now.
+void reload_settings(Server& server, const CommandLine& command_line, Values& in_force) {
+  const Result<ChosenConfig> now = read_config(command_line);
+  if (!now) return server.refuse_settings(now.error());
+  if (const Status done = server.reload(now->config, changes_between(in_force, now->texts)); !done)
+    return server.refuse_settings(done.error());
+  take_reloaded(in_force, now->texts);
+}
+
+int serve(const CommandLine& command_line, const Config& config, Values in_force) {
   end_search_for_deadlocks();
   ServiceManager manager = ServiceManager::of_environment();
   sigset_t signals;
@@ -237,6 +252,7 @@ int serve(const Config& config) {
     if (signal == SIGHUP) {
       (*server)->reload_tls();
       reopen_logs(**server);
+      reload_settings(**server, command_line, in_force);
     }
     ::sigwait(&signals, &signal);
   }
@@ -275,13 +291,14 @@ int main(int argc, char** argv) {
     return deliver::serve_post_process();
   if (argc == 3 && std::string_view(argv[1]) == kSqlProcessFlag) return serve_sql_process(argv[2]);
   const CommandLine command_line = parse_command_line(argc, argv);
-  const Result<Config> config = read_config(command_line);
-  if (!config) {
-    fmt::print(stderr, "railgauge-controller: {}\n", printable(config.error().message));
+  Result<ChosenConfig> chosen = read_config(command_line);
+  if (!chosen) {
+    fmt::print(stderr, "railgauge-controller: {}\n", printable(chosen.error().message));
     return kExitUsage;
   }
-  if (command_line.check_config) return show_config(command_line, *config);
-  if (!command_line.restore.empty()) return restore(command_line.restore, config->database);
-  set_up_logging(*config);
-  end_program(serve(*config));
+  const Config& config = chosen->config;
+  if (command_line.check_config) return show_config(command_line, config);
+  if (!command_line.restore.empty()) return restore(command_line.restore, config.database);
+  set_up_logging(config);
+  end_program(serve(command_line, config, std::move(chosen->texts)));
 }

@@ -98,6 +98,45 @@ TEST_F(ProcessTest, HupOpensTheAuditLogAnewAndEndsNothing) {
   EXPECT_EQ(controller.wait(), 143) << controller.error_text();
 }
 
+TEST_F(ProcessTest, HupAppliesTheSettingsThatNeedNoRestartAndNamesTheOthers) {
+  const std::string file = bench_.path("controller.conf");
+  const auto write = [&](const std::string& lines) { std::ofstream(file) << lines; };
+  write("keep_points = 100\nlog_level = info\n");
+  Process controller(bench_, {"--config", file});
+  const auto stub = connect(controller);
+  const auto troubles = [&] {
+    grpc::ClientContext context;
+    api::Installation told;
+    EXPECT_TRUE(stub->GetInstallation(&context, {}, &told).ok());
+    return fmt::format("{}", fmt::join(told.troubles(), "\n"));
+  };
+  const auto wait_for = [&](const std::string& text) {
+    for (int wait = 0; wait < 200; ++wait) {
+      if (controller.error_text().find(text) != std::string::npos) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    FAIL() << text << " is not in " << controller.error_text();
+  };
+  const auto hup_with = [&](const std::string& lines) {
+    write(lines);
+    controller.signal(SIGHUP);
+  };
+  hup_with("keep_points = 30\nlog_level = debug\nsocket_group = daemon\n");
+  wait_for("settings applied: keep-points \"100\" -> \"30\", log-level \"info\" -> \"debug\"");
+  wait_for("wait for a restart: socket-group \"\" -> \"daemon\"");
+  EXPECT_THAT(troubles(), HasSubstr("wait for a restart: socket-group"));
+  hup_with("keep_points = many\n");
+  wait_for("the settings before stay in force");
+  EXPECT_THAT(troubles(), HasSubstr("--keep-points"));
+  hup_with("keep_points = 40\nupgrade_window = never\n");
+  wait_for("--upgrade-window");
+  hup_with("keep_points = 31\n");
+  wait_for("keep-points \"30\" -> \"31\", log-level \"debug\" -> \"info\"");
+  EXPECT_EQ(troubles(), "");
+  controller.signal(SIGTERM);
+  EXPECT_EQ(controller.wait(), 143) << controller.error_text();
+}
+
 // 192.0.2.1 is no address of any host.
 TEST_F(ProcessTest, AFaultOfTheStartHasTheFormOfTheLog) {
   Process json(bench_, {"--log-format=json", "--metrics-listen=192.0.2.1:9"});

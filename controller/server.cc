@@ -35,13 +35,6 @@ std::string suites_folder(const Config& config) {
   return folder;
 }
 
-store::Retention retention_of(const KeepDays& days) {
-  return {.raw_sample_days = days.raw_samples,
-          .distribution_days = days.distributions,
-          .point_days = days.points,
-          .audit_days = days.audit};
-}
-
 // The preflight rules of the site. A traffic class that is no number is refused by the kernel that
 // reads it.
 PreflightSite preflight_site(const plan::Site& site) {
@@ -196,21 +189,23 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
   loop_.on_tick([this] { on_tick(); });
 }
 
-bool Server::is_member(const std::string& user) const {
-  return is_member_now(user, ::geteuid(), unix_->group());
+Membership Server::look_up(const std::string& user) const {
+  return membership_of(user, ::geteuid(), unix_->group());
 }
 
 Result<api::ConsoleTicket> Server::make_ticket(const auth::Peer& caller) {
   if (!has_console_)
     return fail(Code::kFailedPrecondition,
                 "this controller serves no console; --console-listen sets its port");
+  // A process keeps the groups that it began with. A session would outlive them by hours.
   const bool is_of_socket = caller.certificate.serial.empty() && caller.connection == 0;
+  if (is_of_socket) RG_TRY_OK(check_membership(caller.who, look_up(caller.who)));
   return console_->ticket_for({.who = caller.who,
                                .role = std::string(auth::name_of(caller.role)),
                                .issuer = caller.certificate.issuer,
                                .serial = caller.certificate.serial,
                                .until_unix = caller.certificate_until_unix,
-                               .is_user = is_of_socket && is_member(caller.who)},
+                               .is_user = is_of_socket},
                               console_origin_);
 }
 
@@ -364,7 +359,8 @@ std::string Server::remarks() {
   if (!lines.empty()) lines += '\n';
   if (const Status short_of = memory_.check(); !short_of) lines += short_of.error().message + '\n';
   if (tls_) lines += tls_->trouble();
-  return lines;
+  const std::lock_guard lock(waiting_mutex_);
+  return lines + waiting_settings_;
 }
 
 // The clock of the controller: called on the event loop.

@@ -113,6 +113,11 @@ class Server {
   void report_to(ServiceManager& manager);
   // Reads the TLS files again at the next moment. Does nothing without them.
   void reload_tls();
+  // Applies what `changes` names of `config`, and shows what waits for a restart. An error changes
+  // nothing: kInvalidArgument for a window of upgrades that cannot be read.
+  Status reload(const Config& config, const SettingChanges& changes);
+  // Shows that the settings cannot be read again.
+  void refuse_settings(const Error& error);
   // Ends the pauses of nodes that are over at `now` (unix seconds), then starts the suites that are
   // due. The server does so itself every second.
   void start_due(double now) {
@@ -134,6 +139,7 @@ class Server {
   [[nodiscard]] int metrics_port() const { return http_ ? http_->port() : 0; }
 
  private:
+  static store::Retention retention_of(const KeepDays& days);
   Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::AuditLog> audit,
          const Config& config, WatchPolicy upgrades, plan::Site site,
          fleet::FleetOptions fleet_options, std::string certificate_key);
@@ -153,7 +159,8 @@ class Server {
   Status open_enrolment(const Config& config);
   Status start_enrolment(const Config& config);
   Result<api::ConsoleTicket> make_ticket(const auth::Peer& caller);
-  [[nodiscard]] bool is_member(const std::string& user) const;
+  // Whether the host's database lets the user use the socket now.
+  [[nodiscard]] Membership look_up(const std::string& user) const;
   [[nodiscard]] Result<console::Visitor> console_visitor(const http::Request& request) const;
   std::string introduce(const console::Visitor& visitor, const std::string& address);
   void note_refused_action(const console::Visitor* visitor, const std::string& address,
@@ -216,7 +223,9 @@ class Server {
   std::unique_ptr<Reporter> reporter_;
   std::set<std::string> uncertifiable_{};           // on the feeder alone
   std::unique_ptr<mirror::MirrorThread> mirror_{};  // absent without a mirror
-  const store::Retention retention_;
+  store::Retention retention_;                      // likewise on the upkeep pool alone
+  std::mutex waiting_mutex_;
+  std::string waiting_settings_{};               // a line each, for people; under the mutex
   BackupKeeper backups_;                         // on the upkeep pool alone
   std::unique_ptr<fleet::WorkerPool> viewers_;   // calls of viewers, but those of sql_ and whole_
   std::unique_ptr<fleet::WorkerPool> pool_;      // calls of Control
@@ -246,7 +255,7 @@ class Server {
   std::unique_ptr<http::Server> http_;
   std::unique_ptr<console::Console> console_;  // with console_http_; none without its port
   std::string console_origin_{};
-  Members members_{[this](const std::string& user) { return is_member(user); }};
+  Members members_{[this](const std::string& user) { return look_up(user); }};
   std::atomic<std::uint64_t> console_calls_ = 0;  // that visitors made
   std::unique_ptr<http::Server> console_http_;
   std::unique_ptr<enrol::Enroller> enroller_;  // with enroll_http_; none without its port

@@ -55,6 +55,7 @@ void Server::keep_certificates(double now) {
   }
 }
 
+// Called while the store looks for room, until it worked.
 // The database still says that a mirror is on, although none notes its changes.
 void Server::turn_mirror_off() {
   if (is_mirror_left_on_ && store_->write(store::disarm_mirror)) is_mirror_left_on_ = false;

@@ -246,8 +246,8 @@ void Server::let_console_act(console::Console::Options& options) {
   options.is_revoked = [this](const console::Visitor& visitor) {
     return tls_ && tls_->is_revoked({.issuer = visitor.issuer, .serial = visitor.serial});
   };
-  options.is_member = [this](const std::string& user) {
-    return members_.has(user, fleet::monotonic_seconds());
+  options.check_user = [this](const std::string& user) {
+    return check_membership(user, members_.of(user, fleet::monotonic_seconds()));
   };
   options.has_begun = [this](const std::string& name) { return gate_.expected().has_begun(name); };
   options.introduce = [this](const console::Visitor& visitor, const std::string& address) {

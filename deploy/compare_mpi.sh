@@ -65,7 +65,9 @@ done
 [[ $layer =~ ^(auto|ucx|ob1)$ ]] && { [ "$layer" = auto ] || [ "$mpis" = openmpi ]; } ||
   refuse "--layer $layer is none of $mpis; allowed: auto$([[ $mpis == *mpich* ]] || echo ", ucx, ob1")"
 read -ra measures <<<"${only//,/ }"
-known="latency|bw|bibw|mbw_mr|put_latency|get_latency|put_bw|get_bw|barrier|bcast|reduce|allreduce|allgather|reduce_scatter|alltoall"
+blocks="allgatherv?|alltoall[vw]?|gatherv?|scatterv?|allreduce|barrier|bcast|reduce|reduce_scatter|reduce_scatter_block"
+known="latency|bw|bibw|mbw_mr|multi_lat|(latency|bw|bibw)_persistent|(put|get)_(latency|bw)|acc_latency"
+known+="|i?($blocks)|($blocks)_persistent|i?neighbor_(allgatherv?|alltoall[vw]?)"
 for measure in "${measures[@]}"; do [[ $measure =~ ^osu_($known):[0-9]+$ ]] || refuse "--only $measure: PROGRAM:BYTES, as osu_bw:65536; osu_barrier:0"; done
 bin=$(realpath "$bin")
 present=()
@@ -96,15 +98,28 @@ trap 'exit 143' TERM
 
 # OSU's programs: built outside of their source, with six digits behind the point in place of two, so that a latency of
 # half a microsecond has more than two. Their Makefiles must not make themselves anew: a checkout has no order of times.
-theirs_of() { local folder; for folder in pt2pt/standard one-sided collective/blocking; do [ ! -x "$built/c/mpi/$folder/$1" ] || echo "$built/c/mpi/$folder/$1"; done; }
+folder_of() {
+  case $1 in
+    osu_*neighbor_*) echo collective/neighborhood ;;
+    osu_i*) echo collective/non_blocking ;;
+    osu_latency_persistent | osu_bw_persistent | osu_bibw_persistent) echo pt2pt/persistent ;;
+    *_persistent) echo collective/persistent ;;
+    osu_put_* | osu_get_* | osu_acc_*) echo one-sided ;;
+    osu_latency | osu_bw | osu_bibw | osu_mbw_mr | osu_multi_lat) echo pt2pt/standard ;;
+    *) echo collective/blocking ;;
+  esac
+}
+theirs_of() { local path; path=$built/c/mpi/$(folder_of "$1")/$1; [ ! -x "$path" ] || echo "$path"; }
+# build_theirs: in the folders of this run's measures alone; Open MPI 4 has no persistent collectives of MPI 4's name.
 build_theirs() {
   mkdir -p "$built"
-  local compiler=mpicc.$mpi folder
+  local compiler=mpicc.$mpi folder measure folders
+  folders=$(for measure in "${measures[@]}"; do folder_of "${measure%:*}"; done | sort -u)
   command -v "$compiler" >/dev/null || compiler=mpicc
   (
     cd "$built"
     [ -e Makefile ] || "$osu/configure" CC="$compiler" CXX="${compiler/mpicc/mpicxx}"
-    for folder in pt2pt/standard one-sided collective/blocking; do
+    for folder in $folders; do
       make -C "c/mpi/$folder" AUTOCONF=: AUTOMAKE=: ACLOCAL=: AUTOHEADER=: CPPFLAGS=-DFLOAT_PRECISION=6
     done
   ) >"$built/build.log" 2>&1 || refuse "OSU's programs did not build; see $built/build.log"
@@ -172,19 +187,29 @@ describe() {
   local few=$((fabric == 1 ? 10 : 1)) more=$((fabric == 1 ? 1 : bytes < 1024 ? 10 : 2))
   common=() extra=() proof=(--set proof_time=200ms)
   case $program in
-    osu_latency | osu_put_latency | osu_get_latency) count=2 iterations=$((20000 / few * more)) ;;
-    osu_bw | osu_bibw | osu_put_bw | osu_get_bw) count=2 iterations=$((2000 / few)) key=rate common=(-W "$kWindow") ;;
+    osu_latency | osu_latency_persistent | osu_*_latency) count=2 iterations=$((20000 / few * more)) ;;
+    osu_bw | osu_bibw | osu_bw_persistent | osu_bibw_persistent | osu_put_bw | osu_get_bw) count=2 iterations=$((2000 / few)) key=rate common=(-W "$kWindow") ;;
     osu_mbw_mr) iterations=$((4000 / few * more)) key=rate column=3 common=(-W "$kWindow") ;;
     *) iterations=$((10000 / few * more)) ;;
   esac
   [ "$bytes" -le 8192 ] || [ "$key" = rate ] || iterations=$((iterations / 4))
   [ -z "$calls" ] || iterations=$calls
   common+=(-i "$iterations" -x $((iterations / 10)))
-  [ "$program" = osu_barrier ] && column=1 proof=() || common+=(-m "$bytes:$bytes")
-  # Ours sums 32-bit floats, and exposes memory that it has.
   case $program in
-    osu_reduce | osu_allreduce | osu_reduce_scatter) extra=(-T mpi_float) ;;
+    osu_barrier | osu_barrier_persistent) column=1 proof=() ;;
+    osu_ibarrier) column=4 proof=() ;;
+    *) common+=(-m "$bytes:$bytes") ;;
+  esac
+  # Ours sums 32-bit floats, exposes memory that it has, adds 32-bit numbers to it, and completes each call by a flush.
+  case $program in
+    *reduce*) extra=(-T mpi_float) ;;
+    osu_acc_latency) extra=(-w create -T mpi_int) ;;
     osu_put_* | osu_get_*) extra=(-w create) ;;
+  esac
+  # A non-blocking collective is compared by its time alone, without the computation beside it.
+  case $program in
+    osu_ibarrier) column=3 ;;
+    osu_i*) column=4 ;;
   esac
 }
 # figure PROGRAM: launches ours or theirs and prints its figure as the program has it: us, or of a rate MB or messages a
@@ -200,7 +225,7 @@ figure() {
         *) [ -z "$value" ] || value=$(awk -v value="$value" -v by="$([ "$key" = rate ] && echo 1e6 || echo 1e3)" 'BEGIN { printf "%.7g", value / by }') ;;
       esac ;;
     theirs | again) value=$(run "$(theirs_of "$program")" "${common[@]}" "${extra[@]}" |
-      awk -v bytes="$bytes" -v column="$column" '/^#/ { next } (column == 1 && NF == 1) || (NF > 1 && $1 == bytes) { print $column }') || value="" ;;
+      awk -v bytes="$bytes" -v column="$column" -v barrier="$([ "$program" = osu_ibarrier ] && echo 1 || echo 0)" '/^#/ { next } (column == 1 && NF == 1) || (barrier && NF > 1 && $1 ~ /^[0-9.]+$/) || (NF > 1 && $1 == bytes) { print $column }') || value="" ;;
   esac
   [[ $value =~ ^[0-9.e+-]+$ ]] || { value=-; tail -n 3 "$state/errors" >&2; }
   printf '%s\t%s\t%s\n' "$mpi $count $measure" "$1" "$value" | tee -a ${keep:+"$keep"} "$figures"

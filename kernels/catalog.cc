@@ -26,26 +26,54 @@ namespace railgauge {
   ROW(kCudaLocalCopyBw)        \
   ROW(kCudaPeerCopyBw)         \
   ROW(kCudaPeerLatency)        \
+  ROW(kCudaRankCopyBw)         \
+  ROW(kMpiAccumulateLat)       \
   ROW(kMpiAllGather)           \
+  ROW(kMpiAllGatherV)          \
   ROW(kMpiAllReduce)           \
   ROW(kMpiAllToAll)            \
+  ROW(kMpiAllToAllV)           \
+  ROW(kMpiAllToAllW)           \
   ROW(kMpiBarrier)             \
   ROW(kMpiBibw)                \
   ROW(kMpiBroadcast)           \
   ROW(kMpiBw)                  \
+  ROW(kMpiCompareAndSwapLat)   \
+  ROW(kMpiFanInBw)             \
+  ROW(kMpiFanOutBw)            \
+  ROW(kMpiFetchAndAddLat)      \
+  ROW(kMpiGather)              \
+  ROW(kMpiGatherV)             \
+  ROW(kMpiGetAccumulateLat)    \
   ROW(kMpiGetBw)               \
   ROW(kMpiGetLat)              \
+  ROW(kMpiGetMultiBw)          \
+  ROW(kMpiGetMultiLat)         \
+  ROW(kMpiInit)                \
   ROW(kMpiLat)                 \
+  ROW(kMpiMultiLat)            \
+  ROW(kMpiNeighborAllGather)   \
+  ROW(kMpiNeighborAllGatherV)  \
+  ROW(kMpiNeighborAllToAll)    \
+  ROW(kMpiNeighborAllToAllV)   \
+  ROW(kMpiNeighborAllToAllW)   \
+  ROW(kMpiPutBibw)             \
   ROW(kMpiPutBw)               \
   ROW(kMpiPutLat)              \
   ROW(kMpiRate)                \
   ROW(kMpiReduce)              \
   ROW(kMpiReduceScatter)       \
+  ROW(kMpiReduceScatterBlock)  \
+  ROW(kMpiScatter)             \
+  ROW(kMpiScatterV)            \
   ROW(kNcclAllGather)          \
   ROW(kNcclAllReduce)          \
   ROW(kNcclAllToAll)           \
+  ROW(kNcclAllToAllV)          \
   ROW(kNcclBroadcast)          \
   ROW(kNcclGather)             \
+  ROW(kNcclHypercube)          \
+  ROW(kNcclInit)               \
   ROW(kNcclPairwise)           \
   ROW(kNcclReduce)             \
   ROW(kNcclReduceScatter)      \

@@ -48,9 +48,10 @@ TEST(Catalog, DeclarationsAreWhole) {
     EXPECT_THAT(info.endpoint_kind(), ::testing::AnyOf("nic", "gpu", "none"));
     EXPECT_GT(info.metrics_size(), 0);
     for (const std::string& metric : info.metrics())
-      EXPECT_THAT(metric, ::testing::AnyOf(
-                              ::testing::EndsWith("_ns"), ::testing::EndsWith("_per_second"),
-                              ::testing::EndsWith("_bytes"), ::testing::EndsWith("_per_byte")));
+      EXPECT_THAT(metric,
+                  ::testing::AnyOf(::testing::EndsWith("_ns"), ::testing::EndsWith("_per_second"),
+                                   ::testing::EndsWith("_bytes"), ::testing::EndsWith("_per_byte"),
+                                   ::testing::EndsWith("_share")));
   }
 }
 

@@ -265,6 +265,7 @@ std::vector<Way> ways() {
   for (const KernelRow& row : catalog()) {
     const KernelInfo info = row.info();
     if (!info.name().starts_with("cuda.") && !info.name().starts_with("bar.")) continue;
+    if (info.min_ranks() > 1) continue;  // one process here
     for (Way& way : ways_of(info)) all.push_back(std::move(way));
   }
   return all;

@@ -159,6 +159,12 @@ std::vector<Way> ways() {
   for (const KernelRow& row : catalog()) {
     const std::string name = row.info().name();
     if (!name.starts_with("nccl.")) continue;
+    if (name == "nccl.init") {
+      const Parameters few{{"busy", "measure"}, {"numa", "any"}, {"iterations", "3"}};
+      all.push_back({name, 1, false, few});
+      all.push_back({name, kAll, false, few});
+      continue;
+    }
     all.push_back({name, 1, false, quick({})});
     all.push_back({name, kAll, false, quick({})});
     all.push_back({name, kAll, true, quick({})});
@@ -170,7 +176,16 @@ std::vector<Way> ways() {
     more(kernel, {{"in_place", "true"}});
     more(kernel, {{"mode", "graph"}});
     more(kernel, {{"registered", "true"}});
+    more(kernel, {{"registered", "symmetric"}});
+    more(kernel, {{"aggregate", "4"}});
+    more(kernel, {{"blocking", "false"}});
+    more(kernel, {{"cta_policy", "efficiency"}});
   }
+  for (const char* kernel : {"nccl.gather", "nccl.scatter", "nccl.hypercube"})
+    more(kernel, {{"in_place", "true"}});
+  // One group of all ranks, so that any number of GPUs has it.
+  more("nccl.all_reduce", {{"split", "and 0"}});
+  more("nccl.all_to_all_v", {{"spread", "0.3"}});
   for (const char* type :
        {"float16", "bfloat16", "float64", "float8e4m3", "float8e5m2", "int8", "uint64"})
     for (const char* reduction : {"sum", "prod", "avg", "max"})
@@ -183,7 +198,8 @@ INSTANTIATE_TEST_SUITE_P(Catalog, OnGpus, ::testing::ValuesIn(ways()), [](const 
   const Way& way = param.param;
   std::string name = way.kernel.substr(5) + (way.ranks == 1 ? "_one" : "_all");
   if (way.sockets) name += "_sockets";
-  for (const char* parameter : {"in_place", "mode", "registered", "datatype", "reduction"})
+  for (const char* parameter : {"in_place", "mode", "registered", "datatype", "reduction",
+                                "aggregate", "blocking", "cta_policy", "split", "spread"})
     if (way.parameters.contains(parameter)) {
       const std::string& value = way.parameters.at(parameter);
       name += std::string("_") + (value == "true" ? parameter : value);

@@ -24,6 +24,7 @@ namespace railgauge::console {
 namespace {
 
 constexpr std::string_view kApi = "/api/v1/";
+constexpr std::string_view kInterface = "/api/v1/openapi.json";
 constexpr std::string_view kLive = "/api/v1/live/runs";
 constexpr std::string_view kJsonType = "application/json";
 constexpr int kFirstError = 400;  // of HTTP
@@ -44,7 +45,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kHeaders{
 constexpr std::string_view kHowToOpen =
     "On the controller's host, `railgauge console` prints a URL that opens the console once.\n";
 // The page keeps the session's secret where pages of this port alone can read it.
-constexpr std::string_view kEnterPath = "/enter.js";
 constexpr std::string_view kEnter =
     "const given = document.querySelector('meta[name=\"railgauge-session\"]');\n"
     "localStorage.setItem('railgauge-session', given.content);\n"
@@ -52,6 +52,14 @@ constexpr std::string_view kEnter =
 constexpr std::string_view kNoPages =
     "The console's pages are not installed with this controller: it was built without Node.js.\n"
     "Its interface is there: /api/v1/openapi.json describes it.\n";
+
+// The built pages, and the script that begins a session.
+PageFiles pages_in(const std::string& folder, const std::string& assets) {
+  PageFiles files = read_page_files(folder);
+  files["/assets/enter.js"] = {.type = "text/javascript; charset=utf-8",
+                               .text = std::string(kEnter)};
+  return with_assets_in(std::move(files), assets);
+}
 
 // As long for every wrong text of the right length, so that nobody guesses it byte by byte.
 bool is_same_secret(std::string_view a, std::string_view b) {
@@ -95,7 +103,8 @@ Result<std::string> text_of(const google::protobuf::Message& answer) {
 
 Console::Console(Options options)
     : options_(std::move(options)),
-      files_(read_page_files(options_.folder)),
+      assets_(fmt::format("assets-{}", new_secret())),
+      files_(pages_in(options_.folder, assets_)),
       reader_(options_.connect),
       doer_(options_.connect),
       feed_(options_.connect, reader_, options_.watcher,
@@ -181,11 +190,7 @@ Status Console::check_certificate(const Visitor& visitor) const {
 
 // The session stays: a user who is let in again needs no other.
 Status Console::check_member(const Visitor& visitor) const {
-  if (!visitor.is_user || !options_.is_member || options_.is_member(visitor.who)) return {};
-  return fail(Code::kPermissionDenied,
-              fmt::format("{}: may no longer use the controller's socket; --socket-group names the "
-                          "group of those who may",
-                          visitor.who));
+  return visitor.is_user && options_.check_user ? options_.check_user(visitor.who) : Status();
 }
 
 http::Answer Console::answer(const http::Request& request) {
@@ -202,16 +207,28 @@ http::Answer Console::answer_visitor(const http::Request& request) {
   if (const Status fits = check_origin(request); !fits)
     return is_api ? error_answer(fits.error()) : text_answer(403, fits.error().message + "\n");
   if (request.path == "/login") return log_in(request);
-  if (!is_api && request.path != "/logout") return page(request);
-  const Result<Guest> guest = guest_of(request);
-  if (!guest) return error_answer(guest.error());
   if (request.path == "/logout") return log_out(request);
-  return answer_guest(request, *guest);
+  if (!is_api) return page(request);
+  if (request.path == kInterface) return describe_interface(request);
+  const Result<Guest> guest = guest_of(request);
+  return guest ? answer_guest(request, *guest) : error_answer(guest.error());
 }
 
-// The secret is in a page that nothing keeps, and in no URL.
+// Describes what there is, without data, so that it needs no session.
+http::Answer Console::describe_interface(const http::Request& request) const {
+  if (request.method != "GET" && request.method != "HEAD") return method_answer("GET, HEAD");
+  return json_answer(open_api(routes(), actions(), options_.version));
+}
+
+// The secret is in a page that nothing keeps, and in no URL. A link of another page signs nobody
+// in: its ticket would be of somebody else, who would read in the trail what this visitor does.
 http::Answer Console::log_in(const http::Request& request) {
   if (request.method != "GET") return text_answer(405, "only GET\n");
+  if (const std::string site = header_of(request, "sec-fetch-site");
+      !site.empty() && site != "none" && site != "same-origin")
+    return text_answer(403,
+                       "A page of another site led here. Copy the URL into the address bar, if it "
+                       "is your own.\n");
   const auto ticket = request.query.find("ticket");
   const auto secret = ticket == request.query.end()
                           ? std::nullopt
@@ -222,17 +239,24 @@ http::Answer Console::log_in(const http::Request& request) {
       .type = "text/html; charset=utf-8",
       .body = fmt::format(
           "<!doctype html><html lang=\"en\"><head><title>Railgauge</title><meta "
-          "name=\"railgauge-session\" content=\"{}\"><script type=\"module\" src=\"{}\"></script>"
+          "name=\"railgauge-session\" content=\"{}\"><script type=\"module\" "
+          "src=\"/{}/enter.js\"></script>"
           "</head><body><noscript>The console needs JavaScript.</noscript></body></html>\n",
-          *secret, kEnterPath)};
+          *secret, assets_)};
   answer.headers.emplace_back("Cache-Control", "no-store");
+  // Whoever held this port before may have left files and workers in the browser.
+  answer.headers.emplace_back("Clear-Site-Data", R"("cache", "storage")");
   return answer;
 }
 
+// Whoever may no longer read may still end the session.
 http::Answer Console::log_out(const http::Request& request) {
   if (request.method != "POST" || header_of(request, "sec-fetch-site") == "none")
     return text_answer(405, "only POST, from the console\n");
-  sessions_.end(session_of(request));
+  const std::string session = session_of(request);
+  if (!sessions_.holds(session, options_.now_unix()))
+    return error_answer({Code::kUnauthenticated, "no session, or it has ended"});
+  sessions_.end(session);
   return text_answer(200, "The session has ended.\n");
 }
 
@@ -252,16 +276,12 @@ http::Answer Console::answer_guest(const http::Request& request, const Guest& gu
 http::Answer Console::page(const http::Request& request) const {
   const std::string& path = request.path;
   if (request.method != "GET" && request.method != "HEAD") return method_answer("GET, HEAD");
-  if (path == kEnterPath) {
-    http::Answer enter = text_answer(200, kEnter);
-    enter.type = "text/javascript; charset=utf-8";
-    return enter;
-  }
-  if (!has_pages()) return text_answer(path == "/" ? 200 : 404, kNoPages);
   const auto found = files_.find(path == "/" ? "/index.html" : path);
-  if (found == files_.end()) return text_answer(404, "there is no such page\n");
+  if (found == files_.end())
+    return has_pages() ? text_answer(404, "there is no such page\n")
+                       : text_answer(path == "/" ? 200 : 404, kNoPages);
   http::Answer answer{.type = found->second.type, .body = found->second.text};
-  answer.headers.emplace_back("Cache-Control", path.starts_with("/assets/")
+  answer.headers.emplace_back("Cache-Control", path.starts_with("/" + assets_ + "/")
                                                    ? "private, max-age=31536000, immutable"
                                                    : "no-store");
   return answer;
@@ -270,7 +290,6 @@ http::Answer Console::page(const http::Request& request) const {
 http::Answer Console::answer_api(const http::Request& request, const Guest& guest) {
   const std::string_view rest = std::string_view(request.path).substr(kApi.size());
   const Result<std::string> text = [&]() -> Result<std::string> {
-    if (rest == "openapi.json") return open_api(routes(), actions(), options_.version);
     if (rest == "actions") return list_actions(guest);
     if (rest != "session") return read(request);
     api::ConsoleSession session;
@@ -286,7 +305,7 @@ http::Answer Console::answer_api(const http::Request& request, const Guest& gues
     return to_json(session, JsonLayout::kCompact);
   }();
   if (!text) return error_answer(text.error());
-  return json_answer(rest == "openapi.json" ? *text : marked(*text));
+  return json_answer(marked(*text));
 }
 
 std::string Console::marked(std::string text) const {

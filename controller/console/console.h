@@ -39,8 +39,9 @@ class Console {
     std::function<Result<Visitor>(const http::Request& request)> holder{};
     // Whether the certificate that opened a session was revoked since. May be empty.
     std::function<bool(const Visitor& visitor)> is_revoked{};
-    // Whether a user of this host may still use the controller's socket. May be empty.
-    std::function<bool(const std::string& user)> is_member{};
+    // Whether a user of this host may still use the controller's socket: kPermissionDenied when
+    // not, kUnavailable when nobody knows. May be empty.
+    std::function<Status(const std::string& user)> check_user{};
     // Makes the visitor known to the services, for one call: the name that the call says.
     std::function<std::string(const Visitor& visitor, const std::string& address)> introduce{};
     // Whether the services have seen the call of that name. One that they have not is refused from
@@ -87,6 +88,7 @@ class Console {
   [[nodiscard]] bool is_still_here(const http::Request& request, const Visitor& visitor);
   Result<Guest> guest_by_certificate(const http::Request& request);
   Status check_origin(const http::Request& request) const;
+  [[nodiscard]] http::Answer describe_interface(const http::Request& request) const;
   http::Answer log_in(const http::Request& request);
   http::Answer log_out(const http::Request& request);
   http::Answer answer_guest(const http::Request& request, const Guest& guest);
@@ -103,6 +105,7 @@ class Console {
   [[nodiscard]] http::Answer page(const http::Request& request) const;
 
   const Options options_;
+  const std::string assets_;  // the folder of scripts and styles; another one after each start
   const PageFiles files_;
   Sessions sessions_;
   Reader reader_;

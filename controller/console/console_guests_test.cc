@@ -29,7 +29,10 @@ class ConsoleGuests : public testing_agent::ConsoleServer {
         .holder = [](const http::Request&) -> Result<Visitor> {
           return Visitor{.who = "cora", .role = "operator", .issuer = "ca", .serial = "1"};
         },
-        .is_member = [this](const std::string& user) { return user != gone_; },
+        .check_user = [this](const std::string& user) -> Status {
+          if (user != gone_) return {};
+          return fail(Code::kPermissionDenied, user + ": in no group that may");
+        },
         .introduce = [](const Visitor&, const std::string&) { return std::string("visitor"); },
         .has_begun = [this](const std::string&) { return has_begun_; },
         .may = [](const Visitor&, const Action&) { return true; },
@@ -83,10 +86,22 @@ TEST_F(ConsoleGuests, AUserWhoLeftTheGroupNeitherActsNorReadsUntilTheyAreBack) {
   gone_ = "ann";
   EXPECT_EQ(console.answer(act).status, 403);
   ASSERT_EQ(refused_.size(), 1U);
-  EXPECT_THAT(refused_[0].reason.message, HasSubstr("ann: may no longer use the controller's"));
+  EXPECT_THAT(refused_[0].reason.message, HasSubstr("ann: in no group that may"));
   EXPECT_EQ(console.answer(asking("/api/v1/session")).status, 403);
   gone_ = "bob";
   EXPECT_EQ(console.answer(asking("/api/v1/session")).status, 200);
+}
+
+TEST_F(ConsoleGuests, AUserWhoLeftTheGroupMayStillSignOut) {
+  Console& console = open_console();
+  sign_in_as("ann");
+  gone_ = "ann";
+  http::Request out = asking("/logout");
+  out.method = "POST";
+  EXPECT_EQ(console.answer(out).status, 200);
+  gone_ = "";
+  EXPECT_EQ(console.answer(asking("/api/v1/session")).status, 401);
+  EXPECT_EQ(console.answer(out).status, 401) << "there is no session any more";
 }
 
 // A certificate has its own end; no group of the host gave it.

@@ -28,9 +28,8 @@ using testing_agent::welcome;
 
 TEST_F(ConsoleServer, NobodyReadsWithoutASession) {
   start();
-  for (const char* path :
-       {"/api/v1/nodes", "/api/v1/session", "/api/v1/openapi.json", "/api/v1/actions",
-        "/api/v1/live/runs", "/api/v1/nothing", "/login", "/login?ticket=no"}) {
+  for (const char* path : {"/api/v1/nodes", "/api/v1/session", "/api/v1/actions",
+                           "/api/v1/live/runs", "/api/v1/nothing", "/login", "/login?ticket=no"}) {
     const auto answer = client_->Get(path);
     ASSERT_TRUE(answer) << path;
     EXPECT_EQ(answer->status, 401) << path;
@@ -40,16 +39,47 @@ TEST_F(ConsoleServer, NobodyReadsWithoutASession) {
   for (const char* path : {"/metrics", "/%2e%2e/secret.key", "/secret.key", "/../secret.key"})
     EXPECT_EQ(client_->Get(path)->status, 404) << path;
   EXPECT_EQ(client_->Get("/healthz")->status, 200);
+  EXPECT_EQ(client_->Get("/api/v1/openapi.json")->status, 200) << "it describes and holds no data";
+  EXPECT_EQ(client_->Post("/api/v1/openapi.json", "", "text/plain")->status, 405);
 }
 
 // Its files are those of the package, which everybody has.
 TEST_F(ConsoleServer, ThePagesThemselvesAreForEverybodyAndOnlyRead) {
   start();
-  EXPECT_EQ(client_->Get("/")->body, "<!doctype html><title>console</title>");
-  EXPECT_EQ(client_->Get("/assets/a.js")->get_header_value("Content-Type"),
-            "text/javascript; charset=utf-8");
+  const std::string page = client_->Get("/")->body;
+  EXPECT_THAT(page, StartsWith("<!doctype html><title>console</title>"));
+  const auto script = client_->Get(script_of(page));
+  EXPECT_EQ(script->get_header_value("Content-Type"), "text/javascript; charset=utf-8");
+  EXPECT_THAT(script->get_header_value("Cache-Control"), HasSubstr("immutable"));
   EXPECT_EQ(client_->Post("/", "", "text/plain")->status, 405);
   EXPECT_EQ(client_->Get("/", {{"Host", "rebound.example:7480"}})->status, 403);
+}
+
+// Whoever holds the port while the controller is down may fill the browser's cache with files of
+// any name that it can guess.
+TEST_F(ConsoleServer, NobodyGuessesTheNamesOfItsScripts) {
+  start();
+  const auto entered = client_->Get(login());
+  for (const std::string& page : {entered->body, client_->Get("/")->body}) {
+    EXPECT_THAT(script_of(page), testing::MatchesRegex("/assets-[0-9a-f]{64}/[a-z]*.js")) << page;
+    EXPECT_EQ(client_->Get(script_of(page))->status, 200);
+  }
+  for (const char* guessed : {"/assets/a.js", "/assets/enter.js", "/enter.js", "/assets-/a.js"})
+    EXPECT_EQ(client_->Get(guessed)->status, 404) << guessed;
+  EXPECT_EQ(entered->get_header_value("Clear-Site-Data"), R"("cache", "storage")");
+}
+
+// Its ticket would be of somebody else, for whom the visitor would act.
+TEST_F(ConsoleServer, ALinkOfAnotherPageSignsNobodyIn) {
+  start();
+  const std::string path = login();
+  for (const char* site : {"cross-site", "same-site", "anything"}) {
+    const auto led = client_->Get(path, {{"Sec-Fetch-Site", site}, {"Sec-Fetch-Mode", "navigate"}});
+    EXPECT_EQ(led->status, 403) << site;
+    EXPECT_EQ(secret_in(led->body), "") << site;
+  }
+  EXPECT_EQ(client_->Get(path, {{"Sec-Fetch-Site", "none"}})->status, 200)
+      << "the ticket was not used up";
 }
 
 // A browser sends a host's cookies to all of its ports, and another user may serve one of these.
@@ -70,10 +100,9 @@ TEST_F(ConsoleServer, NothingThatABrowserSendsByItselfLetsIn) {
     EXPECT_EQ(client_->Get(path + secret)->status, 401) << "nor by a URL";
   const auto entered = client_->Get("/api/v1/session", {{"X-Railgauge-Session", secret}});
   EXPECT_EQ(entered->status, 200) << entered->body;
-  const auto script = client_->Get("/enter.js");
+  const auto script = client_->Get(script_of(answer->body));
   ASSERT_TRUE(script);
   EXPECT_EQ(script->get_header_value("Content-Type"), "text/javascript; charset=utf-8");
-  EXPECT_THAT(answer->body, HasSubstr(R"(src="/enter.js")"));
   EXPECT_THAT(script->body, HasSubstr("localStorage.setItem('railgauge-session'"));
 }
 
@@ -178,7 +207,9 @@ TEST_F(ConsoleServer, OnlyReadsAndOnlyFromItsOwnPages) {
 TEST_F(ConsoleServer, EveryAnswerHasTheHeadersOfAPageThatTrustsNobody) {
   start();
   const httplib::Headers headers = sign_in();
-  for (const char* path : {"/", "/api/v1/nodes", "/api/v1/nothing", "/assets/a.js"}) {
+  const std::string script = script_of(client_->Get("/")->body);
+  for (const std::string& path :
+       {std::string("/"), std::string("/api/v1/nodes"), std::string("/api/v1/nothing"), script}) {
     const auto answer = client_->Get(path, headers);
     ASSERT_TRUE(answer);
     EXPECT_THAT(answer->get_header_value("Content-Security-Policy"),

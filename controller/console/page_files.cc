@@ -7,9 +7,12 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace railgauge::console {
 namespace {
 
+constexpr std::string_view kAssets = "/assets/";
 constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kTypes{{
     {".html", "text/html; charset=utf-8"},
     {".js", "text/javascript; charset=utf-8"},
@@ -43,6 +46,20 @@ PageFiles read_page_files(const std::string& folder) {
         .type = std::string(type), .text = std::move(text)};
   }
   return files;
+}
+
+PageFiles with_assets_in(PageFiles files, const std::string& name) {
+  PageFiles renamed;
+  for (auto& [path, file] : files) {
+    if (file.type.starts_with("text/html"))
+      for (std::size_t at = file.text.find(kAssets); at != std::string::npos;
+           at = file.text.find(kAssets, at + name.size()))
+        file.text.replace(at, kAssets.size(), "/" + name + "/");
+    const bool is_asset = path.starts_with(kAssets);
+    renamed[is_asset ? fmt::format("/{}/{}", name, path.substr(kAssets.size())) : path] =
+        std::move(file);
+  }
+  return renamed;
 }
 
 }  // namespace railgauge::console

@@ -25,6 +25,21 @@ TEST(PageFiles, AreThoseOfAKnownTypeBelowTheFolder) {
   EXPECT_EQ(files.at("/assets/a.css").type, "text/css; charset=utf-8");
 }
 
+TEST(PageFiles, AFolderOfScriptsHasAnyName) {
+  const PageFiles files = with_assets_in(
+      {{"/index.html",
+        {.type = "text/html; charset=utf-8",
+         .text = R"(<script src="./assets/a.js"></script><link href="/assets/a.css">)"}},
+       {"/assets/a.js", {.type = "text/javascript", .text = "'/assets/'"}},
+       {"/about.txt", {.type = "text/plain", .text = "/assets/"}}},
+      "x-1");
+  EXPECT_EQ(files.size(), 3U);
+  EXPECT_EQ(files.at("/index.html").text,
+            R"(<script src="./x-1/a.js"></script><link href="/x-1/a.css">)");
+  EXPECT_EQ(files.at("/x-1/a.js").text, "'/assets/'") << "scripts stay as they are";
+  EXPECT_EQ(files.at("/about.txt").text, "/assets/");
+}
+
 TEST(PageFiles, AreNoneWithoutAFolder) {
   EXPECT_TRUE(read_page_files("").empty());
   EXPECT_TRUE(read_page_files("/no/such/folder").empty());

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kSecretBytes = 32;
 
-// "": the system gave no random bytes.
+}  // namespace
+
 std::string new_secret() {
   std::array<unsigned char, kSecretBytes> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return "";
@@ -21,8 +22,6 @@ std::string new_secret() {
   for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
   return text;
 }
-
-}  // namespace
 
 // An address without a certificate has another port for each connection.
 std::string person_of(const Visitor& visitor) {

@@ -11,6 +11,9 @@
 
 namespace railgauge::console {
 
+// 256 random bits as text; "": the system gave none.
+std::string new_secret();
+
 // A person at the console.
 struct Visitor {
   std::string who{};
@@ -19,8 +22,7 @@ struct Visitor {
   std::string issuer{};
   std::string serial{};
   double until_unix = 0;
-  // The session is of a user of this host, who is looked up again. Not so of one whom only the
-  // group of a process let in, which no look-up can take back.
+  // The session is of a user of this host, who is looked up again.
   bool is_user = false;
 };
 // Whose bounds a visitor counts in: one person has them once, however many sessions. A name counts

@@ -20,7 +20,7 @@ TEST(Sessions, ATicketIsGoodOnce) {
   const auto session = sessions.find(*secret, kNow + 3);
   ASSERT_TRUE(session);
   EXPECT_EQ(session->visitor.who, "ann");
-  EXPECT_FALSE(sessions.find(ticket, kNow + 3)) << "the URL's text is no cookie";
+  EXPECT_FALSE(sessions.find(ticket, kNow + 3)) << "the URL's text is no secret of a session";
 }
 
 TEST(Sessions, ATicketEndsAndAnUnknownOneIsNone) {
@@ -55,7 +55,7 @@ TEST(Sessions, EachHasATokenOfItsOwnAndSoHasACertificate) {
   const auto b = sessions.redeem(sessions.issue({}, kNow), kNow);
   EXPECT_EQ(token(*a), token(*a));
   EXPECT_NE(token(*a), token(*b));
-  EXPECT_NE(token(*a), *a) << "a page may have it, the cookie it may not";
+  EXPECT_NE(token(*a), *a) << "one opens reading, the other acting";
   const Visitor ann{.who = "ann", .issuer = "ca", .serial = "1"};
   Visitor renewed = ann;
   renewed.serial = "2";

@@ -112,6 +112,10 @@ Result<WatchPolicy> watch_policy_of(const std::string& policy, const std::string
 void UpgradeWatch::tick(double now) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
+  {
+    const std::lock_guard policy_lock(policy_mutex_);
+    policy_ = next_;
+  }
   if (const Status looked = look(now); !looked)
     spdlog::warn("upgrades by policy: {}", looked.error().message);
 }
@@ -121,7 +125,7 @@ void UpgradeWatch::tick(double now) {
 Status UpgradeWatch::look(double now) {
   const auto earlier = RG_TRY(store_.read(store::read_upgrades, kUpgrades));
   const std::size_t measuring = RG_TRY(judge_ended_runs(earlier, now));
-  if (policy_ == UpgradePolicy::kOff) return {};
+  if (policy_.policy == UpgradePolicy::kOff) return {};
   const auto upgrades =
       RG_TRY(store_.read(store::read_upgrades, kUpgrades));           // as they are judged now
   bool is_busy = measuring > 0 || RG_TRY(extend_one(upgrades, now));  // one after the other

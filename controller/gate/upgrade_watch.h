@@ -46,11 +46,12 @@ class UpgradeWatch {
 
   // Control and store outlive it.
   UpgradeWatch(WatchPolicy policy, Control& control, store::Store& store)
-      : policy_(policy.policy),
-        window_(std::move(policy.window)),
-        control_(control),
-        store_(store),
-        gate_(control, store) {}
+      : next_(std::move(policy)), control_(control), store_(store), gate_(control, store) {}
+  // The next look goes by `policy`.
+  void set_policy(WatchPolicy policy) {
+    const std::lock_guard lock(policy_mutex_);
+    next_ = std::move(policy);
+  }
   // Set it before the first tick.
   void on_act(OwnAct record) { record_ = std::move(record); }
 
@@ -65,7 +66,8 @@ class UpgradeWatch {
   // Reports whether the policy lets it measure now: the window limits the begin of runs, not their
   // end.
   [[nodiscard]] bool may_begin(double now) const {
-    return policy_ == UpgradePolicy::kRun && (!window_ || run::in_window(*window_, now));
+    return policy_.policy == UpgradePolicy::kRun &&
+           (!policy_.window || run::in_window(*policy_.window, now));
   }
   // Judges ended runs and returns how many upgrades are still measured. An upgrade that cannot be
   // judged is logged and delays no other.
@@ -83,7 +85,9 @@ class UpgradeWatch {
   // Logs each text once, not at every look.
   void log_trouble(const store::UpgradeRow& upgrade, const Error& error);
   // The age from which changes are history; seconds.
-  [[nodiscard]] double long_ago() const { return window_ ? kWindowAgoSeconds : kLongAgoSeconds; }
+  [[nodiscard]] double long_ago() const {
+    return policy_.window ? kWindowAgoSeconds : kLongAgoSeconds;
+  }
   // Stores an event that names the cohort and the command. `why_not`: the reason why the policy did
   // not measure it; "" where the policy only proposes.
   Status propose(const Cohort& cohort, double now, const std::string& why_not = "");
@@ -92,14 +96,15 @@ class UpgradeWatch {
   std::string run(const Cohort& cohort, const std::vector<store::UpgradeRow>& upgrades,
                   std::size_t most);
 
-  const UpgradePolicy policy_;
-  const std::optional<run::Schedule> window_;
+  std::mutex policy_mutex_;
+  WatchPolicy next_;  // under policy_mutex_
   Control& control_;
   store::Store& store_;
   GateService gate_;
   OwnAct record_ = [](const std::string&, const std::string&, const Status&) {};
   // Held during a look; guards the members below.
   std::mutex mutex_;
+  WatchPolicy policy_{};
   std::map<std::string, double> proposed_;  // keys of cohorts, with the time
   bool has_read_proposals_ = false;
   std::set<std::string> troubles_;  // texts that were logged

@@ -375,7 +375,10 @@ Result<api::BackUpReport> Archive::back_up(const api::BackUpRequest& request) {
 // Limits that the request does not state are those of the settings. The audit trail is left to the
 // controller's own pruning.
 Result<api::PruneReport> Archive::prune(const api::PruneRequest& request) {
-  store::Retention retention = retention_;
+  store::Retention retention = [this] {
+    const std::lock_guard lock(retention_mutex_);
+    return retention_;
+  }();
   if (request.has_raw_sample_days()) retention.raw_sample_days = request.raw_sample_days();
   if (request.has_distribution_days()) retention.distribution_days = request.distribution_days();
   if (request.has_point_days()) retention.point_days = request.point_days();

@@ -84,6 +84,11 @@ class Archive {
   // Copies the database into the backup folder while it is in use. Errors: backup_target()'s and
   // the store's.
   Result<api::BackUpReport> back_up(const api::BackUpRequest& request);
+  // The limits from now on of a pruning whose request states none.
+  void set_retention(store::Retention retention) {
+    const std::lock_guard lock(retention_mutex_);
+    retention_ = retention;
+  }
   // Removes old details by the retention of the request, and reports the rows that were removed.
   Result<api::PruneReport> prune(const api::PruneRequest& request);
   // Events of nodes, runs and the controller, newest first, or those after one of them.
@@ -109,7 +114,8 @@ class Archive {
   store::Store& store_;
   std::string sql_program_;
   std::function<Status(double bytes)> may_take_;  // may be empty
-  const store::Retention retention_;
+  std::mutex retention_mutex_;
+  store::Retention retention_;
   const std::int64_t export_ranks_;
   const LeafSource leaves_;
   const std::string backup_folder_;

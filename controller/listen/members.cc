@@ -3,45 +3,77 @@
 #include <grp.h>
 #include <pwd.h>
 
-#include <array>
+#include <cerrno>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "controller/fleet/auth.h"
 
 namespace railgauge {
+namespace {
 
-bool is_member_now(const std::string& user, uid_t own_uid, std::optional<gid_t> group) {
-  constexpr std::size_t kUserBytes = 16'384;
-  constexpr int kMostGroups = 1'024;
+// getpwnam_r() reports a user who does not exist by these as well as by 0, in glibc's manual.
+bool means_nobody(int error) {
+  return error == 0 || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM;
+}
+
+}  // namespace
+
+Membership membership_of(const std::string& user, uid_t own_uid, std::optional<gid_t> group) {
+  constexpr std::size_t kUserBytes = 65'536;
+  constexpr int kMostGroups = 65'536;  // NGROUPS_MAX of Linux
+  // The controller's own user may have no name, as in a container.
+  if (user == auth::user_name(own_uid)) return Membership::kMember;
   passwd entry{};
   passwd* found = nullptr;
-  std::array<char, kUserBytes> buffer{};
-  if (::getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 ||
-      found == nullptr)
-    return false;
+  std::vector<char> buffer(kUserBytes);
+  const int error = ::getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found);
+  if (found == nullptr) return means_nobody(error) ? Membership::kStranger : Membership::kUnknown;
   auth::Credentials known{.uid = entry.pw_uid, .gid = entry.pw_gid};
-  known.groups.resize(kMostGroups);
   int count = kMostGroups;
-  if (::getgrouplist(user.c_str(), entry.pw_gid, known.groups.data(), &count) < 0) count = 0;
+  known.groups.resize(kMostGroups);
+  if (::getgrouplist(user.c_str(), entry.pw_gid, known.groups.data(), &count) < 0)
+    return Membership::kUnknown;
   known.groups.resize(static_cast<std::size_t>(count));
-  return auth::may_connect(known, own_uid, group);
+  return auth::may_connect(known, own_uid, group) ? Membership::kMember : Membership::kStranger;
+}
+
+Status check_membership(const std::string& user, Membership membership) {
+  switch (membership) {
+    case Membership::kMember:
+      return {};
+    case Membership::kStranger:
+      return fail(Code::kPermissionDenied,
+                  fmt::format("{}: the host's user database has them in no group that may use the "
+                              "controller's socket; --socket-group names the group",
+                              user));
+    case Membership::kUnknown:
+      break;
+  }
+  return fail(Code::kUnavailable,
+              fmt::format("{}: the host's user database does not answer, so that the group is not "
+                          "known; try again, or sign in by a certificate",
+                          user));
 }
 
 // A look-up that finds nobody is not kept: whoever is let in again need not wait.
-bool Members::has(const std::string& user, double now) {
-  {
+Membership Members::of(const std::string& user, double now) {
+  const auto is_seen = [&](double seconds) {
     const std::lock_guard lock(mutex_);
     const auto seen = seen_.find(user);
-    if (seen != seen_.end() && now - seen->second < kKeptSeconds) return true;
-  }
-  const bool is_member = look_up_(user);
+    return seen != seen_.end() && now - seen->second < seconds;
+  };
+  if (is_seen(kKeptSeconds)) return Membership::kMember;
+  const Membership found = look_up_(user);
+  if (found == Membership::kUnknown) return is_seen(kFailedSeconds) ? Membership::kMember : found;
   const std::lock_guard lock(mutex_);
   if (seen_.size() >= kMostKept) seen_.clear();
-  if (is_member)
+  if (found == Membership::kMember)
     seen_.insert_or_assign(user, now);
   else
     seen_.erase(user);
-  return is_member;
+  return found;
 }
 
 }  // namespace railgauge

@@ -58,4 +58,6 @@ void set_up_log(const LogOptions& options) {
   spdlog::set_default_logger(std::move(logger));
 }
 
+void set_log_level(const std::string& level) { spdlog::set_level(spdlog::level::from_str(level)); }
+
 }  // namespace railgauge

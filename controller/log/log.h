@@ -18,5 +18,7 @@ struct LogOptions {
 // peers, files and libraries put into it: no text can forge a line or steer a terminal. Call it
 // before other threads exist.
 void set_up_log(const LogOptions& options);
+// Another level from now on. Thread safe.
+void set_log_level(const std::string& level);
 
 }  // namespace railgauge

@@ -43,6 +43,7 @@ Result<std::int64_t> version_of(pq::Connection& database) {
   return version.integer(0, 0);
 }
 
+// Columns that a newer program added would stay empty in rows of this one.
 Status check_not_newer(std::int64_t version) {
   if (version <= kSchemaVersion) return {};
   return fail(Code::kFailedPrecondition,
@@ -64,6 +65,7 @@ std::string schema_sql() {
   return sql;
 }
 
+// A schema of this version needs no rights beyond those of writing rows.
 Status ensure_schema(pq::Connection& database) {
   RG_TRY_OK(database.execute("SET client_min_messages=warning"));
   RG_TRY_OK(check_not_newer(RG_TRY(version_of(database))));

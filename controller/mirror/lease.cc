@@ -10,12 +10,14 @@ LeaseStep LeaseHolder::due(double now) const {
   return may_act(now) ? LeaseStep::kRenew : LeaseStep::kTake;
 }
 
+// The time of the request counts, not that of the answer.
 void LeaseHolder::granted(double asked_at, std::int64_t generation) {
   generation_ = generation;
   acts_until_ = asked_at + times_.seconds - times_.margin_seconds;
   next_ = asked_at + times_.renew_seconds;
 }
 
+// It asks again at the pace of renewals: a lease that ends is taken within one of them.
 void LeaseHolder::refused(double asked_at) {
   generation_.reset();
   acts_until_ = 0;
@@ -24,6 +26,7 @@ void LeaseHolder::refused(double asked_at) {
 
 void LeaseHolder::unanswered(double asked_at) { next_ = asked_at + times_.renew_seconds / 2; }
 
+// One statement, so that of two that ask at once one gets it.
 Result<std::optional<std::int64_t>> take_lease(pq::Connection& archive, const std::string& site,
                                                const std::string& holder, double seconds) {
   const pq::Answer taken = RG_TRY(archive.query(
@@ -37,6 +40,7 @@ Result<std::optional<std::int64_t>> take_lease(pq::Connection& archive, const st
   return taken.integer(0, 0);
 }
 
+// A row whose time is over and that nobody took is still its holder's.
 Result<bool> renew_lease(pq::Connection& archive, const std::string& site, std::int64_t generation,
                          double seconds) {
   const pq::Answer renewed = RG_TRY(archive.query(

@@ -32,6 +32,7 @@ Mirror::Mirror(MirrorOptions options, store::Store& store, Note note, std::funct
       pace_(options_.first_pause_seconds, options_.longest_pause_seconds, kLogSeconds),
       is_armed_(options_.is_armed) {}
 
+// Figures are taken first, so that they are shown while the archive is away too.
 double Mirror::step(double now) {
   const auto state = store_.read(store::read_mirror_state);
   if (state) show(*state, now);
@@ -81,6 +82,7 @@ Result<double> Mirror::work(double now) {
   return options_.poll_seconds;
 }
 
+// The claim has the state of one snapshot each; a start that is under way changes none of them.
 Status Mirror::connect() {
   const store::MirrorState state = RG_TRY(store_.read(store::read_mirror_state));
   const auto kind = RG_TRY(store_.read(store::read_data_kind));
@@ -146,6 +148,7 @@ Result<bool> Mirror::send_walk(double now) {
   return !link_->place().walks.empty();
 }
 
+// Batches stay small until the next start: a server that was too slow once may be so again.
 void Mirror::shrink() {
   constexpr std::size_t kLeastEntries = 16;
   constexpr std::size_t kLeastBytes = 64U << 10U;
@@ -165,6 +168,7 @@ void Mirror::trim(const store::MirrorState& state, double now, double even_at) {
       store_.write(store::trim_mirror, link_->place().outbox_through, kTrimRows, even_at));
 }
 
+// One event for a row of failures, a line a minute, and the count of all.
 void Mirror::fail_at(double now, const Error& error) {
   pace_.failed(now);
   {
@@ -179,6 +183,7 @@ void Mirror::fail_at(double now, const Error& error) {
         fmt::format("the archive of site {} takes no data: {}", options_.site, error.message));
 }
 
+// The lag counts from the look before the one that saw a row: it never understates.
 void Mirror::show(const store::MirrorState& state, double now) {
   if (!lag_) lag_.emplace(state.even_at);
   lag_->note(state.newest, now);
@@ -213,6 +218,7 @@ MirrorThread::~MirrorThread() {
   thread_.join();
 }
 
+// A step waits at most as long as one answer may take; the end of the program ends it at once.
 void MirrorThread::work() {
   while (!ending_) {
     const double pause = mirror_.step(wall_seconds());

@@ -128,6 +128,7 @@ Status SiteLink::insert_site() {
       {claim_.name, claim_.store_id, std::to_string(kSchemaVersion)});
 }
 
+// Rows that are there already stay as they are, so that a second copy costs reading alone.
 Status SiteLink::begin_walks() {
   std::string rows;
   for (const store::MirrorTable& table : store::mirror_tables())
@@ -157,6 +158,8 @@ Status SiteLink::read_walks() {
 
 // --- batches -----------------------------------------------------------------------------------
 
+// The mark is the last row of the outbox that the batch covers; rows that changed since were read
+// as they are now and are sent once more later, which changes nothing.
 Status SiteLink::send(const store::MirrorBatch& batch, std::int64_t waiting, double even_at,
                       double now) {
   const std::string mark = fmt::format(
@@ -194,6 +197,7 @@ Status SiteLink::send_walk(std::size_t table, const store::MirrorBatch& batch, b
 }
 
 // The mark comes first: it locks the site's row, and fails a session that was shut out.
+// Without rows the mark moves all the same: rows of the outbox may be of tables that are gone.
 Status SiteLink::commit(const store::MirrorBatch& batch, const std::string& mark,
                         const std::string& first, double now) {
   for (const store::MirrorRows& rows : batch.tables) {
@@ -217,6 +221,7 @@ Status SiteLink::commit(const store::MirrorBatch& batch, const std::string& mark
   return done;
 }
 
+// It lives as long as the link, and is empty between batches.
 Status SiteLink::stage(std::size_t table) {
   if (staged_.contains(table)) return {};
   RG_TRY_OK(database_->execute(staging_sql(table)));

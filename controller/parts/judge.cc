@@ -24,8 +24,13 @@ constexpr double kMostMembers = 0.75;
 constexpr double kShownLoss = 0.5;
 // Nights whose losses are averaged for a finding.
 constexpr std::size_t kRecentNights = 8;
-// A part below an accepted one is another finding from this multiple of its loss on.
+// Other rails of a leaf or trunk lose as well when so many of them do by so many errors together.
+constexpr double kFewestOthers = 3;
+constexpr double kSureErrors = 3;
+// A part below an accepted one is another finding when its loss, less so many of its errors, is
+// this multiple of the other's.
 constexpr double kBeyond = 1.5;
+constexpr double kSureDeviations = 1.645;
 
 // Shares of the figure from the logarithm of a loss.
 double share_of_loss(double loss) { return 1 - std::exp(-loss); }
@@ -75,7 +80,7 @@ class Search {
         Case one{.id = static_cast<TableId>(i), .alarm = alarm};
         choose_nights(one);
         Element element = tables_.part_of(one.id, alarm.part);
-        if (is_known(element, alarm.loss) || !is_shown(one, element)) continue;
+        if (is_known(element, alarm) || !is_shown(one, element)) continue;
         accept(one, element, confirmed);
       }
     }
@@ -158,7 +163,7 @@ class Search {
       case TableId::kTrunk:
         return over_rails(one, TableId::kTrunkRail, loss) && narrow_trunk(one, element);
       case TableId::kTrunkRail:
-        return narrow_trunk(one, element);
+        return !other_rails_lose(one) && narrow_trunk(one, element);
     }
     return false;
   }
@@ -175,10 +180,39 @@ class Search {
     return most_show(losses, loss);
   }
 
+  // Whether the other rails of the same leaf or trunk have begun to lose as much: then all of it is
+  // slow, although the wide part shows it not yet. The newest bad night counts.
+  [[nodiscard]] bool other_rails_lose(const Case& one) const {
+    const std::size_t newest = one.bad.front();
+    const Table& table = tables_.table(one.id);
+    const std::size_t rails = tables_.rails();
+    const std::size_t first = one.alarm.part / rails * rails;
+    double sum = 0;
+    double squares = 0;
+    double known = 0;
+    for (std::size_t part = first; part < first + rails; ++part) {
+      const Level& level = table.at(newest, part);
+      if (part == one.alarm.part || !level.known()) continue;
+      sum += static_cast<double>(level.loss) - usual_loss(table, part, newest);
+      squares += static_cast<double>(level.error) * static_cast<double>(level.error);
+      ++known;
+    }
+    return known >= kFewestOthers && sum >= kShownLoss * one.alarm.loss * known &&
+           sum >= kSureErrors * std::sqrt(squares);
+  }
+  // The mean loss of a part on the last nights before `night`.
+  [[nodiscard]] static double usual_loss(const Table& table, std::size_t part, std::size_t night) {
+    std::vector<Level> levels;
+    while (night-- > 0 && levels.size() < kRecentNights)
+      if (table.at(night, part).known()) levels.push_back(table.at(night, part));
+    const double loss = static_cast<double>(mean_of(levels, 1).loss);
+    return std::isnan(loss) ? 0 : loss;
+  }
+
   // The leaf's nodes, and its rails where it is about all of them. Sets the direction.
   bool is_shown_by_leaf(const Case& one, Element& element, double loss) const {
     const bool all = one.id == TableId::kLeaf;
-    if (all && !over_rails(one, TableId::kLeafRail, loss)) return false;
+    if (all ? !over_rails(one, TableId::kLeafRail, loss) : other_rails_lose(one)) return false;
     const std::size_t leaf = all ? one.alarm.part : one.alarm.part / tables_.rails();
     const std::size_t first = all ? 0 : one.alarm.part % tables_.rails();
     const std::size_t last = all ? tables_.rails() : first + 1;
@@ -227,7 +261,8 @@ class Search {
   }
 
   // Reports whether an accepted part explains this one.
-  [[nodiscard]] bool is_known(const Element& element, double loss) const {
+  [[nodiscard]] bool is_known(const Element& element, const Alarm& alarm) const {
+    const double loss = alarm.loss - kSureDeviations * alarm.error;
     return std::ranges::any_of(accepted_, [&](const Accepted& known) {
       return covers(known.element, element) && loss < kBeyond * known.loss;
     });

@@ -92,8 +92,9 @@ Result<std::shared_ptr<Call>> Gate::admit(grpc::ServerContextBase& context, cons
     return tl::unexpected(error);
   };
   const std::string connection = auth::PeerBook::name_of(context);
+  // Whoever gave it up has put it into the trail.
   if (!expected_.begin(connection))
-    return refuse({Code::kCancelled, "nobody waits for this call any more"});
+    return fail(Code::kCancelled, "nobody waits for this call any more");
   if (const Status allowed = check_access(peer, right.access); !allowed)
     return refuse({allowed.error().code, audit::clean_text(allowed.error().message)});
   ConnectionCalls::Place place;

@@ -309,8 +309,12 @@ class Bench {
       });
       found += right ? 1 : 0;
       if (!right && !trial.wrong)
-        note(fmt::format("{} {} % {} night {}: wrong: {}", row.name, row.percent, where, night,
-                         finding.sentence));
+        note(fmt::format("{} {} % {} night {}: wrong: {}; slow is {} {} {}, rail {}, direction {}",
+                         row.name, row.percent, where, night, finding.sentence,
+                         static_cast<int>(trial.faults.front().element.kind),
+                         trial.faults.front().element.first, trial.faults.front().element.second,
+                         trial.faults.front().element.rail,
+                         static_cast<int>(trial.faults.front().element.direction)));
       trial.wrong = trial.wrong || !right;
     }
     trial.named = found == trial.faults.size();

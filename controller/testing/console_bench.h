@@ -25,7 +25,8 @@ class ConsoleServer : public testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::create_directories(bench_.path("pages/assets"));
-    bench_.write("pages/index.html", "<!doctype html><title>console</title>");
+    bench_.write("pages/index.html",
+                 R"(<!doctype html><title>console</title><script src="./assets/a.js"></script>)");
     bench_.write("pages/assets/a.js", "export {};");
     bench_.write("pages/secret.key", "no page");
     bench_.config_.console_listen = "127.0.0.1:0";
@@ -62,6 +63,15 @@ class ConsoleServer : public testing::Test {
     if (!answer) return {};
     EXPECT_EQ(answer->status, 200);
     return {{"X-Railgauge-Session", secret_in(answer->body)}};
+  }
+  // The path of the script that a page names.
+  static std::string script_of(const std::string& page) {
+    constexpr std::string_view kBefore = "src=\"";
+    const std::size_t at = page.find(kBefore);
+    if (at == std::string::npos) return "";
+    std::string path = page.substr(at + kBefore.size());
+    path.resize(path.find('"'));
+    return path.starts_with('.') ? path.substr(1) : path;
   }
   // The session's secret, of the page that a ticket's URL answers.
   static std::string secret_in(const std::string& page) {

@@ -6,7 +6,7 @@ BEGIN { FS = OFS = "\t"; cost = 1.2 }
 {
   split($1, word, " ")
   split(word[3], part, ":")
-  is_rate = part[1] ~ /bw$/ || part[1] == "osu_mbw_mr"
+  is_rate = part[1] ~ /bw(_persistent)?$/ || part[1] == "osu_mbw_mr"
   unit = part[1] == "osu_mbw_mr" ? "us a message" : is_rate ? "us a MB" : "us"
   name = (word[1] == "mpich" ? "MPICH" : "Open MPI") "; " word[2] "; " part[1] (part[1] == "osu_barrier" ? "" : " " part[2] " B")
 }

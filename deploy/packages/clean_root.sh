@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the packages of a build in a clean Debian 12 root, which has nothing else: installation, a measured pair,
-# upgrade from an older version, removal, reinstallation, purge. Figures are of the fake wire (synthetic).
+# upgrade from an older version, removal, reinstallation, purge; then the rpm packages likewise, where rpmbuild is.
+# Figures are of the fake wire (synthetic).
 #   deploy/packages/clean_root.sh      RAILGAUGE_BUILD_DIR names the build [build/dev]
 # Needs root, debootstrap and a Debian mirror (RAILGAUGE_DEBIAN_MIRROR [http://deb.debian.org/debian]); exit 77 without one. The
 # bare root is kept in build/roots. The older version has a lower number and other default
@@ -75,46 +76,50 @@ check "the node's state stays" grep -qx kept "$root/var/lib/railgauge-agent/agen
 
 # ---- a measured pair -----------------------------------------------------------------------------
 # Over TLS, as between hosts; the network is the host's, on a port that is free there.
-port=$((20000 + RANDOM % 10000))
 make_certificates() {
   within sh -ec "cd /etc/railgauge && railgauge pki init pki && railgauge pki issue pki controller controller --san 127.0.0.1 && railgauge pki issue pki agent a,b
     chown railgauge-controller: pki/controller.key && chown railgauge-agent: pki/a.key pki/b.key && chmod 755 pki && chmod 644 pki/*.crt"
 }
-check "the command makes certificates" make_certificates
 # become USER COMMAND...: replaces this shell, so that the background process is the program.
 become() { exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin RAILGAUGE_LIBIBVERBS="${fake:-}" chroot --userspec="$1:$1" "$root" "${@:2}"; }
-mkdir -p "$root/tmp/fake" && cp "$build/lib/libibverbs-fake.so" "$root/tmp/fake/"
 make_node() {
   local files=$root/tmp/sys-$1/class/infiniband/fake0/ports/1
+  rm -rf "$root/tmp/state-$1"
   mkdir -p "$files/gid_attrs/ndevs" "$root/tmp/state-$1"
   echo "4: ACTIVE" >"$files/state"; echo "100 Gb/sec (4X EDR)" >"$files/rate"
   echo Ethernet >"$files/link_layer"; echo lo >"$files/gid_attrs/ndevs/0"
   within chown -R railgauge-agent: "/tmp/state-$1"
 }
-[ -e "$root/dev/null" ] || mknod -m 666 "$root/dev/null" c 1 3
-within chown railgauge-controller: /tmp
 tls=(--tls-ca /etc/railgauge/pki/ca.crt)
-(become railgauge-controller railgauge-controller --socket /tmp/c.sock --database /var/lib/railgauge/railgauge.db --metrics-listen none \
-  --listen 127.0.0.1:$port "${tls[@]}" --tls-cert /etc/railgauge/pki/controller.crt --tls-key /etc/railgauge/pki/controller.key) >"$work/controller.log" 2>&1 &
-pids+=($!)
-fake=/tmp/fake/libibverbs-fake.so
-for node in a b; do
-  make_node $node
-  # The fake wire writes into the peer's process, which Landlock forbids.
-  (become railgauge-agent railgauge-agent --controller 127.0.0.1:$port --name $node --state-dir /tmp/state-$node --sysfs-root /tmp/sys-$node \
-    --proc-root /tmp/proc-$node --runner-landlock false --metrics-listen none \
-    "${tls[@]}" --tls-cert /etc/railgauge/pki/$node.crt --tls-key /etc/railgauge/pki/$node.key) >"$work/agent-$node.log" 2>&1 &
-  pids+=($!)
-done
-fake=
 cli() { env -i PATH=/usr/sbin:/usr/bin:/bin RAILGAUGE_CONTROLLER=unix:/tmp/c.sock chroot "$root" railgauge "$@"; }
 attached() { for _ in $(seq 300); do [ "$(cli nodes --format csv 2>/dev/null | grep -cw attached)" = 2 ] && return; sleep 0.1; done; tail -n 4 "$work"/controller.log "$work"/agent-*.log; return 1; }
-check "two agents attach to the controller, each as its own user" attached
-check "a run of an installed suite passes" cli run quick
-check "its figures are stored" sh -c "env -i PATH=/usr/sbin:/usr/bin:/bin RAILGAUGE_CONTROLLER=unix:/tmp/c.sock chroot '$root' railgauge results | grep -q verbs.write_lat"
-for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null; done
-wait 2>/dev/null
-pids=()
+measure_pair() {
+  local port=$((20000 + RANDOM % 10000))
+  check "the command makes certificates" make_certificates
+  mkdir -p "$root/tmp/fake" && cp "$build/lib/libibverbs-fake.so" "$root/tmp/fake/"
+  [ -e "$root/dev/null" ] || mknod -m 666 "$root/dev/null" c 1 3
+  within chown railgauge-controller: /tmp
+  (become railgauge-controller railgauge-controller --socket /tmp/c.sock --database /var/lib/railgauge/railgauge.db --metrics-listen none \
+    --listen 127.0.0.1:$port "${tls[@]}" --tls-cert /etc/railgauge/pki/controller.crt --tls-key /etc/railgauge/pki/controller.key) >"$work/controller.log" 2>&1 &
+  pids+=($!)
+  fake=/tmp/fake/libibverbs-fake.so
+  for node in a b; do
+    make_node $node
+    # The fake wire writes into the peer's process, which Landlock forbids.
+    (become railgauge-agent railgauge-agent --controller 127.0.0.1:$port --name $node --state-dir /tmp/state-$node --sysfs-root /tmp/sys-$node \
+      --proc-root /tmp/proc-$node --runner-landlock false --metrics-listen none \
+      "${tls[@]}" --tls-cert /etc/railgauge/pki/$node.crt --tls-key /etc/railgauge/pki/$node.key) >"$work/agent-$node.log" 2>&1 &
+    pids+=($!)
+  done
+  fake=
+  check "two agents attach to the controller, each as its own user" attached
+  check "a run of an installed suite passes" cli run quick
+  check "its figures are stored" sh -c "env -i PATH=/usr/sbin:/usr/bin:/bin RAILGAUGE_CONTROLLER=unix:/tmp/c.sock chroot '$root' railgauge results | grep -q verbs.write_lat"
+  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null; done
+  wait 2>/dev/null
+  pids=()
+}
+measure_pair
 
 # ---- removal and purge -----------------------------------------------------------------------------
 remove() { within apt-get -y -qq "$@"; }
@@ -137,5 +142,32 @@ check "no file of the packages is left" sh -c "! find '$root/usr' '$root/etc' -p
 check "a second purge changes nothing" within dpkg --purge railgauge railgauge-agent railgauge-controller
 check "after a purge it installs as new" install_from new
 check "with the shipped settings" sh -c "! grep -q '^log_level' '$root/etc/railgauge/agent.conf'"
+
+# ---- rpm packages ----------------------------------------------------------------------------------
+# Of this build, so that they need this distribution's libraries; rpm knows nothing of what dpkg installed.
+rpm_packages() {
+  local packages=(railgauge railgauge-agent railgauge-controller)
+  rpms() { rpm --root "$root" --dbpath /var/lib/rpm "$@"; }
+  check "rpm packages are built" make_rpms "$build" "$work/rpms" "$version"
+  check "and those of an older version" make_rpms "$build" "$work/rpms-old" $older
+  check "the debs are purged" remove purge "${packages[@]}"
+  rm -rf "$root/etc/railgauge" "$root/var/lib/railgauge"
+  check "the older version is installed" rpms --nodeps -i "$work"/rpms-old/*.rpm
+  for user in railgauge-agent railgauge-controller; do check "user $user is there" within id $user; done
+  check "the shipped settings are in order" within railgauge-controller --check-config
+  echo "log_level = debug" >>"$root/etc/railgauge/agent.conf"
+  check "the new version is installed over it" rpms --nodeps -U "$work"/rpms/*.rpm
+  check "all three have its version" sh -c "[ \"\$(rpm --root '$root' --dbpath /var/lib/rpm -q --qf '%{VERSION}\n' ${packages[*]} | sort -u)\" = '$version' ]"
+  check "settings that a person changed stay" holds agent.conf "log_level = debug"
+  check "no file differs from its package but those" sh -c "[ \"\$(rpm --root '$root' --dbpath /var/lib/rpm -V --nodeps ${packages[*]} | grep -v ' c /etc/railgauge/agent.conf' | grep -cv '^.......T.')\" = 0 ]"
+  install -d -m 0700 "$root/var/lib/railgauge"
+  within chown railgauge-controller: /var/lib/railgauge
+  measure_pair
+  check "they are removed" rpms -e "${packages[@]}"
+  check "changed settings are kept beside" test -e "$root/etc/railgauge/agent.conf.rpmsave"
+  check "the measurements stay" test -s "$root/var/lib/railgauge/railgauge.db"
+  check "no program is left" sh -c "! ls '$root'/usr/bin/railgauge* 2>/dev/null | grep ."
+}
+if command -v rpmbuild >/dev/null; then rpm_packages; else echo "waived: the rpm packages, no rpmbuild here; apt-get install rpm"; fi
 echo "$passed passed, $failed failed"
 [ $failed = 0 ] && [ $passed -gt 0 ]

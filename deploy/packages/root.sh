@@ -28,6 +28,13 @@ make_debs() {
   rm -rf "$2/_CPack_Packages"
 }
 
+# make_rpms BUILD DIR VERSION: likewise as rpm packages, with a version.
+make_rpms() {
+  cpack --config "$1/CPackConfig.cmake" -G RPM -B "$2" -D CPACK_RPM_COMPRESSION_TYPE=gzip -D CPACK_PACKAGE_VERSION="$3" \
+    -D "CPACK_COMPONENTS_ALL=cli;controller;agent" >"$2.log" 2>&1 || { tail "$2.log" >&2; return 1; }
+  rm -rf "$2/_CPack_Packages"
+}
+
 # renumber DEB VERSION DIR: the package with another version, into DIR. Settings get a line, as those of another version.
 renumber() {
   local file tree

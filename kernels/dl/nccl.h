@@ -24,15 +24,15 @@ struct UniqueId {
   char internal[kUniqueIdBytes];  // NOLINT(modernize-avoid-c-arrays): the vendor's layout
 };
 
-// ncclConfig_t with the members of 2.18. The library accepts a shorter structure than its own, by
-// `size` and `version`. kUndefined leaves the choice to NCCL.
+// ncclConfig_t with the members of 2.27. The library accepts a shorter structure than its own, by
+// `size` and `version`; config_for() cuts it to what a release knows. kUndefined leaves the choice
+// to NCCL.
 inline constexpr int kUndefined = INT_MIN;
 inline constexpr unsigned kConfigMagic = 0xcafebeef;
-inline constexpr unsigned kConfigVersion = 21800;
 struct Config {
-  std::size_t size = sizeof(Config);
+  std::size_t size = 0;
   unsigned magic = kConfigMagic;
-  unsigned version = kConfigVersion;
+  unsigned version = 0;
   int blocking = kUndefined;
   int cga_cluster_size = kUndefined;
   int min_ctas = kUndefined;
@@ -40,8 +40,25 @@ struct Config {
   const char* net_name = nullptr;
   int split_share = kUndefined;
   int traffic_class = kUndefined;  // of later releases; padding in 2.18
+  // From 2.27 on.
+  const char* comm_name = nullptr;
+  int collnet_enable = kUndefined;
+  int cta_policy = kUndefined;
+  int shrink_share = kUndefined;
+  int nvls_ctas = kUndefined;
 };
-static_assert(sizeof(Config) == 48);
+static_assert(sizeof(Config) == 72);
+inline constexpr std::size_t kConfigBytes218 = 48;
+
+// NCCL_CTA_POLICY_*: how many thread blocks a collective may take from the computing ones. Zero is
+// from 2.28 on.
+inline constexpr int kCtaDefault = 0;
+inline constexpr int kCtaEfficiency = 1;
+inline constexpr int kCtaZero = 2;
+
+// Memory that all ranks registered together, in the same order: symmetric.
+using Window = struct WindowObject*;
+inline constexpr int kWindowSymmetric = 1;  // NCCL_WIN_COLL_SYMMETRIC
 
 // ncclResult_t. kInProgress is not an error: a non-blocking communicator is still at work.
 inline constexpr Return kSuccess = 0;
@@ -78,9 +95,21 @@ inline constexpr RedOp kAvg = 4;
 inline constexpr int version_code(int major, int minor, int patch) {
   return major * 10000 + minor * 100 + patch;
 }
-// The oldest release that is accepted, and the first with 8-bit floats.
+// The oldest release that is accepted, and the first with 8-bit floats, with policies for thread
+// blocks, and with the policy of none.
 inline constexpr int kOldest = version_code(2, 18, 0);
 inline constexpr int kFirstWithFloat8 = version_code(2, 24, 0);
+inline constexpr int kFirstWithCtaPolicy = version_code(2, 27, 0);
+inline constexpr int kFirstWithCtaZero = version_code(2, 28, 0);
+
+// Returns a configuration that the release understands: without the members that it lacks.
+inline Config config_for(int version) {
+  Config made;
+  const bool is_long = version >= kFirstWithCtaPolicy;
+  made.size = is_long ? sizeof(Config) : kConfigBytes218;
+  made.version = static_cast<unsigned>(is_long ? kFirstWithCtaPolicy : kOldest);
+  return made;
+}
 
 }  // namespace railgauge::nc
 
@@ -91,6 +120,7 @@ inline constexpr int kFirstWithFloat8 = version_code(2, 24, 0);
   ROW(get_unique_id, ncclGetUniqueId, nc::Return, (nc::UniqueId*))                               \
   ROW(comm_init_rank_config, ncclCommInitRankConfig, nc::Return,                                 \
       (nc::Comm*, int, nc::UniqueId, int, nc::Config*))                                          \
+  ROW(comm_split, ncclCommSplit, nc::Return, (nc::Comm, int, int, nc::Comm*, nc::Config*))       \
   ROW(comm_finalize, ncclCommFinalize, nc::Return, (nc::Comm))                                   \
   ROW(comm_destroy, ncclCommDestroy, nc::Return, (nc::Comm))                                     \
   ROW(comm_abort, ncclCommAbort, nc::Return, (nc::Comm))                                         \
@@ -118,6 +148,9 @@ inline constexpr int kFirstWithFloat8 = version_code(2, 24, 0);
   ROW(reset_debug_init, ncclResetDebugInit, void, ())                                      \
   ROW(comm_register, ncclCommRegister, nc::Return, (nc::Comm, void*, std::size_t, void**)) \
   ROW(comm_deregister, ncclCommDeregister, nc::Return, (nc::Comm, void*))                  \
+  ROW(window_register, ncclCommWindowRegister, nc::Return,                                 \
+      (nc::Comm, void*, std::size_t, nc::Window*, int))                                    \
+  ROW(window_deregister, ncclCommWindowDeregister, nc::Return, (nc::Comm, nc::Window))     \
   ROW(mem_alloc, ncclMemAlloc, nc::Return, (void**, std::size_t))                          \
   ROW(mem_free, ncclMemFree, nc::Return, (void*))                                          \
   ROW(all_to_all, ncclAlltoAll, nc::Return,                                                \

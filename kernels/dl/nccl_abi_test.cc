@@ -61,6 +61,12 @@ static_assert(offsetof(nc::Config, net_name) == offsetof(ncclConfig_t, netName))
 static_assert(offsetof(nc::Config, split_share) == offsetof(ncclConfig_t, splitShare));
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
 static_assert(offsetof(nc::Config, traffic_class) == offsetof(ncclConfig_t, trafficClass));
+static_assert(offsetof(nc::Config, comm_name) == offsetof(ncclConfig_t, commName));
+static_assert(offsetof(nc::Config, cta_policy) == offsetof(ncclConfig_t, CTAPolicy));
+static_assert(offsetof(nc::Config, nvls_ctas) == offsetof(ncclConfig_t, nvlsCTAs));
+static_assert(nc::kCtaEfficiency == NCCL_CTA_POLICY_EFFICIENCY);
+static_assert(nc::kCtaZero == NCCL_CTA_POLICY_ZERO);
+static_assert(nc::kWindowSymmetric == NCCL_WIN_COLL_SYMMETRIC);
 #endif
 static_assert(nc::kUndefined == NCCL_CONFIG_UNDEF_INT);
 static_assert(nc::version_code(2, 28, 9) == NCCL_VERSION(2, 28, 9));
@@ -79,6 +85,13 @@ static_assert(nc::kMin == int{ncclMin} && nc::kAvg == int{ncclAvg});
 TEST(NcclTable, DeclarationsAreThoseOfTheHeader) {
   if (!RAILGAUGE_HAS_NCCL_H) GTEST_SKIP() << "no nccl.h here: nothing to hold them against";
   SUCCEED() << "checked when this was compiled";
+}
+
+TEST(NcclConfig, HasOnlyWhatTheReleaseKnows) {
+  EXPECT_EQ(nc::config_for(22105).size, nc::kConfigBytes218);
+  EXPECT_EQ(nc::config_for(22105).version, 21800U);
+  EXPECT_EQ(nc::config_for(22809).size, sizeof(nc::Config));
+  EXPECT_EQ(nc::config_for(22809).version, 22700U);
 }
 
 TEST(NcclTable, SaysWhatToInstallWhenTheLibraryIsAbsent) {

@@ -7,178 +7,41 @@
 #include <sched.h>
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cstdlib>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "kernels/core/base/failpoint.h"
 #include "kernels/core/base/outcome.h"
-#include "kernels/core/info_builder.h"
 #include "kernels/core/text/units.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/mpi/binding/launched.h"
 #include "kernels/mpi/data.h"
 #include "kernels/mpi/far_ranks.h"
+#include "kernels/mpi/info.h"
 #include "kernels/mpi/operation.h"
-#include "kernels/mpi/parts.h"
 #include "kernels/mpi/path/nearest_port.h"
 #include "kernels/mpi/tunables.h"
 
 namespace railgauge::mpi {
-
-constexpr double kMostColdBytes = 64.0 * (1U << 30U);  // more than two of any cache
-// The bound of the parameter `window`: two requests are reserved for each message of a window.
-constexpr std::uint64_t kMostWindow = 4096;
-
 namespace {
 
 // The bound keeps the records of a task with thousands of ranks small.
 constexpr std::size_t kMostRankPoints = 64;  // ranks of which a distribution or a place is kept
-
-// The window of the OSU bandwidth programs, so that figures compare.
-constexpr std::int64_t kDefaultWindow = 64;
-
-// Metric, unit and direction of an operation's points, as the store and the reports know them. The
-// names are part of results and never change.
-PointNames names_of(const Operation& operation) {
-  const std::string meaning(operation.meaning);
-  if (operation.figure == Figure::kLatency)
-    return {.metric = "latency_ns", .meaning = meaning, .unit = "ns"};
-  const std::string unit = operation.figure == Figure::kRate ? "per_second" : "bytes_per_second";
-  return {.metric = (operation.figure == Figure::kRate ? "message_rate_" : "bandwidth_") + unit,
-          .meaning = meaning,
-          .unit = unit,
-          .larger_is_better = true};
-}
-
-// Declares the parameters of launching ranks on other nodes; only a chosen installation is part of
-// the identity.
-void add_launch(InfoBuilder& builder) {
-  builder
-      .text("mpi_installation",
-            "one that the agents' setting mpi_installations names; empty: the one that is found",
-            "")
-      .identity()
-      .choice(
-          "launch", "",
-          "under agents: how the MPI's launcher reaches other nodes; agent: through us, without "
-          "ssh",
-          {"agent", "ssh", "slurm"})
-      .text("data_network",
-            "under agents: the network (192.0.2.0/24) or interface of launchers and TCP; empty: "
-            "the first RDMA port's",
-            "");
-}
-
-// The parameters that choose the memory of the messages. All are part of a figure's identity: host
-// and GPU memory are never compared with each other.
-void add_memory(InfoBuilder& builder) {
-  builder
-      .choice("memory", "",
-              "where messages are: host, device, or managed by CUDA; a rank's GPU is the endpoint, "
-              "or the one of its number on its node",
-              {"host", "device", "managed"})
-      .identity()
-      .choice("peer_memory", "", "the same for all ranks but the first",
-              {"same", "host", "device", "managed"})
-      .identity()
-      .choice(
-          "gpu_path", "",
-          "direct: MPI gets the GPU's memory itself and must be CUDA-aware; staged: messages are "
-          "copied through host memory, as with GPUDirect off",
-          {"direct", "staged"})
-      .identity();
-}
-
-// Defaults and upper bounds of the sample count.
-void add_sampling(InfoBuilder& builder, const Operation& operation) {
-  if (operation.figure != Figure::kLatency)
-    builder.sampling("windows", 30, 10'000).least_time("2s");
-  else
-    builder.sampling(
-        operation.timed == Timed::kFirst && operation.divisor == 2 ? "round trips" : "calls",
-        kLatencySamples, 100'000);
-}
-
-}  // namespace
-
-// The declared parameters follow from the operation's flags, so that no kernel offers a parameter
-// that it would ignore.
-KernelInfo info_of(const Operation& operation) {
-  // Since revision 2 the figures of a rate have all time in them, and latencies have 5,000 samples.
-  // Since revision 3 the windows between two ranks use one buffer, and mpi.rate is the mean of the
-  // pairs' times.
-  const bool between_two_sides = operation.windowed && operation.exposed == Exposed::kNothing;
-  InfoBuilder builder(std::string(operation.name), between_two_sides ? 3 : 2,
-                      std::string(operation.summary));
-  builder.ranks(2, operation.pair ? 2 : 0).endpoint("none").metrics({names_of(operation).metric});
-  builder.choice("mpi", "", "which MPI measures: its program and launcher", {"openmpi", "mpich"})
-      .identity();
-  builder.apply(add_launch);
-  // An empty message has no bandwidth.
-  const double least = operation.reduces                        ? sizeof(float)
-                       : operation.figure == Figure::kBandwidth ? 1
-                                                                : 0;
-  if (operation.sized)
-    builder.sizes(std::string(operation.sizes), least)
-        .apply(add_memory)
-        .choice("buffer", "",
-                "hot: the same bytes each time, as in OSU's programs; cold: each sample moves the "
-                "next bytes of cold_memory, so that none finds a recent one's in a cache",
-                {"hot", "cold"})
-        .identity()
-        .bytes("cold_memory",
-               "through which cold samples move, for each buffer of a rank; at least twice the "
-               "last-level cache",
-               "256MiB", kMostColdBytes)
-        .identity();
-  if (operation.windowed)
-    builder
-        .integer("window", "messages in flight", kDefaultWindow, 1,
-                 static_cast<double>(kMostWindow))
-        .identity();
-  if (between_two_sides)
-    builder
-        .choice("buffers", "",
-                "where a window's messages are: single: all in one buffer, as in OSU's programs; "
-                "each: each in its own place",
-                {"single", "each"})
-        .identity();
-  if (operation.timed == Timed::kAll)
-    builder
-        .choice("over_ranks", "",
-                "a sample is the time of the slowest rank, or the mean of all ranks' times, as in "
-                "OSU's programs",
-                {"slowest", "mean"})
-        .identity();
-  if (operation.rooted)
-    builder.integer("root", "the rank that has the message or gets the sum", 0, 0, 1e6).identity();
-  builder.integer("skip", "with iterations: so many of them first that count for nothing", 0, 0,
-                  1e6);
-  if (operation.sized)
-    builder
-        .integer("large_iterations", "in place of iterations above 8 KiB; 0: the same", 0, 0, 1e6)
-        .integer("large_skip", "in place of skip above 8 KiB, with large_iterations", 0, 0, 1e6);
-  add_tunables(builder);
-  add_sampling(builder, operation);
-  if (operation.sized) builder.proof_time();
-  return builder.build();
-}
-
-std::unique_ptr<Kernel> make_kernel(const Operation& operation) {
-  return std::make_unique<Bench>(operation);
-}
-
-namespace {
-
 // Above this size OSU's programs use their smaller counts; see large_iterations.
 constexpr std::uint64_t kLargeAboveBytes = 8U << 10U;
 
 }  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Operation& operation) {
+  return std::make_unique<Bench>(operation);
+}
 
 // An operation without sizes (a barrier) has one share of 0 bytes.
 Share Bench::share_of(std::size_t size_index) const {
@@ -187,7 +50,8 @@ Share Bench::share_of(std::size_t size_index) const {
           .ranks = ranks_,
           .root = root_,
           .window = window_,
-          .one_buffer = one_buffer_};
+          .one_buffer = one_buffer_,
+          .uneven = uneven_};
 }
 
 // Called by rank 0 alone; the others wait for it in follow().
@@ -213,11 +77,11 @@ void Bench::begin(std::size_t size_index, std::uint64_t number) {
   move_to(0);
   if (sent > 0) send_.push(0, last + sent);
   if (received > 0) {
-    std::ranges::fill(receive_.view().first(last + received), std::byte{0xa5});
+    std::ranges::fill(receive_.view().first(last + received), kNotReceived);
     receive_.push(0, last + received);
   }
   send_.forget_host_copy(sent > 0 ? last + sent : 0);
-  floats_of_rank_ = floats_of_ranks(share);
+  parts_ = operation_.parts == nullptr ? CollectiveParts{} : operation_.parts(operation_, share);
   mpi_->sync();
   mpi_->barrier();
   played_ = 0;
@@ -229,16 +93,22 @@ void Bench::begin(std::size_t size_index, std::uint64_t number) {
 // count. The gathering is outside of every sample.
 void Bench::play(const TickClock& clock, std::size_t size_index, std::uint64_t count) {
   ticks_.assign(count, 0);
-  Work work{operation_, *mpi_,           clock,          share_of(size_index),  send_,
-            receive_,   floats_of_rank_, target_staged_, places_of(size_index), played_};
+  Work work{operation_, *mpi_,  clock,          share_of(size_index),  send_,
+            receive_,   parts_, target_staged_, places_of(size_index), played_,
+            form_};
+  work.compute_ticks = compute_ticks_;
+  work.polls = polls_;
+  work.wrong_fetch = verify_ ? &wrong_fetch_ : nullptr;
   // The batch starts together, so that the first sample does not contain another rank's order
   // handling.
   mpi_->barrier();
   operation_.play(work, ticks_);
   played_ += count;
+  if (compute_ticks_ > 0) gather_computed(clock.to_ns(work.computed_ticks));
   if (operation_.timed == Timed::kFirst) return;
   own_ns_.clear();
-  for (const std::uint64_t ticks : ticks_) own_ns_.push_back(clock.to_ns(ticks));
+  for (const std::uint64_t ticks : ticks_)
+    own_ns_.push_back(operation_.once ? mpi_->init_ns() : clock.to_ns(ticks));
   all_ns_.resize(rank_ == 0 ? count * ranks_ : 0);
   mpi_->gather(own_ns_.data(), count * sizeof(double), all_ns_.data(), 0);
 }
@@ -250,12 +120,15 @@ Status Bench::verify(std::size_t size_index) {
   mpi_->sync();
   const Places places = places_of(size_index);
   Content content = content_of(size_index, kTimedCalls);
+  content.calls = played_;
   content.place = played_ > 0 ? (played_ - 1) % places.count : 0;
   move_to(places.of(content.place));
   receive_.pull(0, operation_.receive_bytes(share));
-  // A copy that failed in the timed loop is reported here.
+  // A copy that failed in the timed loop is reported here, and a call that fetched a wrong value.
   Status found = send_.status();
   if (found) found = receive_.status();
+  if (found && verify_ && !wrong_fetch_.empty())
+    found = fail(Code::kDataLoss, "rank {}: {}", rank_, wrong_fetch_);
   for (const Segment& segment : operation_.received(share)) {
     if (!found || !verify_) break;
     const auto wrong = wrong_in(receive_.view(), segment, content);
@@ -316,6 +189,7 @@ Status Bench::follow(Context& context) {
     if (order.act == Act::kDone) return ended;
     if (order.act == Act::kBegin) begin(order.size_index, order.count);
     if (order.act == Act::kPlay) failpoint("mpi_follower");
+    if (order.act == Act::kCompute) set_compute(clock, order.count);
     if (order.act == Act::kPlay) play(clock, order.size_index, order.count);
     if (order.act == Act::kTraffic) gather_traffic(order.size_index);
     if (order.act == Act::kVerify)
@@ -359,8 +233,10 @@ Status Bench::lead_size(Context& context, std::size_t size_index) {
   gather_traffic(size_index);
   send_order(Act::kVerify, size_index);
   RG_TRY_OK(verify(size_index));
+  if (!stopped_) RG_TRY_OK(measure_overlap(context, size_index, sampled));
   if (!stopped_) RG_TRY_OK(lead_proof(context, size_index));
   if (stopped_) return {};  // the rank that found it says what
+  finish_overlap(context, size_index);
   RG_TRY_OK(add_ceiling(size_index, sampled));
   RG_TRY_OK(measure_twin(context, size_index, sampled));
   report(context, size_index, sampled, skipped);
@@ -369,16 +245,16 @@ Status Bench::lead_size(Context& context, std::size_t size_index) {
 
 // Whether that rank's time is part of a sample; not used where rank 0's time alone counts.
 bool Bench::counts(std::uint32_t rank) const {
+  if (operation_.timed == Timed::kAllButFirst) return rank != 0;
   return operation_.timed == Timed::kAll || rank < ranks_ / 2;
 }
 
 // From the time of one sample to the metric's value: ns, messages per second, or bytes per second.
-// Half of the ranks send where a rate is measured.
 double Bench::value(double ns, std::size_t size_index) const {
   if (operation_.figure == Figure::kLatency) return ns / operation_.divisor;
-  const double messages = static_cast<double>(window_) * operation_.ways;
+  const double messages = static_cast<double>(window_) * operation_.ways * many();
   const double seconds = ns / 1e9;
-  if (operation_.figure == Figure::kRate) return messages * pairs_of(ranks_) / seconds;
+  if (operation_.figure == Figure::kRate) return messages / seconds;
   return messages * static_cast<double>(sizes_[size_index]) / seconds;
 }
 
@@ -449,15 +325,34 @@ Status Bench::prepare(Context& context) {
                 mpi_->implementation());
   rank_ = launched->rank;
   ranks_ = launched->size;
-  if (operation_.figure == Figure::kRate && ranks_ % 2 != 0)
+  if (operation_.timed == Timed::kFirstHalf && ranks_ % 2 != 0)
     return fail(Code::kFailedPrecondition, "{}: {} ranks make no pairs; name an even number",
                 operation_.name, ranks_);
-  const Params& params = context.params;
-  sizes_ = operation_.sized ? params.bytes_list("sizes") : std::vector<std::uint64_t>{0};
+  RG_TRY_OK(read_parameters(context.params));
+  context.reporter.fact("local_rank", fmt::format("{}", launched->local_rank));
+  report_binding(context.reporter);
+  RG_TRY_OK(take_place(context));
+  RG_TRY_OK(set_tunables(context, launched->local_rank));
+  return open_memory(context);
+}
+
+// In the order of the declaration.
+Status Bench::read_parameters(const Params& params) {
+  if (operation_.sized)
+    sizes_ = operation_.number ? std::vector{std::uint64_t{sizeof(std::uint64_t)}}
+                               : params.bytes_list("sizes");
+  else
+    sizes_ = {0};
+  if (operation_.what != Collective::kNone || operation_.requests != Requests::kNone)
+    form_ = form_of(params.text("call"));
+  if (operation_.what != Collective::kNone)
+    polls_ = static_cast<std::uint64_t>(params.integer("polls"));
+  if (const auto blocks = params.effective().find("blocks"); blocks != params.effective().end())
+    uneven_ = blocks->second == "uneven";
   if (operation_.windowed) window_ = static_cast<std::uint64_t>(params.integer("window"));
   if (operation_.windowed && operation_.exposed == Exposed::kNothing)
     one_buffer_ = params.text("buffers") == "single";
-  if (operation_.timed == Timed::kFirstHalf ||
+  if (operation_.timed == Timed::kFirstHalf || operation_.timed == Timed::kAllButFirst ||
       (operation_.timed == Timed::kAll && params.text("over_ranks") == "mean"))
     over_ranks_ = OverRanks::kMean;
   if (operation_.rooted) root_ = static_cast<std::uint32_t>(params.integer("root"));
@@ -465,11 +360,15 @@ Status Bench::prepare(Context& context) {
   if (root_ >= ranks_)
     return invalid("{}: root {} is none of {} ranks", operation_.name, root_, ranks_);
   for (const std::uint64_t bytes : sizes_)
-    if (operation_.reduces && bytes % sizeof(float) != 0)
-      return invalid("{}: a size of {} is no whole number of 32-bit floats", operation_.name,
-                     canonical_bytes(bytes));
+    if (is_of_words(operation_) && bytes % sizeof(float) != 0)
+      return invalid("{}: a size of {} is no whole number of 32-bit {}", operation_.name,
+                     canonical_bytes(bytes), operation_.reduces ? "floats" : "numbers");
   verify_ = params.boolean("verify");
-  if (operation_.sized && params.text("buffer") == "cold") {
+  if (operation_.sized && operation_.effect == Effect::kReplaces &&
+      params.text("buffer") == "cold") {
+    if (form_ == Form::kPersistent)
+      return invalid("{}: buffer=cold: a request that is made once has one place; say buffer=hot",
+                     operation_.name);
     cold_bytes_ = params.bytes("cold_memory");
     if (one_buffer_ && window_ > 1)
       return invalid(
@@ -478,12 +377,14 @@ Status Bench::prepare(Context& context) {
           operation_.name, window_);
   }
   if (operation_.sized) proof_time_ns_ = params.duration_ns("proof_time");
+  // MPI's counts and places of blocks are ints.
+  for (std::size_t i = 0; i < sizes_.size(); ++i)
+    if (operation_.parts != nullptr && longest_buffer(share_of(i)) > INT_MAX)
+      return invalid("{}: blocks of {} of {} ranks end above 2 GiB, which MPI's places cannot name",
+                     operation_.name, canonical_bytes(sizes_[i]), ranks_);
   options_ = RG_TRY(sampler_options(params));
-  context.reporter.fact("local_rank", fmt::format("{}", launched->local_rank));
-  report_binding(context.reporter);
-  RG_TRY_OK(take_place(context));
-  RG_TRY_OK(set_tunables(context, launched->local_rank));
-  return open_memory(context);
+  if (operation_.once) options_.fixed_samples = 1;
+  return {};
 }
 
 // The GPU is opened also where messages are in host memory: its PCI address chooses the NIC.
@@ -508,7 +409,7 @@ Status Bench::set_tunables(Context& context, std::uint32_t local_rank) {
   for (const std::string_view name : kTunables) any = any || !context.params.is_default(name);
   // For either side: an MPI that needs a switch for GPUs gets it on both.
   const bool gpu =
-      operation_.sized && context.params.text("gpu_path") == "direct" &&
+      operation_.sized && !is_staged(context.params) &&
       (context.params.text("memory") != "host" || (context.params.text("peer_memory") != "same" &&
                                                    context.params.text("peer_memory") != "host"));
   if (!any && !gpu) return {};
@@ -536,13 +437,18 @@ Status Bench::set_tunables(Context& context, std::uint32_t local_rank) {
   return {};
 }
 
+// A kernel whose messages cannot be copied around its calls has no such parameter.
+bool Bench::is_staged(const Params& params) const {
+  return operation_.stages && params.text("gpu_path") == "staged";
+}
+
 // Allocates the two areas for the largest size of the task. Without a stated endpoint a rank takes
 // the GPU of its local rank, modulo the GPUs of its node.
 Status Bench::open_memory(Context& context) {
   if (operation_.sized) {
     const std::string& peer = context.params.text("peer_memory");
     memory_ = memory_of(rank_ == 0 || peer == "same" ? context.params.text("memory") : peer);
-    staged_ = context.params.text("gpu_path") == "staged";
+    staged_ = is_staged(context.params);
     const std::string& target = peer == "same" ? context.params.text("memory") : peer;
     target_on_gpu_ = operation_.exposed != Exposed::kNothing && target != "host";
     target_staged_ = staged_ && target_on_gpu_;
@@ -577,16 +483,18 @@ Status Bench::connect(Context& context, Group& group) {
   for (const auto& [name, value] : mpi_->facts()) context.reporter.fact(name, value);
   // Both directions may be in flight at once. Memory is reserved here, so that no timed call
   // allocates.
-  mpi_->reserve(2 * window_);
+  mpi_->reserve(std::max<std::uint64_t>(2, ranks_ - 1) * window_);
   ticks_.reserve(options_.batch + 1);
   RG_TRY_OK(check_same_mpi(group));
   RG_TRY_OK(report_places(context, group));
-  const Status cuda = check_cuda(context);
+  Status can = check_cuda(context);
+  if (can && operation_.what != Collective::kNone) can = mpi_->offers(operation_.what, form_);
   // Before one rank is left alone in a call.
-  const auto all = RG_TRY(group.exchange(cuda ? "" : cuda.error().message, kExchangeSeconds));
-  RG_TRY_OK(cuda);
+  const auto all = RG_TRY(group.exchange(can ? "" : can.error().message, kExchangeSeconds));
+  RG_TRY_OK(can);
   for (std::size_t i = 0; i < all.size(); ++i)
     if (!all[i].empty()) return fail(Code::kFailedPrecondition, "rank {}: {}", i, all[i]);
+  mpi_->join(operation_.what);
   return {};
 }
 
@@ -647,8 +555,10 @@ Point Bench::point_of(const Context& context, std::size_t size_index,
   const bool synthetic = on_gpu() && loaded_cuda().synthetic;
   Point point = make_point(names_of(operation_), share_of(size_index).bytes, sampled,
                            context.raw_samples, synthetic);
-  point.set_verified(verify_);
+  // A message without a byte proves nothing.
+  point.set_verified(verify_ && proved_bytes_ > 0);
   if (operation_.sized) (*point.mutable_facts())["buffer"] = buffer_fact();
+  (*point.mutable_facts())["mpi_init_ns"] = fmt::format("{:.0f}", mpi_->init_ns());
   if (verify_) {
     auto& facts = *point.mutable_facts();
     facts["proved_messages"] = std::to_string(proved_messages_);
@@ -678,6 +588,7 @@ void Bench::report(Context& context, std::size_t size_index, Sampled sampled,
           "{} of {} ranks: those with the longest and the shortest medians", kept.size(), ranks_);
   }
   context.reporter.point(std::move(point));
+  if (exposed_) context.reporter.point(*std::exchange(exposed_, std::nullopt));
   report_ranks(context, size_index, sampled, kept);
 }
 

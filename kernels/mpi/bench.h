@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,8 +36,18 @@ class Bench final : public Kernel {
 
  private:
   // The kinds of orders: fresh data for a size, a batch of samples, the look at the counters, the
-  // verification, messages staged (count 1) or not (0), the end, a round of the proof.
-  enum class Act : std::uint32_t { kBegin = 1, kPlay, kTraffic, kVerify, kStage, kDone, kProve };
+  // verification, messages staged (count 1) or not (0), the end, a round of the proof, the time in
+  // ns that ranks compute beside each call.
+  enum class Act : std::uint32_t {
+    kBegin = 1,
+    kPlay,
+    kTraffic,
+    kVerify,
+    kStage,
+    kDone,
+    kProve,
+    kCompute
+  };
   // One broadcast of rank 0. A plain struct: all ranks run the same program. `count` is the number
   // of samples, the number of the content, or the first call of a round.
   struct Order {
@@ -60,6 +71,13 @@ class Bench final : public Kernel {
   void move_to(std::uint64_t place);
   // "hot", "cold", or "hot: " or "not known: " and why memory that was to be cold is not called so.
   [[nodiscard]] std::string buffer_fact() const;
+  // Reads the parameters that need no memory and no other rank.
+  Status read_parameters(const Params& params);
+  [[nodiscard]] bool is_staged(const Params& params) const;
+  // How often a sample's messages count.
+  [[nodiscard]] double many() const {
+    return operation_.many == nullptr ? 1 : operation_.many(ranks_);
+  }
   // Writes the task's tunables into this process's environment, and reports them as a fact.
   Status set_tunables(Context& context, std::uint32_t local_rank);
   // Takes the task's endpoint, if it has one: a GPU with its nearest NIC, or a NIC's port.
@@ -89,6 +107,15 @@ class Bench final : public Kernel {
   [[nodiscard]] double sample_ns(std::size_t size_index, const Sampled& sampled) const;
   Status stage(const TickClock& clock, std::size_t size_index, bool staged);
   Status measure_twin(Context& context, std::size_t size_index, const Sampled& direct);
+  // The time of a non-blocking collective that computation of equal length does not hide, as a
+  // point beside the figure, and the parts of it as the figure's facts (overlap.cc). Nothing for
+  // others.
+  // The computation stays beside the calls of the proof, until finish_overlap().
+  Status measure_overlap(Context& context, std::size_t size_index, const Sampled& pure);
+  void finish_overlap(Context& context, std::size_t size_index);
+  void set_compute(const TickClock& clock, std::uint64_t ns);
+  // Adds the ranks' own computing times of a batch, on rank 0.
+  void gather_computed(double mine_ns);
   [[nodiscard]] double message_ns(const std::vector<double>& values, std::size_t size_index) const;
   // The proof of a size (proof.cc): rank 0 decides how many rounds of calls there are. Every call
   // has a content of its own, and each rank compares all that it receives.
@@ -158,7 +185,15 @@ class Bench final : public Kernel {
   // Large enough for every size of the task.
   Area send_;
   Area receive_;
-  std::vector<int> floats_of_rank_;
+  CollectiveParts parts_;
+  Form form_ = Form::kBlocking;
+  bool uneven_ = false;
+  // Beside each call of a non-blocking collective; 0 ticks: nothing.
+  std::uint64_t compute_ticks_ = 0;
+  std::uint64_t polls_ = 0;
+  std::optional<Point> exposed_;  // of the present size, on rank 0
+  double computed_ns_ = 0;        // the mean over the ranks, of all calls since it was cleared
+  std::string wrong_fetch_;       // the first one of this rank
   // Times of the current batch: this rank's in ticks and ns, all ranks' in ns, rank by rank.
   std::vector<std::uint64_t> ticks_;
   std::vector<double> own_ns_;

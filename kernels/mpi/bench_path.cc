@@ -108,8 +108,8 @@ double Bench::message_ns(const std::vector<double>& values, std::size_t size_ind
   const double middle = upper_median(values);
   if (operation_.figure == Figure::kLatency) return middle;
   if (middle <= 0) return 0;
-  if (operation_.figure == Figure::kRate) return pairs_of(ranks_) / middle * 1e9;
-  return static_cast<double>(sizes_[size_index]) * operation_.ways / middle * 1e9;
+  if (operation_.figure == Figure::kRate) return many() / middle * 1e9;
+  return static_cast<double>(sizes_[size_index]) * operation_.ways * many() / middle * 1e9;
 }
 
 // With messages that the kernel itself stages there is nothing to find out.
@@ -118,6 +118,11 @@ Status Bench::measure_twin(Context& context, std::size_t size_index, const Sampl
   if (staged_) {
     path_facts_["gpu_path_observed"] = "staged";
     path_facts_["gpu_path_evidence"] = "this kernel copies each message around the MPI's call";
+    return {};
+  }
+  if (!operation_.stages) {
+    path_facts_["gpu_path_observed"] = "unknown";
+    path_facts_["gpu_path_evidence"] = "these calls have no staged twin";
     return {};
   }
   const TickClock& clock = tick_clock(context);

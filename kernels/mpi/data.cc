@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -61,6 +62,41 @@ class Values {
   std::uint64_t count_;
 };
 
+// The first byte that differs from the expected ones.
+std::optional<std::string> first_difference(std::span<const std::byte> seen,
+                                            std::span<const std::byte> expected,
+                                            std::uint64_t offset) {
+  const auto [wrong, right] = std::ranges::mismatch(seen, expected);
+  if (wrong == seen.end()) return std::nullopt;
+  return fmt::format("byte {} is 0x{:02x}, expected 0x{:02x}",
+                     offset + static_cast<std::uint64_t>(wrong - seen.begin()), *wrong, *right);
+}
+
+// Memory that was kNotReceived, after `calls` that each added the given numbers.
+template <class Number>
+void add_to_untouched(std::span<std::byte> numbers, std::uint64_t calls) {
+  for (std::size_t at = 0; at + sizeof(Number) <= numbers.size(); at += sizeof(Number)) {
+    Number added = 0;
+    std::memcpy(&added, numbers.data() + at, sizeof added);
+    Number value = 0;
+    std::memset(&value, static_cast<int>(kNotReceived), sizeof value);
+    value += static_cast<Number>(calls) * added;
+    std::memcpy(numbers.data() + at, &value, sizeof value);
+  }
+}
+
+// Memory after calls that each changed it by the segment's content.
+std::vector<std::byte> changed(const Segment& segment, const Content& content) {
+  std::vector<std::byte> bytes(segment.bytes);
+  fill_pattern(bytes, seed_of(segment, content));
+  const bool is_before = segment.state == Segment::State::kBefore && content.calls > 0;
+  const std::uint64_t calls = content.calls - (is_before ? 1 : 0);
+  if (content.effect == Effect::kAddsWords) add_to_untouched<std::uint32_t>(bytes, calls);
+  if (content.effect == Effect::kAddsNumbers) add_to_untouched<std::uint64_t>(bytes, calls);
+  if (content.effect == Effect::kSwaps && calls % 2 == 0) std::ranges::fill(bytes, kNotReceived);
+  return bytes;
+}
+
 // A segment of a reduction is whole floats.
 std::uint64_t float_count(const Segment& segment) { return segment.bytes / sizeof(float); }
 
@@ -69,6 +105,10 @@ std::uint64_t float_count(const Segment& segment) { return segment.bytes / sizeo
 // Floats are copied byte by byte: a segment may begin at any offset.
 void fill_segment(std::span<std::byte> memory, const Segment& segment, const Content& content) {
   const auto bytes = memory.subspan(segment.offset, segment.bytes);
+  if (segment.state == Segment::State::kUntouched) {
+    std::ranges::fill(bytes, kNotReceived);
+    return;
+  }
   if (!content.reduces) return fill_pattern(bytes, seed_of(segment, content));
   const Values values(content);
   const auto factor = static_cast<float>(factor_of(segment.rank));
@@ -82,6 +122,8 @@ void fill_segment(std::span<std::byte> memory, const Segment& segment, const Con
 std::optional<std::string> wrong_in(std::span<const std::byte> memory, const Segment& segment,
                                     const Content& content) {
   const auto bytes = memory.subspan(segment.offset, segment.bytes);
+  if (content.effect != Effect::kReplaces)
+    return first_difference(bytes, changed(segment, content), segment.offset);
   if (!content.reduces) {
     const auto wrong = find_mismatch(bytes, seed_of(segment, content));
     if (!wrong) return std::nullopt;

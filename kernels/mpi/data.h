@@ -16,6 +16,9 @@ inline constexpr std::uint64_t kWarmUpCalls = 0;
 inline constexpr std::uint64_t kTimedCalls = 1;
 inline constexpr std::uint64_t kFirstProofCall = 2;
 
+// In memory that nothing has reached yet.
+inline constexpr std::byte kNotReceived{0xa5};
+
 // The content of a call's messages: another one for each size and number.
 struct Content {
   std::size_t size_index = 0;
@@ -24,6 +27,9 @@ struct Content {
   // Floats whose sum over `ranks` is exact in any order; else the pattern of rank and block.
   bool reduces = false;
   std::uint32_t ranks = 1;
+  // The effect of each call on the memory, and the calls since it was kNotReceived.
+  Effect effect = Effect::kReplaces;
+  std::uint64_t calls = 1;
 };
 
 // Writes the content of a segment.

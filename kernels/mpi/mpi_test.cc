@@ -210,6 +210,49 @@ TEST(Data, SumsOfThousandsOfRanksAreExactInAnyOrder) {
   }
 }
 
+// Memory that calls change is what all of them left there, and what the last one found.
+TEST(Data, OfCallsThatChangeMemoryCountsThem) {
+  const Segment target{.bytes = 64};
+  const Segment fetched{.bytes = 64, .state = Segment::State::kBefore};
+  for (const Effect effect : {Effect::kAddsWords, Effect::kAddsNumbers, Effect::kSwaps}) {
+    const auto after = [&](std::uint64_t calls) {
+      return Content{.number = kTimedCalls, .effect = effect, .calls = calls};
+    };
+    std::vector<std::byte> added(64);
+    fill_segment(added, target, {.number = kTimedCalls});
+    // One call, by hand.
+    std::vector<std::byte> memory(64, kNotReceived);
+    EXPECT_FALSE(wrong_in(memory, fetched, after(1))) << "nothing was there before the first one";
+    if (effect == Effect::kSwaps) {
+      memory = added;
+    } else {
+      const std::size_t width = effect == Effect::kAddsWords ? 4 : 8;
+      for (std::size_t at = 0; at < memory.size(); at += width) {
+        std::uint64_t sum = 0;
+        std::uint64_t more = 0;
+        std::memcpy(&sum, memory.data() + at, width);
+        std::memcpy(&more, added.data() + at, width);
+        sum += more;
+        std::memcpy(memory.data() + at, &sum, width);
+      }
+    }
+    EXPECT_FALSE(wrong_in(memory, target, after(1)));
+    EXPECT_FALSE(wrong_in(memory, fetched, after(2)));
+    EXPECT_TRUE(wrong_in(memory, target, after(2))) << "a call was dropped";
+    EXPECT_TRUE(wrong_in(memory, fetched, after(1))) << "it came twice";
+    memory[40] ^= std::byte{1};
+    EXPECT_TRUE(wrong_in(memory, target, after(1)));
+  }
+}
+
+TEST(Neighbours, AreBothBesideARankAndEachOtherOfTwo) {
+  EXPECT_EQ(neighbours(0, 2), (std::vector<std::uint32_t>{1}));
+  EXPECT_EQ(neighbours(1, 2), (std::vector<std::uint32_t>{0}));
+  EXPECT_EQ(neighbours(0, 4), (std::vector<std::uint32_t>{1, 3}));
+  EXPECT_EQ(neighbours(2, 3), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_TRUE(neighbours(0, 1).empty());
+}
+
 // A repeated or exchanged message of a reduction must not pass for the right one.
 TEST(Data, OfTwoCallsHardlyEverHasEqualSums) {
   std::vector<std::byte> eight(8);

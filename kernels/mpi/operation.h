@@ -113,6 +113,8 @@ struct Share {
   std::uint64_t window = 1;
   // All messages of a window use one buffer, as in OSU's programs.
   bool one_buffer = false;
+  // The blocks of a collective differ in length: half and one and a half of `bytes` in turn.
+  bool uneven = false;
 
   // Returns the number of places that a window's messages use in turn: one for all with
   // `one_buffer`, else one each, unless that would exceed kMostWindowBytes.
@@ -142,10 +144,19 @@ struct Work {
   Share share;
   Area& send;
   Area& receive;
-  std::span<const int> floats_of_rank;  // of reduce_scatter
-  bool target_staged = false;           // one-sided calls: rank 1's memory is staged
+  const CollectiveParts& parts;  // of a collective whose blocks differ
+  bool target_staged = false;    // one-sided calls: the target's memory is staged
   Places places{};
   std::uint64_t next_sample = 0;
+  Form form = Form::kBlocking;
+  // Beside a non-blocking collective: how long this rank computes, and how often it calls MPI_Test
+  // meanwhile.
+  std::uint64_t compute_ticks = 0;
+  std::uint64_t polls = 0;
+  // The time of all samples in which it computed, without MPI_Test.
+  std::uint64_t computed_ticks = 0;
+  // Gets the first wrong value that a call fetched; nullptr: values are not compared.
+  std::string* wrong_fetch = nullptr;
 
   // Begins a sample: moves both areas to its place.
   void begin_sample() {
@@ -163,6 +174,8 @@ struct Segment {
   std::uint64_t bytes = 0;
   std::uint32_t rank = 0;
   std::uint64_t block = 0;
+  // By an effect of one-sided calls: the memory before the last call, or before any.
+  enum class State : std::uint8_t { kAfter, kBefore, kUntouched } state = State::kAfter;
 };
 
 // Lengths of a rank's buffer, in bytes.
@@ -189,8 +202,13 @@ inline std::vector<Segment> own_window(const Share& share) { return window_of(sh
 // Returns the pairs of that many ranks; an odd one has no partner.
 inline double pairs_of(std::uint32_t ranks) { return std::floor(ranks / 2.0); }
 
-// The ranks whose times make a sample: rank 0 alone, the first half, or all.
-enum class Timed : std::uint8_t { kFirst, kFirstHalf, kAll };
+// The ranks whose times make a sample: rank 0 alone, the first half, all but rank 0, or all.
+enum class Timed : std::uint8_t { kFirst, kFirstHalf, kAllButFirst, kAll };
+// The effect of a call on the memory that it reaches: it replaces it, adds to each 32-bit or
+// 64-bit number, or exchanges two values in turn.
+enum class Effect : std::uint8_t { kReplaces, kAddsWords, kAddsNumbers, kSwaps };
+// The requests of a kernel between two sides.
+enum class Requests : std::uint8_t { kNone, kOfCalls, kOfWindows };
 // The kind of figure; it decides the metric, its unit and its direction.
 enum class Figure : std::uint8_t { kLatency, kBandwidth, kRate };
 // The memory of other ranks that one-sided calls access.
@@ -210,9 +228,20 @@ struct Operation {
   bool windowed = false;
   bool sized = true;
   bool rooted = false;
+  // The requests that `call=persistent` makes once.
+  Requests requests = Requests::kNone;
+  // How often a sample's messages count where several pairs or senders share it; absent: once.
+  double (*many)(std::uint32_t ranks) = nullptr;
+  // One sample a launch: MPI begins once.
+  bool once = false;
+  Effect effect = Effect::kReplaces;
   // Messages are 32-bit floats.
   bool reduces = false;
   Exposed exposed = Exposed::kNothing;
+  // Messages of GPU memory can be copied through host memory around the calls.
+  bool stages = true;
+  // Acts on one 64-bit number: no sizes.
+  bool number = false;
   // Exactly two ranks; else two or more.
   bool pair = true;
   std::string_view sizes = "8,4KiB";
@@ -224,7 +253,12 @@ struct Operation {
   // Runs the calls of ticks.size() samples and writes one tick count for each. Untimed ranks make
   // their calls and leave their counts unchanged.
   void (*play)(Work&, std::span<std::uint64_t> ticks) = nullptr;
-  void (*call)(Work&) = nullptr;  // a collective's one call
+  // A collective: which, and its arguments that depend on it. `count` as in CollectiveCall; `parts`
+  // are made anew for each size, where its blocks have lengths of their own.
+  Collective what = Collective::kNone;
+  std::uint64_t (*count)(const Share&) = one_message;
+  CollectiveParts (*parts)(const Operation&, const Share&) = nullptr;
+  std::uint32_t revision = 1;
 };
 
 // Return the kernel's declaration, and a new kernel for one task. `operation` lives as long as the

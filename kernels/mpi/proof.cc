@@ -15,8 +15,6 @@
 namespace railgauge::mpi {
 namespace {
 
-// In a receive area before a call.
-constexpr std::byte kNotReceived{0xa5};
 // Bytes by which a message is recognised; fewer are equal by chance.
 constexpr std::uint64_t kLeastRecognised = 8;
 constexpr std::uint64_t kMostRecognised = 64;
@@ -26,8 +24,11 @@ constexpr std::uint64_t kMostCallsInRound = 16;
 }  // namespace
 
 Content Bench::content_of(std::size_t size_index, std::uint64_t number) const {
-  return {
-      .size_index = size_index, .number = number, .reduces = operation_.reduces, .ranks = ranks_};
+  return {.size_index = size_index,
+          .number = number,
+          .reduces = operation_.reduces,
+          .ranks = ranks_,
+          .effect = operation_.effect};
 }
 
 // A window's messages that share a place would prove the last of them alone: a proof's window has
@@ -91,7 +92,10 @@ Status Bench::lead_proof(Context& context, std::size_t size_index) {
 // MPI.
 Status Bench::prove(const TickClock& clock, std::size_t size_index, std::uint64_t first) {
   const Share share = share_of_proof(size_index);
-  Work work{operation_, *mpi_, clock, share, send_, receive_, floats_of_rank_, target_staged_};
+  Work work{operation_, *mpi_, clock, share, send_, receive_, parts_, target_staged_};
+  work.form = form_;
+  work.compute_ticks = compute_ticks_;
+  work.polls = polls_;
   Status found;
   const std::uint64_t calls = calls_in_round(size_index);
   for (std::uint64_t k = 0; k < calls; ++k) {

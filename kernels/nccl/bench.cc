@@ -52,7 +52,7 @@ struct HeldReports final : Reporter {
 Status CollectiveBench::guarded(std::string step, double allowed_ns, Comm comm,
                                 std::function<Status(RankState&)> job) {
   Watch watch{.deadline_monotonic_ns = stop_monotonic_ns_, .stall_ns = allowed_ns};
-  if (plan_.ranks > 1)
+  if (plan_.ranks * plan_.groups > 1)
     watch.hint = state_->comm ? "another rank is gone or stuck"
                               : "a rank is missing, or its address cannot be reached "
                                 "(NCCL_SOCKET_IFNAME)";
@@ -114,6 +114,10 @@ Status CollectiveBench::measure_all(Context& context, Team& team) {
 Status CollectiveBench::perform(const Order& order, std::vector<double>& samples_ns) {
   const auto taken = std::make_shared<std::vector<double>>();
   Status done;
+  if (order.command == Command::kReady) ports_before_ = ports_.read();
+  // The proof's calls are not the figure's.
+  const bool ends = order.command == Command::kCheck || order.command == Command::kProve;
+  if (ends && ports_after_.empty()) ports_after_ = ports_.read();
   switch (order.command) {
     case Command::kReady:
       done = guarded("make the data fresh", kOwnWorkNs, Comm::kWatched,
@@ -161,7 +165,7 @@ Status CollectiveBench::measure_size(Context& context, Team& team, std::uint64_t
   const std::uint64_t count = share_of_size(*operation_, size, bytes, plan_.ranks);
   Measured measured;
   measured.asked_bytes = size;
-  measured.moved_bytes = moved_bytes(*operation_, count, bytes, plan_.ranks);
+  measured.moved_bytes = moved_bytes(*operation_, share_of(plan_, plan_.rank, count), bytes);
   measured.ranks = plan_.ranks;
   measured.precision = options_.relative_half_width;
   measured.verified = plan_.verify;
@@ -174,6 +178,8 @@ Status CollectiveBench::measure_size(Context& context, Team& team, std::uint64_t
               [count](RankState& state) { return state.stage->begin_size(count); });
   RG_TRY_OK(team.agree(begun));
   team.begin_step("sampling " + name);
+  ports_before_ = ports_.read();
+  ports_after_.clear();
   RG_TRY_OK(team.leads() ? lead(context, team, measured) : team.follow(performer()));
   Told told = health(context, team);
   team.begin_step("verifying " + name);
@@ -192,10 +198,14 @@ Status CollectiveBench::verify(const std::string& size) {
                  [](RankState& state) { return state.stage->check_data(); });
 }
 
-// Facts of a GPU that waits for this one, while the size was measured; rank 0's own travel with the
-// points.
+// The bytes of the host's ports, and facts of a GPU that waits for this one, while the size was
+// measured; those of rank 0's GPU travel with the points.
 Told CollectiveBench::health(const Context& context, const Team& team) {
   Told told;
+  told.set_host(host_);
+  if (ports_after_.empty()) ports_after_ = ports_.read();
+  for (PortBytes& port : grown_ports(ports_before_, ports_after_))
+    *told.add_ports() = std::move(port);
   if (team.leads()) return told;
   HeldReports kept;
   Context own{.params = context.params,
@@ -290,7 +300,6 @@ Status CollectiveBench::sample(Context& context, Team& team, Measured& measured)
   return {};
 }
 
-// Outside the kept samples.
 // Loops of nccl-tests' kind: iterations in a row by the CPU's clock. A given count is that of a
 // loop, because the wait at a loop's end counts in it as in nccl-tests' loop. Their number follows
 // from the measured mean, so that they too stay within the time cap.
@@ -301,7 +310,8 @@ Status CollectiveBench::sample_wall(Team& team, Measured& measured) {
   for (const double sample : samples) mean_ns += sample / static_cast<double>(samples.size());
   const double in_cap =
       options_.time_cap_ns /
-      std::max(1.0, mean_ns * static_cast<double>(std::max<std::uint64_t>(plan_.graph_calls, 1)));
+      std::max(1.0, mean_ns * static_cast<double>(std::max<std::uint64_t>(plan_.graph_calls, 1) *
+                                                  plan_.aggregate));
   std::uint64_t iterations = kWallIterations;
   std::uint64_t loops = kWallSamples;
   if (options_.fixed_samples != 0) {
@@ -323,8 +333,8 @@ Status CollectiveBench::sample_wall(Team& team, Measured& measured) {
   return {};
 }
 
-// A GPU that is slowed down slows all.
-// At most eight throttled ranks are named, so that the fact stays short.
+// A GPU that is slowed down slows all; at most eight throttled ranks are named, so that the fact
+// stays short.
 Status CollectiveBench::report(Context& context, const Measured& measured,
                                const std::vector<Told>& all) {
   constexpr std::size_t kNamed = 8;
@@ -332,10 +342,10 @@ Status CollectiveBench::report(Context& context, const Measured& measured,
   for (std::size_t rank = 1; rank < all.size() && throttled.size() < kNamed; ++rank)
     if (all[rank].throttled())
       throttled.push_back(fmt::format("{} ({})", rank, all[rank].throttle_reasons()));
-  const auto ceiling =
-      algbw_ceiling(*operation_, plan_.ranks, plan_.root, gpu::peer_parts(state_->session.gpu()));
   const std::uint64_t count =
       share_of_size(*operation_, measured.asked_bytes, bytes_of(plan_.type), plan_.ranks);
+  const auto ceiling = algbw_ceiling(*operation_, share_of(plan_, plan_.rank, count),
+                                     gpu::peer_parts(state_->session.gpu()));
   for (Point& point : points_of(*operation_, measured)) {
     RG_TRY_OK(check_links(*operation_, ceiling, point));
     auto& facts = *point.mutable_facts();
@@ -358,18 +368,27 @@ Status CollectiveBench::report(Context& context, const Measured& measured,
                                    : "one more, on fresh data";
     state_->session.report(context, std::move(point));
   }
+  report_ports(context, measured, all);
   return {};
+}
+
+// Within a host nothing of NCCL's crosses a port. The bytes are those of all users of the ports.
+void CollectiveBench::report_ports(Context& context, const Measured& measured,
+                                   const std::vector<Told>& all) {
+  if (!over_network_) return;
+  const PortUse use = port_use(all, used_ports_);
+  if (use.busiest_share <= 0) return;
+  Sampled one;
+  one.samples = {use.busiest_share};
+  one.stop_reason = "iterations";
+  Point point = make_point({.metric = kPortMetric, .meaning = "completion", .unit = "1"},
+                           measured.asked_bytes, one, false, measured.synthetic);
+  (*point.mutable_facts())["port_bytes"] = use.words;
+  state_->session.report(context, std::move(point));
 }
 
 namespace {
 
-// Bounds and defaults of the declared parameters.
-constexpr double kMaxSizeBytes = 8.0 * (1U << 30U);
-constexpr const char* kSizes = "8,1KiB,64KiB,1MiB,16MiB,128MiB,512MiB";
-constexpr std::int64_t kMinSamples = 40;
-constexpr std::int64_t kMaxSamples = 10'000;
-constexpr std::int64_t kGraphCalls = 20;
-constexpr std::int64_t kMaxRoot = 65'535;
 constexpr double kSecondNs = 1e9;
 // The longest time for allocating the buffers of one rank, in ns.
 constexpr double kAllocateNs = 60e9;
@@ -381,68 +400,37 @@ constexpr double kEndShare = 0.05;
 constexpr int kFirstReducingFloat8 = 90;  // compute capability
 
 // The call that one sample times.
-std::string sample_in_words(std::uint64_t graph_calls, std::uint64_t repeat) {
-  if (graph_calls != 0) return fmt::format("mean of the {} calls of a graph", graph_calls);
+std::string sample_in_words(const Plan& plan, std::uint64_t repeat) {
+  if (plan.aggregate > 1)
+    return fmt::format("mean of the calls of {}, in groups of {}",
+                       plan.graph_calls != 0 ? "a graph"
+                       : repeat == 1         ? "one group"
+                                             : "groups",
+                       plan.aggregate);
+  if (plan.graph_calls != 0)
+    return fmt::format("mean of the {} calls of a graph", plan.graph_calls);
   if (repeat == 0) return "mean of calls in a row: as many as last 1 ms, at most 20";
   return repeat == 1 ? "one call, with the stamp at its end"
                      : fmt::format("mean of {} calls in a row", repeat);
 }
 
-}  // namespace
-
-// Parameters that an operation does not use are not declared, so a task cannot set them.
-KernelInfo info_of(const Operation& operation) {
-  // Since revision 5 the calls move through cold memory.
-  InfoBuilder builder(operation.name, 5, operation.summary);
-  builder.ranks(1, 0)
-      .endpoint("gpu")
-      .metrics({"latency_ns", "algbw_bytes_per_second", "busbw_bytes_per_second"})
-      .sizes(kSizes)
-      .choice("datatype", "", "type of the elements", datatype_names())
-      .identity();
-  if (operation.reduces)
-    builder.choice("reduction", "", "how elements are reduced", reduction_names()).identity();
-  if (operation.rooted)
-    builder.integer("root", "rank that gives, or gets", 0, 0, kMaxRoot).identity();
-  if (operation.in_place)
-    builder.boolean("in_place", "the result replaces the input", false).identity();
-  builder.choice("mode", "", "calls one by one, or as a CUDA graph", {"events", "graph"})
-      .identity()
-      .integer("graph_calls", "calls in one graph", kGraphCalls, 1, 1000)
-      .identity()
-      .boolean("registered", "memory by NCCL, registered with the communicator", false)
-      .identity()
-      .choice(
-          "buffer", "",
-          "cold: each call moves the next bytes of memory twice as large as the GPU's L2 cache, as "
-          "nccl-tests moves through its buffer; hot: the same bytes each time. A graph repeats the "
-          "places of "
-          "its calls, and its points say whether that is cold",
-          {"cold", "hot"})
-      .identity()
-      .integer("repeat",
-               "calls in a row that share a sample, which is their mean; 0: as many as last 1 ms, "
-               "at most 20",
-               1, 0, 1000)
-      .identity()
-      .duration("stall_timeout", "give up when one sample takes longer", "60s", kSecondNs / 10,
-                3600 * kSecondNs)
-      .duration("join_timeout", "give up when the ranks have not joined by then", "120s",
-                kSecondNs / 10, 3600 * kSecondNs)
-      .boolean(
-          "tell_choice",
-          "one more call of each size, outside the timed ones, to learn algorithm and protocol",
-          true)
-      .apply(add_environment_parameters)
-      .sampling("iterations", kMinSamples, kMaxSamples)
-      .least_time("2s")
-      .proof_time()
-      .apply(gpu::add_session_parameters);
-  KernelInfo info = builder.build();
-  for (ParameterInfo& parameter : *info.mutable_parameters())
-    if (parameter.name() == "sizes") parameter.set_maximum(kMaxSizeBytes);
-  return info;
+// The words of the parameters `registered` and `cta_policy`, and of the fact `buffers`.
+BufferKind kind_of_buffers(std::string_view word) {
+  if (word == "symmetric") return BufferKind::kSymmetric;
+  return word == "true" ? BufferKind::kRegistered : BufferKind::kPlain;
 }
+const char* words_of(BufferKind kind) {
+  if (kind == BufferKind::kSymmetric) return "by NCCL, a window of all ranks";
+  return kind == BufferKind::kRegistered ? "by NCCL, registered" : "by CUDA";
+}
+
+int cta_policy_of(std::string_view word) {
+  if (word == "default") return nc::kCtaDefault;
+  if (word == "efficiency") return nc::kCtaEfficiency;
+  return word == "zero" ? nc::kCtaZero : nc::kUndefined;
+}
+
+}  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Operation& operation) {
   return std::make_unique<CollectiveBench>(operation);
@@ -464,7 +452,17 @@ Status CollectiveBench::read_parameters(const Params& params) {
   if (operation_->reduces) plan_.reduction = reduction_of(params.text("reduction"));
   if (operation_->rooted) plan_.root = static_cast<std::uint32_t>(params.integer("root"));
   plan_.in_place = operation_->in_place && params.boolean("in_place");
-  plan_.registered = params.boolean("registered");
+  if (operation_->has_traffic) {
+    spread_ = params.number("spread");
+    matrix_ = params.text("traffic");
+  }
+  plan_.buffers = kind_of_buffers(params.text("registered"));
+  if (!operation_->in_steps) {
+    plan_.aggregate = static_cast<std::uint64_t>(params.integer("aggregate"));
+    joining_.blocking = params.boolean("blocking");
+  }
+  joining_.cta_policy = cta_policy_of(params.text("cta_policy"));
+  split_ = RG_TRY(parse_split(params.text("split")));
   is_cold_ = params.text("buffer") == "cold";
   plan_.verify = params.boolean("verify");
   if (params.text("mode") == "graph")
@@ -482,6 +480,11 @@ Status CollectiveBench::check_library(const Nccl& nccl) const {
   if (is_float8(plan_.type) && nccl.version_code < nc::kFirstWithFloat8)
     return fail(Code::kUnimplemented,
                 "NCCL {}: it has no 8-bit floating-point types; 2.24 and later have", nccl.version);
+  const int needed =
+      joining_.cta_policy == nc::kCtaZero ? nc::kFirstWithCtaZero : nc::kFirstWithCtaPolicy;
+  if (joining_.cta_policy != nc::kUndefined && nccl.version_code < needed)
+    return fail(Code::kUnimplemented, "NCCL {}: it has no such CTA policy; {} and later have",
+                nccl.version, nccl_release(needed));
   return {};
 }
 
@@ -496,6 +499,9 @@ Status CollectiveBench::prepare(Context& context) {
     RG_TRY_OK(open_gpu(context));
   }
   RG_TRY_OK(apply_environment(context));
+  if (!joining_.blocking) RG_TRY_OK(check_override("NCCL_COMM_BLOCKING", "0"));
+  if (joining_.cta_policy != nc::kUndefined)
+    RG_TRY_OK(check_override("NCCL_CTA_POLICY", std::to_string(joining_.cta_policy)));
   log_.begin();
   const Nccl& nccl = *RG_TRY(load_nccl());
   RG_TRY_OK(check_environment(context.params, nccl.synthetic));
@@ -504,9 +510,9 @@ Status CollectiveBench::prepare(Context& context) {
   context.reporter.fact("nccl_path", nccl.path);
   context.reporter.fact("implementation",
                         operation_->has_call(nccl) ? operation_->call_name : kGrouped);
-  context.reporter.fact("buffers", plan_.registered ? "by NCCL, registered" : "by CUDA");
+  context.reporter.fact("buffers", words_of(plan_.buffers));
   context.reporter.fact("reported", "the slowest rank's iterations, by CUDA events");
-  context.reporter.fact("sample", sample_in_words(plan_.graph_calls, asked_repeat_));
+  context.reporter.fact("sample", sample_in_words(plan_, asked_repeat_));
   return {};
 }
 
@@ -519,8 +525,14 @@ Status CollectiveBench::connect(Context& context, Group& group) {
       context.deadline_monotonic_ns - std::min(kLastWordsNs, left_ns * kLastWordsShare);
   words_monotonic_ns_ = context.deadline_monotonic_ns - std::min(kFinalEndNs, left_ns * kEndShare);
   Team team(group, words_monotonic_ns_);
-  plan_.ranks = team.size();
-  plan_.rank = team.rank();
+  const GroupPlace place = RG_TRY(place_of(split_, team.size(), team.rank()));
+  plan_.groups = place.groups;
+  plan_.ranks = place.ranks;
+  plan_.rank = place.rank;
+  plan_.color = split_.color(team.rank());
+  if (split_)
+    context.reporter.fact(
+        "groups", fmt::format("{} of {} ranks each, by ncclCommSplit", place.groups, place.ranks));
   Status joined = join_all(context, team);
   if (!joined) give_up();
   return joined;
@@ -534,50 +546,34 @@ Status CollectiveBench::join_all(Context& context, Team& team) {
   return first_calls(context, team);
 }
 
-// Distributes the unique id of rank 0. Rank 0 alone collects the facts of all ranks and announces
-// the result.
-Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
-  team.begin_step("meeting");
-  Told hello;
-  hello.set_host(stack_hash({{"host", host_identity()}}));
-  hello.set_chosen(opened_);
-  hello.set_nccl(loaded_nccl().version);
-  hello.set_parameters(stack_hash(parameters_));
-  Status ready;
+// The number of ranks is known: it must fit the root, the operation and the traffic.
+Status CollectiveBench::fit_ranks() {
   if (plan_.root >= plan_.ranks)
-    ready = invalid("parameter root: {} is no rank of {}", plan_.root, plan_.ranks);
-  if (ready && team.leads()) {
-    auto unique_id = make_unique_id();
-    if (unique_id)
-      hello.set_unique_id(*unique_id);
-    else
-      ready = tl::unexpected(unique_id.error());
-  }
-  // Rank 0 alone gets all hellos; the others get its unique id with rank 0's own.
-  const auto met = RG_TRY(team.agree(ready, hello));
-  Told numbers;
-  if (team.leads()) number_gpus(met, numbers);
-  const auto numbered =
-      RG_TRY(team.agree(team.leads() ? check_alike(met) : Status{}, std::move(numbers)));
-  Status opened;
-  if (!opened_) {
-    const auto& gpus = numbered.front().gpus();
-    const int rank = static_cast<int>(team.rank());
-    context.endpoint = fmt::format("gpu{}", rank < gpus.size() ? gpus[rank] : 0);
-    opened = open_gpu(context);
-  }
-  Told own;
-  own.set_host(hello.host());
-  if (opened) own.set_gpu(identity_of(state_->session.gpu()));
-  if (opened && is_cold_) own.set_cold_bytes(cold_bytes_of(state_->session.gpu()));
-  const auto chosen = RG_TRY(team.agree(opened, own));
-  Told common;
-  common.set_cold_bytes(cold_bytes_of_all(chosen));
-  plan_.cold_bytes =
-      RG_TRY(team.agree(team.leads() ? check_gpus(chosen) : Status{}, std::move(common)))
-          .front()
-          .cold_bytes();
-  return met.front().unique_id();
+    return invalid("parameter root: {} is no rank of {}", plan_.root, plan_.ranks);
+  if (const std::string_view why = operation_->refuses(plan_.ranks); !why.empty())
+    return fail(Code::kUnimplemented, "{} on {} ranks: {}", operation_->name, plan_.ranks, why);
+  if (!operation_->has_traffic) return {};
+  const std::uint64_t bytes = bytes_of(plan_.type);
+  Traffic made = matrix_.empty() ? Traffic::by_distance(spread_, plan_.ranks, bytes)
+                                 : RG_TRY(Traffic::by_matrix(matrix_, plan_.ranks, bytes));
+  plan_.traffic = std::make_shared<const Traffic>(std::move(made));
+  return {};
+}
+
+// Opens the GPU where none was given, and learns the memory of cold calls.
+Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
+  const Attendant mine{
+      .ready = fit_ranks(), .parameters = &parameters_, .chosen = opened_, .is_cold = is_cold_};
+  const Met met = RG_TRY(meet_ranks(
+      team, mine,
+      [&](const std::string& endpoint) {
+        if (!endpoint.empty()) context.endpoint = endpoint;
+        return opened_ ? Status{} : open_gpu(context);
+      },
+      [this]() -> const gpu::Gpu& { return state_->session.gpu(); }));
+  plan_.cold_bytes = met.cold_bytes;
+  host_ = met.host;
+  return met.unique_id;
 }
 
 // Waives with kUnimplemented on GPUs on which NCCL cannot reduce the type.
@@ -597,15 +593,17 @@ Status CollectiveBench::open_gpu(Context& context) {
 // wait for another rank.
 Status CollectiveBench::set_stage(Context& context, Team& team, const std::string& unique_id) {
   team.begin_step("joining the communicator");
+  const std::uint32_t ranks = team.size();
+  const std::uint32_t rank = team.rank();
   worker_ = std::make_unique<Worker>(state_->progress);
-  const Status joined = guarded(
-      fmt::format("join {} rank{} as rank {}", plan_.ranks, plan_.ranks == 1 ? "" : "s",
-                  plan_.rank),
-      join_timeout_ns_, Comm::kUnwatched, [unique_id, plan = plan_](RankState& state) -> Status {
-        state.comm = RG_TRY(Communicator::join(state.session.gpu(), *state.progress, plan.ranks,
-                                               plan.rank, unique_id));
-        return {};
-      });
+  const Status joined =
+      guarded(fmt::format("join {} rank{} as rank {}", ranks, ranks == 1 ? "" : "s", rank),
+              join_timeout_ns_, Comm::kUnwatched,
+              [=, joining = joining_, split = split_](RankState& state) -> Status {
+                state.comm = RG_TRY(Communicator::join(state.session.gpu(), *state.progress, ranks,
+                                                       rank, unique_id, joining));
+                return split ? state.comm.split(split.color(rank), rank) : Status{};
+              });
   RG_TRY_OK(team.agree(joined));
   team.begin_step("allocating memory");
   std::vector<std::uint64_t> counts;
@@ -620,6 +618,10 @@ Status CollectiveBench::set_stage(Context& context, Team& team, const std::strin
                 return {};
               });
   RG_TRY_OK(team.agree(made));
+  if (plan_.buffers != BufferKind::kSymmetric) return {};
+  team.begin_step("registering memory");
+  RG_TRY_OK(team.agree(guarded(team.step(), plan_.stall_timeout_ns, Comm::kWatched,
+                               [](RankState& state) { return state.stage->register_windows(); })));
   return {};
 }
 
@@ -634,10 +636,16 @@ Status CollectiveBench::first_calls(Context& context, Team& team) {
               [count](RankState& state) { return state.stage->begin_size(count); });
   const LogFacts seen = parse_log(log_.read_new());
   Told told;
+  told.set_host(host_);
   for (std::string& kind : kinds_of(seen)) told.add_transports(std::move(kind));
+  for (std::string& port : ports_of(seen)) told.add_used_ports(std::move(port));
   std::set<std::string> kinds;
-  for (const Told& one : RG_TRY(team.agree(called, std::move(told))))
+  for (const Told& one : RG_TRY(team.agree(called, std::move(told)))) {
     kinds.insert(one.transports().begin(), one.transports().end());
+    used_ports_[one.host()].insert(one.used_ports().begin(), one.used_ports().end());
+  }
+  over_network_ =
+      std::ranges::any_of(kinds, [](const std::string& kind) { return kind.starts_with("NET"); });
   Told path;
   if (team.leads()) path.set_path(path_of(kinds));
   report_facts(context, seen, RG_TRY(team.agree({}, std::move(path))).front().path());

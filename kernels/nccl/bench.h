@@ -13,6 +13,8 @@
 #include "kernels/gpu/session/session.h"
 #include "kernels/nccl/communicator/environment.h"
 #include "kernels/nccl/communicator/log.h"
+#include "kernels/nccl/communicator/ports.h"
+#include "kernels/nccl/communicator/split.h"
 #include "kernels/nccl/communicator/team.h"
 #include "kernels/nccl/communicator/worker.h"
 #include "kernels/nccl/figures.h"
@@ -48,6 +50,7 @@ class CollectiveBench final : public Kernel {
   // Steps of prepare() and connect().
   Status read_parameters(const Params& params);
   Status check_library(const Nccl& nccl) const;
+  Status fit_ranks();
   Result<std::string> meet(Context& context, Team& team);
   Status open_gpu(Context& context);
   Status join_all(Context& context, Team& team);
@@ -75,6 +78,7 @@ class CollectiveBench final : public Kernel {
   Team::Perform performer();
   Status perform(const Order& order, std::vector<double>& samples_ns);
   Told health(const Context& context, const Team& team);
+  void report_ports(Context& context, const Measured& measured, const std::vector<Told>& all);
   Status report(Context& context, const Measured& measured, const std::vector<Told>& all);
 
   // Lives as long as the process.
@@ -84,6 +88,10 @@ class CollectiveBench final : public Kernel {
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
   double proof_time_ns_ = 0;
+  double spread_ = 0;   // of an operation with traffic
+  std::string matrix_;  // likewise; "": by spread
+  Split split_;
+  Joining joining_;
   std::map<std::string, std::string> parameters_;  // must be equal on all ranks
   double join_timeout_ns_ = 0;
   // Times before the deadline: at the first a call ends, so that the ranks can exchange the reason;
@@ -98,6 +106,13 @@ class CollectiveBench final : public Kernel {
   std::unique_ptr<Worker> worker_;  // exists from the joining on
   bool opened_ = false;
   DebugOutput log_;
+  PortReader ports_{ports_folder()};
+  // Around the measured size's kept samples.
+  std::vector<PortBytes> ports_before_;
+  std::vector<PortBytes> ports_after_;
+  UsedPorts used_ports_;          // on rank 0
+  std::string host_;              // a hash: the same on ranks of one host
+  bool over_network_ = false;     // on rank 0: NCCL says so of a connection of any rank
   std::optional<Choice> choice_;  // of the measured size
 };
 

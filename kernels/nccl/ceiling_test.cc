@@ -19,33 +19,33 @@ Operation operation_of(double (*bus_factor)(double), bool rooted, bool shared_ou
 
 TEST(NcclCeiling, IsOneDirectionOfTheLinksOverTheShareThatMustMove) {
   const Operation all_reduce = operation_of(factor_both_ways, false, false);
-  EXPECT_DOUBLE_EQ(least_share(all_reduce, 2, 0), 1);
-  EXPECT_DOUBLE_EQ(least_share(all_reduce, 8, 0), 1) << "switches may reduce";
-  const auto bound = algbw_ceiling(all_reduce, 8, 0, kGpu);
+  EXPECT_DOUBLE_EQ(least_share(all_reduce, {.ranks = 2}), 1);
+  EXPECT_DOUBLE_EQ(least_share(all_reduce, {.ranks = 8}), 1) << "switches may reduce";
+  const auto bound = algbw_ceiling(all_reduce, {.ranks = 8}, kGpu);
   ASSERT_TRUE(bound);
   EXPECT_DOUBLE_EQ(bound->bytes_per_second, kAll);
   const Operation all_gather = operation_of(factor_share, false, true);
-  EXPECT_DOUBLE_EQ(least_share(all_gather, 8, 0), 7.0 / 8);
-  EXPECT_DOUBLE_EQ(algbw_ceiling(all_gather, 8, 0, kGpu)->bytes_per_second, kAll * 8 / 7);
+  EXPECT_DOUBLE_EQ(least_share(all_gather, {.ranks = 8}), 7.0 / 8);
+  EXPECT_DOUBLE_EQ(algbw_ceiling(all_gather, {.ranks = 8}, kGpu)->bytes_per_second, kAll * 8 / 7);
   const Operation broadcast = operation_of(factor_one, true, false);
-  EXPECT_DOUBLE_EQ(least_share(broadcast, 8, 3), 1);
+  EXPECT_DOUBLE_EQ(least_share(broadcast, {.ranks = 8, .root = 3}), 1);
 }
 
 TEST(NcclCeiling, ARankThatIsNotTheRootOfAGatherMovesItsShareAlone) {
   const Operation gather = operation_of(factor_share, true, true);
-  EXPECT_DOUBLE_EQ(least_share(gather, 4, 0), 3.0 / 4);
-  EXPECT_DOUBLE_EQ(least_share(gather, 4, 1), 1.0 / 4);
+  EXPECT_DOUBLE_EQ(least_share(gather, {.ranks = 4}), 3.0 / 4);
+  EXPECT_DOUBLE_EQ(least_share(gather, {.ranks = 4, .root = 1}), 1.0 / 4);
 }
 
 TEST(NcclCeiling, IsAbsentForOneRankAndUnknownLinks) {
   const Operation all_reduce = operation_of(factor_both_ways, false, false);
-  EXPECT_FALSE(algbw_ceiling(all_reduce, 1, 0, kGpu));
-  EXPECT_FALSE(algbw_ceiling(all_reduce, 2, 0, {}));
+  EXPECT_FALSE(algbw_ceiling(all_reduce, {.ranks = 1}, kGpu));
+  EXPECT_FALSE(algbw_ceiling(all_reduce, {.ranks = 2}, {}));
 }
 
 TEST(NcclCeiling, AnAlgbwAboveItIsNoFigureAndOthersAreNotCompared) {
   const Operation all_reduce = operation_of(factor_both_ways, false, false);
-  const auto ceiling = algbw_ceiling(all_reduce, 2, 0, kGpu);
+  const auto ceiling = algbw_ceiling(all_reduce, {.ranks = 2}, kGpu);
   Point point;
   point.set_metric("algbw_bytes_per_second");
   point.set_median(250e9);

@@ -26,8 +26,9 @@ class EveryCollective : public OnFakeRanks, public ::testing::WithParamInterface
 
 TEST_P(EveryCollective, MeasuresAndVerifiesOnAnyNumberOfRanks) {
   const bool all = full_check() || GetParam() == "nccl.all_reduce";
-  for (const std::uint32_t ranks : {1U, 2U, 3U, 5U}) {
-    if (!all && ranks != 1 && ranks != 3) continue;
+  for (const std::uint32_t ranks : {1U, 2U, several(GetParam()), several(GetParam()) + 2}) {
+    if (!all && ranks != 1 && ranks != several(GetParam())) continue;
+    if (!can_have(GetParam(), ranks)) continue;
     SCOPED_TRACE(ranks);
     const auto results = run(GetParam(), ranks, {{"sizes", "8,1000,64KiB"}});
     expect_passed(results);
@@ -57,10 +58,10 @@ TEST_P(EveryCollective, GivesBothTheIterationsAndTheAggregate) {
 TEST_P(EveryCollective, HasItsFactorOfBusBandwidth) {
   constexpr std::uint32_t kRanks = 4;
   const std::map<std::string, double> factors{
-      {"nccl.all_gather", 0.75}, {"nccl.all_reduce", 1.5}, {"nccl.all_to_all", 0.75},
-      {"nccl.broadcast", 1},     {"nccl.gather", 0.75},    {"nccl.pairwise", 1},
-      {"nccl.reduce", 1},        {"nccl.scatter", 0.75},   {"nccl.reduce_scatter", 0.75},
-      {"nccl.send_recv", 1}};
+      {"nccl.all_gather", 0.75},   {"nccl.all_reduce", 1.5},      {"nccl.all_to_all", 0.75},
+      {"nccl.all_to_all_v", 0.75}, {"nccl.broadcast", 1},         {"nccl.gather", 0.75},
+      {"nccl.hypercube", 1},       {"nccl.pairwise", 1},          {"nccl.reduce", 1},
+      {"nccl.scatter", 0.75},      {"nccl.reduce_scatter", 0.75}, {"nccl.send_recv", 1}};
   ASSERT_TRUE(factors.contains(GetParam())) << "tell its factor here";
   const auto results = run(GetParam(), kRanks, {});
   expect_passed(results);
@@ -73,13 +74,15 @@ TEST_P(EveryCollective, HasItsFactorOfBusBandwidth) {
 
 TEST_P(EveryCollective, IsTheSameInPlaceWhereNcclHasThat) {
   if (!declares("in_place")) return;
-  expect_passed(run(GetParam(), 3, {{"in_place", "true"}, {"sizes", "24,6000"}}));
+  const std::uint32_t ranks = several(GetParam());
+  expect_passed(run(GetParam(), ranks, {{"in_place", "true"}, {"sizes", "24,6000"}}));
+  if (declares("root"))
+    expect_passed(run(GetParam(), ranks, {{"in_place", "true"}, {"root", "1"}}));
 }
 
 // A call that does nothing leaves its place as it was. In one place the next call hides it.
 TEST_P(EveryCollective, LooksAtEachPlaceThatTheTimedCallsWrote) {
-  if (GetParam() == "nccl.pairwise" || GetParam() == "nccl.send_recv")
-    GTEST_SKIP() << "the fake leaves out calls of collectives alone";
+  if (is_exchange(GetParam())) GTEST_SKIP() << "the fake leaves out calls of collectives alone";
   std::uint64_t timed = 0;
   for (const char* buffer : {"hot", "cold"}) {
     reset_fakes();

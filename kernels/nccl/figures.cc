@@ -67,9 +67,10 @@ std::uint64_t share_of_size(const Operation& operation, std::uint64_t size_bytes
   return std::max<std::uint64_t>(1, size_bytes / element_bytes / parts);
 }
 
-std::uint64_t moved_bytes(const Operation& operation, std::uint64_t count,
-                          std::uint64_t element_bytes, std::uint32_t ranks) {
-  return count * element_bytes * (operation.shared_out ? ranks : 1);
+std::uint64_t moved_bytes(const Operation& operation, const Share& share,
+                          std::uint64_t element_bytes) {
+  if (operation.moved_count != nullptr) return operation.moved_count(share) * element_bytes;
+  return share.count * element_bytes * (operation.shared_out ? share.ranks : 1);
 }
 
 // A collective ends when its last rank ends, so the slowest rank's time is the collective's. By the

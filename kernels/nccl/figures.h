@@ -44,9 +44,9 @@ struct Measured {
 // Returns the elements of a share for a size; at least one.
 std::uint64_t share_of_size(const Operation& operation, std::uint64_t size_bytes,
                             std::uint64_t element_bytes, std::uint32_t ranks);
-// Returns the S of one call with such shares, in bytes.
-std::uint64_t moved_bytes(const Operation& operation, std::uint64_t count,
-                          std::uint64_t element_bytes, std::uint32_t ranks);
+// Returns the S of one call with such a share, in bytes.
+std::uint64_t moved_bytes(const Operation& operation, const Share& share,
+                          std::uint64_t element_bytes);
 
 // Returns the rank with the highest median; the lowest of several.
 std::size_t slowest_rank(const std::vector<std::vector<double>>& by_rank_ns);

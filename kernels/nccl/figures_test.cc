@@ -85,8 +85,8 @@ TEST(Shares, OfASizeAreWholeElementsAndAtLeastOne) {
   EXPECT_EQ(share_of_size(whole, 1024, 4, 8), 256U);
   EXPECT_EQ(share_of_size(shared, 1024, 4, 8), 32U);
   EXPECT_EQ(share_of_size(shared, 8, 4, 8), 1U);
-  EXPECT_EQ(moved_bytes(shared, 1, 4, 8), 32U);
-  EXPECT_EQ(moved_bytes(whole, 256, 4, 8), 1024U);
+  EXPECT_EQ(moved_bytes(shared, {.ranks = 8, .count = 1}, 4), 32U);
+  EXPECT_EQ(moved_bytes(whole, {.ranks = 8, .count = 256}, 4), 1024U);
   EXPECT_EQ(share_of_size(whole, 1001, 4, 1), 250U);
 }
 

@@ -20,7 +20,7 @@ class OnNccl218 : public OnFakeRanks {
 TEST_F(OnNccl218, MeasuresAndVerifiesAll) {
   for (const std::string& kernel : collectives()) {
     SCOPED_TRACE(kernel);
-    const auto results = run(kernel, 3, {});
+    const auto results = run(kernel, several(kernel), {});
     expect_passed(results);
     EXPECT_EQ(results[0].facts.at("nccl"), "2.18.3");
   }
@@ -46,6 +46,16 @@ TEST_F(OnNccl218, WaivesWhatItCannot) {
   ASSERT_FALSE(registered[0].status);
   EXPECT_EQ(outcome_of(registered[0].status.error().code), kWaived);
   EXPECT_THAT(registered[0].status.error().message, HasSubstr("2.19 and later can"));
+  const auto symmetric = run("nccl.all_reduce", 2, {{"registered", "symmetric"}});
+  ASSERT_FALSE(symmetric[0].status);
+  EXPECT_EQ(outcome_of(symmetric[0].status.error().code), kWaived);
+  EXPECT_THAT(symmetric[0].status.error().message, HasSubstr("2.27 and later can"));
+  for (const auto& [policy, release] : {std::pair{"efficiency", "2.27.0"}, {"zero", "2.28.0"}}) {
+    const auto results = run("nccl.all_reduce", 2, {{"cta_policy", policy}});
+    ASSERT_FALSE(results[0].status);
+    EXPECT_EQ(outcome_of(results[0].status.error().code), kWaived);
+    EXPECT_THAT(results[0].status.error().message, HasSubstr(release));
+  }
   const auto float8 = run("nccl.all_reduce", 2, {{"datatype", "float8e4m3"}});
   ASSERT_FALSE(float8[0].status);
   EXPECT_EQ(outcome_of(float8[0].status.error().code), kWaived);

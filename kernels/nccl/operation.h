@@ -9,6 +9,7 @@
 #include "kernels/core/kernel.h"
 #include "kernels/dl/nccl.h"
 #include "kernels/nccl/data.h"
+#include "kernels/nccl/traffic.h"
 
 namespace railgauge::nccl {
 
@@ -19,6 +20,8 @@ struct Share {
   std::uint32_t rank = 0;
   std::uint32_t root = 0;
   std::uint64_t count = 0;
+  // The parts of an operation with `has_traffic`; nullptr in all others. Not owned.
+  const Traffic* traffic = nullptr;
 };
 
 // The arguments of one call. Pointers are to GPU memory.
@@ -66,6 +69,17 @@ struct Operation {
   bool in_place = false;
   // The size covers all ranks' shares together (all_gather ...), not one share (all_reduce ...).
   bool shared_out = false;
+  // Declares the traffic's parameters; a share has its parts.
+  bool has_traffic = false;
+  // A call is several groups, each of which needs the one before.
+  bool in_steps = false;
+  // Returns the S of algbw = S/t, in elements; nullptr: all that the size covers.
+  std::uint64_t (*moved_count)(const Share&) = nullptr;
+  // Returns the elements that rank 0 must send or receive at least; nullptr: as the bus factor says
+  // (ceiling.h).
+  std::uint64_t (*least_count)(const Share&) = nullptr;
+  // Returns why it cannot have so many ranks, or "".
+  const char* (*refuses)(std::uint32_t ranks) = [](std::uint32_t) { return ""; };
   // Busbw is algbw times this.
   double (*bus_factor)(double ranks) = factor_one;
   // Elements of this rank's buffers; 0: this rank does not use the buffer.
@@ -93,6 +107,9 @@ struct Exchange {
 };
 // Performs the exchange; returns NCCL's first error. Closes the group on every path.
 nc::Return exchange(const Nccl& nccl, const Call& call, const Exchange& parts);
+
+// The metric of how equally the NIC ports carried a collective between hosts; see ports.h.
+inline constexpr const char* kPortMetric = "busiest_port_share";
 
 // Returns the declaration of this operation's kernel.
 KernelInfo info_of(const Operation& operation);

@@ -26,11 +26,15 @@ constexpr std::uint64_t kLeastRecognised = 8;
 // Calls between two signs of progress.
 constexpr std::uint64_t kCallsBetweenBeats = 16;
 
-Share share_of(const Plan& plan, std::uint32_t rank, std::uint64_t count) {
-  return {.ranks = plan.ranks, .rank = rank, .root = plan.root, .count = count};
-}
-
 }  // namespace
+
+Share share_of(const Plan& plan, std::uint32_t rank, std::uint64_t count) {
+  return {.ranks = plan.ranks,
+          .rank = rank,
+          .root = plan.root,
+          .count = count,
+          .traffic = plan.traffic.get()};
+}
 
 std::uint64_t place_bytes(const Operation& operation, const Plan& plan, std::uint64_t count) {
   std::uint64_t most = 1;
@@ -49,7 +53,7 @@ std::uint64_t places_of(const Plan& plan, std::uint64_t place_bytes) {
 bool is_cold(const Operation& operation, const Plan& plan, std::uint64_t count) {
   const std::uint64_t place = place_bytes(operation, plan, count);
   std::uint64_t places = places_of(plan, place);
-  if (plan.graph_calls != 0) places = std::min(places, plan.graph_calls);
+  if (plan.graph_calls != 0) places = std::min(places, plan.graph_calls * plan.aggregate);
   return plan.cold_bytes > 0 && places * place >= plan.cold_bytes;
 }
 
@@ -57,7 +61,7 @@ ProofShape proof_shape(const Operation& operation, const Plan& plan, std::uint64
   const std::uint64_t bytes = place_bytes(operation, plan, count);
   ProofShape shape{.slots = proof_slots(bytes),
                    .stride_bytes = (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment};
-  if (plan.graph_calls != 0) shape.slots = std::min(shape.slots, plan.graph_calls);
+  if (plan.graph_calls != 0) shape.slots = std::min(shape.slots, plan.graph_calls * plan.aggregate);
   return shape;
 }
 
@@ -66,7 +70,7 @@ std::uint64_t compared_bytes(const Operation& operation, const Plan& plan, std::
   for (std::uint32_t rank = 0; rank < plan.ranks; ++rank)
     for (const Segment& segment : operation.result(share_of(plan, rank, count)))
       elements += segment.count;
-  return elements * bytes_of(plan.type);
+  return elements * bytes_of(plan.type) * plan.groups;
 }
 
 // The numbers of a proof and the fills of the timed part differ in other bits of the seed.
@@ -111,13 +115,21 @@ Status Stage::begin_round(const ProofRound& round) {
 Status Stage::run_round(const ProofRound& round) {
   const auto queue_slot = [this](std::uint64_t slot) -> Status {
     const nc::Return returned = operation_->enqueue(loaded_nccl(), call_in(slot));
-    if (returned == nc::kSuccess) return {};
+    if (returned == nc::kSuccess || (returned == nc::kInProgress && plan_.aggregate > 1)) return {};
     return comm_->done(returned, gpu_->name() + ": " + what());
+  };
+  // As many calls in a group as the timed ones have.
+  const auto queue_from = [&](std::uint64_t first) -> Status {
+    const std::uint64_t end = std::min(first + plan_.aggregate, round.slots);
+    return in_group([&]() -> Status {
+      for (std::uint64_t k = first; k < end; ++k) RG_TRY_OK(queue_slot(k));
+      return {};
+    });
   };
   if (plan_.graph_calls != 0) {
     if (!proof_graph_)
       proof_graph_ = RG_TRY(Graph::capture(*gpu_, stream_.get(), [&]() -> Status {
-        for (std::uint64_t k = 0; k < round.slots; ++k) RG_TRY_OK(queue_slot(k));
+        for (std::uint64_t k = 0; k < round.slots; k += plan_.aggregate) RG_TRY_OK(queue_from(k));
         return {};
       }));
     RG_TRY_OK(proof_graph_.launch(*gpu_, stream_.get()));
@@ -125,9 +137,11 @@ Status Stage::run_round(const ProofRound& round) {
     RG_TRY_OK(wait(0, "a proof's graph", kRoundSpinNs));
   } else {
     std::size_t beats = 0;
-    for (std::uint64_t k = 0; k < round.slots; ++k) {
-      RG_TRY_OK(queue_slot(k));
-      if ((k + 1) % kCallsBetweenBeats == 0 && beats < kMaxBatch) RG_TRY_OK(stamp(beats++));
+    const std::uint64_t between = std::max(plan_.aggregate, kCallsBetweenBeats);
+    for (std::uint64_t k = 0; k < round.slots; k += plan_.aggregate) {
+      RG_TRY_OK(queue_from(k));
+      const std::uint64_t made = k + plan_.aggregate;
+      if (made / between > k / between && beats < kMaxBatch) RG_TRY_OK(stamp(beats++));
     }
     RG_TRY_OK(stamp(beats++));
     for (std::size_t i = 0; i < beats; ++i) RG_TRY_OK(wait(i, "a proof's calls", kRoundSpinNs));
@@ -190,8 +204,7 @@ Status Stage::describe_round(const ProofRound& round, std::uint64_t slot, const 
   };
   const std::string difference =
       RG_TRY(data_->difference(receive(slot), wrong, values_of(round.first + slot), 0));
-  const std::uint64_t bytes_of_call =
-      moved_bytes(*operation_, call_.share.count, call_.element_bytes, plan_.ranks);
+  const std::uint64_t bytes_of_call = moved_bytes(*operation_, call_.share, call_.element_bytes);
   return fail(Code::kDataLoss, "{}: rank {}: {}: {}", gpu_->name(), plan_.rank, operation_->name,
               proof_words(round, bytes_of_call, name_fault(round, slot, slots), difference));
 }

@@ -13,6 +13,9 @@
 
 namespace railgauge::nccl {
 
+// Returns the part of rank `rank` in a call with shares of `count` elements.
+Share share_of(const Plan& plan, std::uint32_t rank, std::uint64_t count);
+
 // Returns the bytes from one place of the timed calls to the next: those of the longest buffer of
 // any rank in a call with shares of `count` elements, up to a multiple of 16. Not 0.
 std::uint64_t place_bytes(const Operation& operation, const Plan& plan, std::uint64_t count);

@@ -69,10 +69,15 @@ Result<std::unique_ptr<Stage>> Stage::create(const gpu::Gpu& gpu, const TickCloc
   return stage;
 }
 
-// This rank's part of a call with shares of `count` elements.
-Share Stage::share(std::uint64_t count) const {
-  return {.ranks = plan_.ranks, .rank = plan_.rank, .root = plan_.root, .count = count};
+// A rank without memory would leave the others waiting in the registration, so they agree on that
+// before (CollectiveBench::set_stage).
+Status Stage::register_windows() {
+  RG_TRY_OK(send_.register_window(*gpu_, *comm_));
+  return plan_.in_place ? Status{} : receive_.register_window(*gpu_, *comm_);
 }
+
+// This rank's part of a call with shares of `count` elements.
+Share Stage::share(std::uint64_t count) const { return share_of(plan_, plan_.rank, count); }
 
 // In place both directions share one buffer of the larger size. The slots of a proof are in the
 // buffers of the timed calls: some MiB where messages are small.
@@ -86,13 +91,17 @@ Status Stage::allocate(const std::vector<std::uint64_t>& counts) {
     const std::uint64_t place = place_bytes(*operation_, plan_, count);
     const std::uint64_t before =
         std::max((shape.slots - 1) * shape.stride_bytes, (places_of(plan_, place) - 1) * place);
-    if (const std::uint64_t own = operation_->send_count(share) * bytes; own > 0)
+    // Symmetric memory is equally long on all ranks.
+    const std::uint64_t all = plan_.buffers == BufferKind::kSymmetric ? place : 0;
+    if (const std::uint64_t own = std::max(operation_->send_count(share) * bytes, all); own > 0)
       send = std::max(send, before + own);
-    if (const std::uint64_t own = operation_->receive_count(share) * bytes; own > 0)
+    if (const std::uint64_t own = std::max(operation_->receive_count(share) * bytes, all); own > 0)
       receive = std::max(receive, before + own);
   }
   const auto make = [this](std::uint64_t size) {
-    return plan_.registered ? Buffer::registered(*gpu_, *comm_, size) : Buffer::plain(*gpu_, size);
+    if (plan_.buffers == BufferKind::kSymmetric) return Buffer::symmetric(*gpu_, size);
+    return plan_.buffers == BufferKind::kRegistered ? Buffer::registered(*gpu_, *comm_, size)
+                                                    : Buffer::plain(*gpu_, size);
   };
   send_ = RG_TRY(make(plan_.in_place ? std::max(send, receive) : send));
   if (!plan_.in_place) receive_ = RG_TRY(make(receive));
@@ -126,7 +135,7 @@ Status Stage::begin_size(std::uint64_t count) {
   values_ = {.type = plan_.type,
              .reduced = operation_->reduces,
              .reduction = plan_.reduction,
-             .seed = kSeed + count,
+             .seed = seed_of_size(count),
              .ranks = plan_.ranks};
   call_ = {.share = share,
            .type = plan_.type,
@@ -170,7 +179,7 @@ Status Stage::reset_data() {
   const Cuda& cuda = loaded_cuda();
   used_places_ = 0;
   // Data of the warm-up, or of an earlier verification, must not pass for a later call's.
-  values_.seed = kSeed + call_.share.count + (fills_++ << 48U);
+  values_.seed = seed_of_size(call_.share.count) + (fills_++ << 48U);
   if (received > 0)
     RG_TRY_OK(gpu_status(*gpu_,
                          cuda.memset_d8(address_of(call_.receive), kPoison, before + received),
@@ -186,38 +195,64 @@ Status Stage::reset_data() {
   return gpu_status(*gpu_, cuda.stream_synchronize(nullptr), "wait for the fresh buffers");
 }
 
+std::uint64_t Stage::seed_of_size(std::uint64_t count) const {
+  constexpr std::uint64_t kGroupSpread = 0x9e3779b97f4a7c15U;
+  return (kSeed + count) ^ (plan_.color * kGroupSpread >> 20U);
+}
+
 // For messages.
 std::string Stage::what() const {
   return fmt::format("{} of {} elements a share", operation_->name, call_.share.count);
 }
 
-// A call that continues in the background is waited for by the communicator.
-Status Stage::queue_call() {
+// A call that continues in the background is waited for by the communicator; one in a group cannot
+// be, before the group has ended.
+Status Stage::queue_one() {
   const nc::Return returned =
       operation_->enqueue(loaded_nccl(), call_at(next_place_ * place_bytes_));
   next_place_ = (next_place_ + 1) % places_;
   used_places_ = std::min(used_places_ + 1, places_);
-  if (returned == nc::kSuccess) return {};
+  if (returned == nc::kSuccess || (returned == nc::kInProgress && plan_.aggregate > 1)) return {};
   return comm_->done(returned, gpu_->name() + ": " + what());
+}
+
+Status Stage::queue_call() {
+  return in_group([this]() -> Status {
+    for (std::uint64_t i = 0; i < plan_.aggregate; ++i) RG_TRY_OK(queue_one());
+    return {};
+  });
+}
+
+// The group is closed after an error too; the first error counts.
+Status Stage::in_group(const std::function<Status()>& queue) {
+  if (plan_.aggregate == 1) return queue();
+  const Nccl& nccl = loaded_nccl();
+  const std::string act = gpu_->name() + ": " + what() + ": a group of calls";
+  RG_TRY_OK(nccl_status(nccl, nccl.group_start(), act, comm_->get()));
+  Status queued = queue();
+  const nc::Return ended = nccl.group_end();
+  if (!queued) return queued;
+  return comm_->done(ended, act);
 }
 
 // One launch of the graph, or one call.
 Status Stage::queue_sample() {
   if (!graph_) return queue_call();
-  next_place_ = plan_.graph_calls % places_;
-  used_places_ = std::min(plan_.graph_calls, places_);
+  next_place_ = calls_in_sample() % places_;
+  used_places_ = std::min(calls_in_sample(), places_);
   return graph_.launch(*gpu_, stream_.get());
 }
 
 // Runs a tiny all-reduce, after which the ranks' streams continue within microseconds of each
-// other; the rendezvous leaves them milliseconds apart.
+// other; the rendezvous leaves them milliseconds apart. Groups begin together too: it is a call of
+// all ranks.
 Status Stage::align() {
-  if (plan_.ranks == 1) return {};
+  if (plan_.ranks * plan_.groups == 1) return {};
   const Nccl& nccl = loaded_nccl();
   void* word = pointer_to(aligner_.data());
   const nc::Return returned =
-      nccl.all_reduce(word, word, 1, nc::kFloat32, nc::kSum, comm_->get(), stream_.get());
-  return comm_->done(returned, gpu_->name() + ": align the ranks");
+      nccl.all_reduce(word, word, 1, nc::kFloat32, nc::kSum, comm_->whole(), stream_.get());
+  return comm_->whole_done(returned, gpu_->name() + ": align the ranks");
 }
 
 // cuEventRecord: the GPU writes its time when all earlier work of the stream is done.
@@ -293,8 +328,9 @@ Status Stage::call() {
 }
 
 Status Stage::call_to_verify() {
-  // A graph's calls in a row would reduce in place again and again.
-  RG_TRY_OK(plan_.in_place && operation_->reduces ? queue_call() : queue_sample());
+  // Several calls in a row would reduce in place again and again.
+  RG_TRY_OK(plan_.in_place && operation_->reduces ? in_group([this] { return queue_one(); })
+                                                  : queue_sample());
   RG_TRY_OK(stamp(0));
   return wait(0, "call to verify", kSpinNs);
 }
@@ -336,22 +372,59 @@ Result<Buffer> Buffer::registered(const gpu::Gpu& gpu, const Communicator& comm,
     return fail(Code::kUnimplemented, "{}: register memory: NCCL {} cannot; 2.19 and later can",
                 gpu.name(), nccl.version);
   const std::uint64_t size = std::max<std::uint64_t>(bytes, 1);
-  const std::uint64_t free = RG_TRY(gpu.free_bytes());
-  if (free < size)
-    return fail(Code::kFailedPrecondition, "{}: allocate {}: {} of its memory are free", gpu.name(),
-                canonical_bytes(size), free);
-  Buffer buffer;
-  void* raw = nullptr;
-  RG_TRY_OK(nccl_status(nccl, nccl.mem_alloc(&raw, size),
-                        fmt::format("{}: allocate {} by NCCL", gpu.name(), canonical_bytes(size))));
-  buffer.memory_ = Handle<MemoryTraits>(raw);
-  buffer.data_ = reinterpret_cast<cu::DevicePtr>(raw);
+  Buffer buffer = RG_TRY(by_nccl(gpu, size));
+  void* raw = buffer.memory_.get();
   void* handle = nullptr;
   RG_TRY_OK(nccl_status(nccl, nccl.comm_register(comm.get(), raw, size, &handle),
                         fmt::format("{}: register {}", gpu.name(), canonical_bytes(size)),
                         comm.get()));
   // NCCL gives no handle where it has nothing to do with the memory.
   if (handle != nullptr) buffer.registration_ = Handle<RegistrationTraits>({comm.get(), handle});
+  return buffer;
+}
+
+Result<Buffer> Buffer::symmetric(const gpu::Gpu& gpu, std::uint64_t bytes) {
+  const Nccl& nccl = loaded_nccl();
+  if (nccl.mem_alloc == nullptr || nccl.mem_free == nullptr || nccl.window_register == nullptr ||
+      nccl.window_deregister == nullptr)
+    return fail(Code::kUnimplemented, "{}: register a window: NCCL {} cannot; 2.27 and later can",
+                gpu.name(), nccl.version);
+  const std::uint64_t size = std::max<std::uint64_t>(bytes, 1);
+  Buffer buffer = RG_TRY(by_nccl(gpu, size));
+  buffer.size_ = size;
+  return buffer;
+}
+
+// Without a window the calls would be those of plain memory: that is no figure of symmetric memory.
+Status Buffer::register_window(const gpu::Gpu& gpu, const Communicator& comm) {
+  nc::Window window = nullptr;
+  const std::string act =
+      fmt::format("{}: register a window of {}", gpu.name(), canonical_bytes(size_));
+  RG_TRY_OK(comm.done(loaded_nccl().window_register(comm.get(), memory_.get(), size_, &window,
+                                                    nc::kWindowSymmetric),
+                      act));
+  if (window == nullptr)
+    return fail(Code::kFailedPrecondition,
+                "{}: NCCL gave none: the ranks' GPUs do not reach each other's memory, or "
+                "NCCL_WIN_ENABLE or NCCL_CUMEM_ENABLE is 0",
+                act);
+  window_ = Handle<WindowTraits>({comm.get(), window});
+  return {};
+}
+
+Result<Buffer> Buffer::by_nccl(const gpu::Gpu& gpu, std::uint64_t bytes) {
+  const Nccl& nccl = loaded_nccl();
+  const std::uint64_t free = RG_TRY(gpu.free_bytes());
+  if (free < bytes)
+    return fail(Code::kFailedPrecondition, "{}: allocate {}: {} of its memory are free", gpu.name(),
+                canonical_bytes(bytes), free);
+  Buffer buffer;
+  void* raw = nullptr;
+  RG_TRY_OK(
+      nccl_status(nccl, nccl.mem_alloc(&raw, bytes),
+                  fmt::format("{}: allocate {} by NCCL", gpu.name(), canonical_bytes(bytes))));
+  buffer.memory_ = Handle<MemoryTraits>(raw);
+  buffer.data_ = reinterpret_cast<cu::DevicePtr>(raw);
   return buffer;
 }
 

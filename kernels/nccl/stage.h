@@ -60,6 +60,9 @@ class Graph {
   Handle<ExecutableTraits> executable_;
 };
 
+// Who allocates the buffers of a call, and whether NCCL knows them before the call.
+enum class BufferKind : std::uint8_t { kPlain, kRegistered, kSymmetric };
+
 // A buffer on the current context's GPU. Release a registered one before its communicator.
 class Buffer {
  public:
@@ -69,10 +72,18 @@ class Buffer {
   // Allocates and registers. kUnimplemented when this NCCL has no registration (before 2.19).
   static Result<Buffer> registered(const gpu::Gpu& gpu, const Communicator& comm,
                                    std::uint64_t bytes);
+  // Allocates for a window; register_window() makes it, on all ranks together with equal sizes.
+  // kUnimplemented when this NCCL has no windows (before 2.27), kFailedPrecondition when the ranks'
+  // GPUs cannot have one.
+  static Result<Buffer> symmetric(const gpu::Gpu& gpu, std::uint64_t bytes);
+  Status register_window(const gpu::Gpu& gpu, const Communicator& comm);
 
   [[nodiscard]] cu::DevicePtr data() const { return data_; }
   // Releases the registration; call before the communicator ends.
-  void deregister() { registration_.reset(); }
+  void deregister() {
+    registration_.reset();
+    window_.reset();
+  }
 
  private:
   // Releases ncclMemAlloc's memory by ncclMemFree.
@@ -95,11 +106,29 @@ class Buffer {
     }
   };
 
+  // The two arguments of ncclCommWindowDeregister.
+  struct OwnWindow {
+    nc::Comm comm = nullptr;
+    nc::Window window = nullptr;
+    bool operator==(const OwnWindow&) const = default;
+  };
+  struct WindowTraits {
+    using Type = OwnWindow;
+    static Type empty() { return {}; }
+    static void release(Type made) {
+      static_cast<void>(loaded_nccl().window_deregister(made.comm, made.window));
+    }
+  };
+  // Memory of ncclMemAlloc.
+  static Result<Buffer> by_nccl(const gpu::Gpu& gpu, std::uint64_t bytes);
+
   GpuBuffer plain_;
   Handle<MemoryTraits> memory_;
-  // Declared after the memory, so that it is released first.
+  // Declared after the memory, so that they are released first.
   Handle<RegistrationTraits> registration_;
+  Handle<WindowTraits> window_;
   cu::DevicePtr data_ = 0;
+  std::uint64_t size_ = 0;  // of memory for a window
 };
 
 // The operation that a task's parameters select; equal on all ranks except for `rank`.
@@ -110,11 +139,15 @@ struct Plan {
   nc::DataType type = nc::kFloat32;
   nc::RedOp reduction = nc::kSum;
   bool in_place = false;
-  bool registered = false;
+  BufferKind buffers = BufferKind::kPlain;
+  std::uint32_t groups = 1;                  // of so many ranks each, at once
+  std::uint32_t color = 0;                   // of this rank's group
+  std::shared_ptr<const Traffic> traffic{};  // of an operation that has one
   bool verify = true;
   // Memory through which the timed calls move, each way, in bytes; 0: all in one place.
   std::uint64_t cold_bytes = 0;
   std::uint64_t graph_calls = 0;  // in one graph; 0: without graphs
+  std::uint64_t aggregate = 1;    // calls in one group of NCCL
   // The longest time of a sample, in ns.
   double stall_timeout_ns = 0;
 };
@@ -129,6 +162,8 @@ class Stage {
                                                Communicator& comm, Progress& progress,
                                                const std::vector<std::uint64_t>& counts);
   ~Stage();
+  // Registers symmetric memory, once all ranks have theirs: the call waits for all of them.
+  Status register_windows();
 
   // Begins shares of `count` elements: fills fresh data and makes the first calls, which may
   // connect.
@@ -162,7 +197,7 @@ class Stage {
   [[nodiscard]] std::string data_runs_on() const { return data_ ? data_->runs_on() : ""; }
   // Returns the calls in a sample of a batch.
   [[nodiscard]] std::uint64_t calls_in_sample() const {
-    return plan_.graph_calls == 0 ? 1 : plan_.graph_calls;
+    return (plan_.graph_calls == 0 ? 1 : plan_.graph_calls) * plan_.aggregate;
   }
 
   // Most samples of one batch: each needs an event, and one more marks the beginning.
@@ -185,8 +220,13 @@ class Stage {
   Status describe_round(const ProofRound& round, std::uint64_t slot, const Segment& wrong);
   [[nodiscard]] Values values_of(std::uint64_t number) const;
   [[nodiscard]] std::string what() const;
+  // Another one for each size, and for each group of ranks: data of another group is wrong data.
+  [[nodiscard]] std::uint64_t seed_of_size(std::uint64_t count) const;
+  Status queue_one();
   Status queue_call();
   Status queue_sample();
+  // Puts `queue` into one group of NCCL, where calls are aggregated.
+  Status in_group(const std::function<Status()>& queue);
   Status align();
   Status stamp(std::size_t event);
   Status wait(std::size_t event, std::string_view act, double spin_ns);

@@ -94,9 +94,25 @@ int bad_poll(pollfd* wanted, nfds_t count, int timeout_ms) {
   return fails_now() ? -1 : ::poll(wanted, count, timeout_ms);
 }
 
-constexpr net::Sockets kBadSockets{bad_socket,  bad_bind,       bad_listen,     bad_accept4,
-                                   bad_connect, bad_setsockopt, bad_getsockopt, bad_send,
-                                   bad_recv,    bad_poll};
+ssize_t bad_recvmsg(int fd, msghdr* message, int flags) {
+  return fails_now() ? -1 : ::recvmsg(fd, message, flags);
+}
+int bad_uring_setup(unsigned entries, io_uring_params* params) {
+  return fails_now() ? -1 : net::kSystemSockets.uring_setup(entries, params);
+}
+int bad_uring_enter(int ring, unsigned submit, unsigned least, unsigned flags, void* argument,
+                    std::size_t bytes) {
+  if (transfer_fails_now()) return -1;
+  return net::kSystemSockets.uring_enter(ring, submit, least, flags, argument, bytes);
+}
+int bad_uring_register(int ring, unsigned operation, void* argument, unsigned count) {
+  return fails_now() ? -1 : net::kSystemSockets.uring_register(ring, operation, argument, count);
+}
+
+constexpr net::Sockets kBadSockets{
+    bad_socket,     bad_bind,        bad_listen,      bad_accept4,       bad_connect,
+    bad_setsockopt, bad_getsockopt,  bad_send,        bad_recv,          bad_poll,
+    bad_recvmsg,    bad_uring_setup, bad_uring_enter, bad_uring_register};
 
 std::ptrdiff_t open_descriptors() {
   const std::filesystem::directory_iterator all("/proc/self/fd");
@@ -162,6 +178,56 @@ TEST_P(NetFaults, AWrongByteFailsBothRanksAndIsNamed) {
     EXPECT_EQ(result.status.error().code, Code::kDataLoss) << result.status.error().message;
     EXPECT_THAT(result.status.error().message, HasSubstr("127.0.0.1 (lo): verify a 4KiB message"));
     EXPECT_TRUE(result.points.empty());
+  }
+}
+
+// The ways of sending that this kernel has.
+std::vector<std::string> other_ways() {
+  std::vector<std::string> ways;
+  for (const char* way : {"zerocopy", "io_uring", "io_uring_zerocopy"}) {
+    const auto results = run_pair(
+        *find_kernel("net.tcp_bw"),
+        {.parameters = {{"netdev", "lo"}, {"send", way}, {"iterations", "1"}, {"verify", "false"}},
+         .endpoints = {"", ""}});
+    if (results[0].status) ways.emplace_back(way);
+  }
+  return ways;
+}
+
+TEST_P(NetFaults, AWrongByteIsFoundWhicheverWayItWasSent) {
+  if (std::string_view(GetParam()) != "net.tcp_bw") GTEST_SKIP() << "sends by copying alone";
+  const std::vector<std::string> ways = other_ways();
+  if (ways.empty()) GTEST_SKIP() << "this kernel has no other way of sending";
+  for (const std::string& way : ways) {
+    SCOPED_TRACE(way);
+    reset();
+    g_control.flip_after = 0;
+    for (const RankResult& result : run({{"send", way}})) {
+      ASSERT_FALSE(result.status);
+      EXPECT_EQ(result.status.error().code, Code::kDataLoss) << result.status.error().message;
+      EXPECT_TRUE(result.points.empty());
+    }
+  }
+}
+
+TEST_P(NetFaults, AFailureOfEachSystemCallOfAnotherWayOfSendingIsOneClearLine) {
+  if (std::string_view(GetParam()) != "net.tcp_bw") GTEST_SKIP() << "sends by copying alone";
+  const std::vector<std::string> ways = other_ways();
+  if (ways.empty()) GTEST_SKIP() << "this kernel has no other way of sending";
+  for (const std::string& way : ways) {
+    reset();
+    g_control.transfers_that_count = 12;
+    for (const RankResult& result : run({{"send", way}}))
+      EXPECT_TRUE(result.status) << way << ": " << result.status.error().message;
+    const int calls = std::min<int>(g_control.calls, full_check() ? 120 : 40);
+    for (int call = 1; call <= calls; ++call) {
+      reset();
+      g_control.fail_call = call;
+      g_control.transfers_that_count = 12;
+      for (const RankResult& result : run({{"send", way}}))
+        if (g_control.calls >= call) expect_clear(result.status, static_cast<std::uint64_t>(call));
+      ASSERT_EQ(open_descriptors(), descriptors_) << way << ", call " << call;
+    }
   }
 }
 

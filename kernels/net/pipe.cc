@@ -39,10 +39,40 @@ Result<Pipe> Pipe::adopt(Fd socket, std::string who, const Limits& limits, bool 
 }
 
 // MSG_NOSIGNAL: a closed connection is an error here, not a SIGPIPE.
+bool Pipe::send_copied(std::span<const std::byte> bytes) {
+  return send_by_pieces(bytes, [this](std::span<const std::byte> rest) {
+    return sockets().send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+  });
+}
+
 bool Pipe::send_all(std::span<const std::byte> bytes) {
+  if (!outlet_) return send_copied(bytes);
+  return send_by_pieces(bytes,
+                        [this](std::span<const std::byte> rest) { return outlet_->send(rest); });
+}
+
+Status Pipe::send_by(Sending way) {
+  outlet_.reset();
+  if (way != Sending::kCopy) outlet_ = RG_TRY(Outlet::open(way, socket_.get(), who_));
+  return {};
+}
+
+bool Pipe::settle() {
+  double since_ns = 0;
+  while (outlet_) {
+    const ssize_t left = outlet_->settle();
+    if (left == 0) break;
+    if (left < 0) return fail_with(Failure::kSend, errno);
+    if (!may_continue(since_ns)) return false;
+  }
+  return true;
+}
+
+template <class Send>
+bool Pipe::send_by_pieces(std::span<const std::byte> bytes, Send send) {
   double since_ns = 0;
   while (!bytes.empty()) {
-    const ssize_t sent = sockets().send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t sent = send(bytes);
     if (sent > 0) [[likely]] {
       bytes = bytes.subspan(static_cast<std::size_t>(sent));
       since_ns = 0;

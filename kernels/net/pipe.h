@@ -4,11 +4,13 @@
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "kernels/core/base/fd.h"
 #include "kernels/core/base/result.h"
+#include "kernels/net/outlet.h"
 
 namespace railgauge::net {
 
@@ -31,6 +33,16 @@ class Pipe {
 
   // Return false on failure; failure() has the reason. kAborted: `stop` was set.
   [[nodiscard]] bool send_all(std::span<const std::byte> bytes);
+  // Sends as send_all() without an outlet: the bytes may change at once.
+  [[nodiscard]] bool send_copied(std::span<const std::byte> bytes);
+  // Makes send_all() use another way from now on. Errors as Outlet::open.
+  Status send_by(Sending way);
+  // Waits until the kernel reads no more memory of earlier sends.
+  [[nodiscard]] bool settle();
+  // Returns what a zero-copy way did so far.
+  [[nodiscard]] ZeroCopyCount zero_copies() const {
+    return outlet_ ? outlet_->count() : ZeroCopyCount{};
+  }
   [[nodiscard]] bool receive_all(std::span<std::byte> bytes);
   // Returns the received bytes, 0 when nothing came for kLookNs, negative on failure. The caller
   // keeps `since_ns` and sets it to 0 at a wait's beginning.
@@ -58,7 +70,11 @@ class Pipe {
   // Checks the limits after a call that moved nothing.
   [[nodiscard]] bool may_continue(double& since_ns);
 
+  template <class Send>
+  bool send_by_pieces(std::span<const std::byte> bytes, Send send);
+
   Fd socket_;
+  std::unique_ptr<Outlet> outlet_;  // ends before the socket; nullptr: by copying
   // Beginning of every message.
   std::string who_;
   const Limits* limits_ = nullptr;

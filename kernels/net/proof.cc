@@ -116,8 +116,10 @@ class RunningProof {
     while (!stop_ && proof_.share.wants_round(rounds, head.first, now_ns - began_ns)) {
       if (now_ns >= proof_.deadline_monotonic_ns)
         return fail(Code::kDeadlineExceeded, proof_.who + ": the task's deadline has come");
+      if (!pipe.settle()) return tl::unexpected(failure(pipe));  // the slots may change now
       ring.fill(sender(proof_.rank, stream), {head.first, head.slots});
-      if (!pipe.send_all(std::as_bytes(std::span(&head, 1)))) return tl::unexpected(failure(pipe));
+      if (!pipe.send_copied(std::as_bytes(std::span(&head, 1))))
+        return tl::unexpected(failure(pipe));
       for (std::uint64_t k = 0; k < head.slots; ++k)
         if (!pipe.send_all(ring.slot(k))) return tl::unexpected(failure(pipe));
       head.first += head.slots;
@@ -125,7 +127,8 @@ class RunningProof {
       now_ns = monotonic_now_ns();
     }
     head.slots = 0;
-    if (!pipe.send_all(std::as_bytes(std::span(&head, 1)))) return tl::unexpected(failure(pipe));
+    if (!pipe.send_copied(std::as_bytes(std::span(&head, 1))) || !pipe.settle())
+      return tl::unexpected(failure(pipe));
     return std::uint64_t{0};
   }
 

@@ -1,10 +1,25 @@
 #include "kernels/net/sockets.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 namespace railgauge::net {
 namespace {
 
 // Replaced by tests, before anything runs.
 const Sockets* g_sockets = &kSystemSockets;
+
+int system_uring_setup(unsigned entries, io_uring_params* params) {
+  return static_cast<int>(::syscall(SYS_io_uring_setup, entries, params));
+}
+int system_uring_enter(int ring, unsigned submit, unsigned least, unsigned flags, void* argument,
+                       std::size_t bytes) {
+  return static_cast<int>(
+      ::syscall(SYS_io_uring_enter, ring, submit, least, flags, argument, bytes));
+}
+int system_uring_register(int ring, unsigned operation, void* argument, unsigned count) {
+  return static_cast<int>(::syscall(SYS_io_uring_register, ring, operation, argument, count));
+}
 
 }  // namespace
 
@@ -17,7 +32,11 @@ const Sockets kSystemSockets{.socket = ::socket,
                              .getsockopt = ::getsockopt,
                              .send = ::send,
                              .recv = ::recv,
-                             .poll = ::poll};
+                             .poll = ::poll,
+                             .recvmsg = ::recvmsg,
+                             .uring_setup = system_uring_setup,
+                             .uring_enter = system_uring_enter,
+                             .uring_register = system_uring_register};
 
 const Sockets& sockets() { return *g_sockets; }
 void set_sockets(const Sockets& table) { g_sockets = &table; }

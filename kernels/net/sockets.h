@@ -7,6 +7,8 @@
 
 #include <cstddef>
 
+struct io_uring_params;
+
 namespace railgauge::net {
 
 // Signatures as in the C library.
@@ -21,6 +23,12 @@ struct Sockets {
   ssize_t (*send)(int fd, const void* bytes, std::size_t count, int flags);
   ssize_t (*recv)(int fd, void* bytes, std::size_t count, int flags);
   int (*poll)(pollfd* wanted, nfds_t count, int timeout_ms);
+  ssize_t (*recvmsg)(int fd, msghdr* message, int flags);
+  // The system calls of io_uring, for which the C library has no functions.
+  int (*uring_setup)(unsigned entries, io_uring_params* params);
+  int (*uring_enter)(int ring, unsigned submit, unsigned least, unsigned flags, void* argument,
+                     std::size_t bytes);
+  int (*uring_register)(int ring, unsigned operation, void* argument, unsigned count);
 };
 
 // The C library's functions.

@@ -152,6 +152,7 @@ class Senders : public Movers {
     };
     send_while(State::kWarmsUp, message(number), bytes);
     if (!work.failed) send_while(State::kKept, kept_message(number), kept_bytes);
+    if (!work.failed && !pipe.settle()) work.failed = true;  // the messages go with their owner
     work.bytes = bytes + kept_bytes;
     work.kept_bytes = kept_bytes;
     work.cpu_ns = thread_cpu_ns();
@@ -263,6 +264,8 @@ class TcpBandwidth final : public Kernel {
     verify_ = context.params.boolean("verify");
     proof_time_ns_ = context.params.duration_ns("proof_time");
     host_cost_.emplace(wants_host_cost(context.params));
+    sending_ = sending_of(context.params.text("send"));
+    RG_TRY_OK(check_memory(context.params));
     link_ = RG_TRY(TcpLink::open(
         context, {.streams = static_cast<std::uint32_t>(context.params.integer("streams"))}));
     return {};
@@ -273,6 +276,10 @@ class TcpBandwidth final : public Kernel {
     RG_TRY_OK(link_->connect(context, group));
     link_->report_facts(context.reporter);
     for (const Pipe& pipe : link_->pipes()) inward_.push_back(RG_TRY(pipe.twin()));
+    Status opened;
+    for (Pipe& pipe : link_->pipes())
+      if (opened) opened = pipe.send_by(sending_);
+    RG_TRY_OK(agree<NetStatus>(group, opened, seconds_left(context)));
     return {};
   }
 
@@ -294,6 +301,36 @@ class TcpBandwidth final : public Kernel {
     std::uint64_t proved_messages = 0;  // on both ranks
   };
 
+  // GPU memory over TCP without a copy by the host: Linux 6.12 has it for NICs that split headers
+  // from data. No such NIC was at hand to build and prove it on.
+  [[nodiscard]] static Status check_memory(const Params& params) {
+    if (params.text("memory") == "host") return {};
+    return fail(
+        Code::kUnimplemented,
+        "net.tcp_bw: memory gpu: it needs devmem TCP (Linux 6.12, a NIC with header split and "
+        "flow steering), for which railgauge has no code yet; verbs kernels move GPU memory");
+  }
+
+  // The sends without a copy of all streams so far.
+  [[nodiscard]] ZeroCopyCount zero_copies() const {
+    ZeroCopyCount all;
+    for (const Pipe& pipe : link_->pipes()) {
+      all.sends += pipe.zero_copies().sends;
+      all.copied += pipe.zero_copies().copied;
+    }
+    return all;
+  }
+  // Those of the size: the kernel may copy all the same.
+  template <class Facts>
+  void add_zero_copies(Facts& facts) const {
+    const ZeroCopyCount now = zero_copies();
+    const std::uint64_t sends = now.sends - copies_before_.sends;
+    const std::uint64_t copied = now.copied - copies_before_.copied;
+    if (sends > 0)
+      facts["sends_without_copy"] =
+          fmt::format("{} of {}; the kernel copied the others all the same", sends - copied, sends);
+  }
+
   [[nodiscard]] bool sends() const { return both_ || rank_ == 0; }
   [[nodiscard]] bool receives() const { return both_ || rank_ == 1; }
 
@@ -302,6 +339,7 @@ class TcpBandwidth final : public Kernel {
   Status measure_size(Context& context, Group& group, std::size_t size_index) {
     AccountBook book(*link_);
     Part part;
+    copies_before_ = zero_copies();
     host_cost_->look_before();
     Status here = begin(book, part, size_index);
     RG_TRY_OK(agree<NetStatus>(group, here, seconds_left(context)));
@@ -493,6 +531,7 @@ class TcpBandwidth final : public Kernel {
     auto& facts = *point.mutable_facts();
     if (verify_) add_proved(part.proved_messages, sizes_[size_index], facts);
     facts["mean_is"] = "all bytes over all time";
+    add_zero_copies(facts);
     facts["window_ms"] = fmt::format("{:.0f}", kWindowNs / 1e6);
     facts["clock_drift_ppm"] = fmt::format("{:.3f}", tick_clock(context).drift_ppm());
     for (std::size_t rank = 0; rank < closed.size(); ++rank) {
@@ -523,6 +562,8 @@ class TcpBandwidth final : public Kernel {
   bool verify_ = true;
   double proof_time_ns_ = 0;
   std::optional<HostCostMeter> host_cost_;  // since prepare()
+  Sending sending_ = Sending::kCopy;
+  ZeroCopyCount copies_before_;  // the measured size
   std::unique_ptr<TcpLink> link_;
   std::vector<Pipe> inward_;  // the same streams, for the threads that receive
   std::uint32_t rank_ = 0;
@@ -542,6 +583,13 @@ KernelInfo info() {
       .choice("direction", "",
               "one_way: rank 0 sends; both: both do, and what counts is the sum in one interval",
               {"one_way", "both"})
+      .identity()
+      .choice("send", "",
+              "copy: send(2); zerocopy: with MSG_ZEROCOPY; io_uring: one send in flight; "
+              "io_uring_zerocopy: the same without a copy",
+              sending_names())
+      .identity()
+      .choice("memory", "", "where messages are; gpu needs devmem TCP", {"host", "gpu"})
       .identity()
       .sampling("windows of 10 ms", 30, 10'000)
       .least_time("2s")

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "kernels/catalog.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/fakes/pair.h"
 #include "kernels/net/netdev.h"
 #include "kernels/net/sockets.h"
@@ -31,6 +32,37 @@ auto run(std::string_view kernel, Parameters parameters, Parameters target = {})
 void expect_passed(const std::array<RankResult, 2>& results, const std::string& what) {
   for (const RankResult& result : results)
     ASSERT_TRUE(result.status) << what << ": " << result.status.error().message;
+}
+
+// A kernel without the way waives, with the release that has it.
+TEST(Tcp, BandwidthIsTheSameBytesWhicheverWayTheyAreSent) {
+  for (const char* way : {"copy", "zerocopy", "io_uring", "io_uring_zerocopy"})
+    for (const char* direction : {"one_way", "both"}) {
+      const auto results = run("net.tcp_bw", {{"sizes", "1KiB,64KiB,1MiB"},
+                                              {"iterations", "4"},
+                                              {"streams", "2"},
+                                              {"direction", direction},
+                                              {"send", way}});
+      if (!results[0].status && outcome_of(results[0].status.error().code) == kWaived) {
+        EXPECT_THAT(results[0].status.error().message, HasSubstr("later ha"));
+        continue;
+      }
+      expect_passed(results, way);
+      for (const Point& point : results[0].points) {
+        EXPECT_TRUE(point.verified());
+        EXPECT_GT(std::stoull(point.facts().at("proved_messages")), 0U);
+        const bool is_zero_copy = std::string_view(way).ends_with("zerocopy");
+        EXPECT_EQ(point.facts().contains("sends_without_copy"), is_zero_copy) << way;
+      }
+    }
+}
+
+TEST(Tcp, GpuMemoryIsWaivedWithWhatItNeeds) {
+  for (const RankResult& result : run("net.tcp_bw", {{"memory", "gpu"}})) {
+    ASSERT_FALSE(result.status);
+    EXPECT_EQ(outcome_of(result.status.error().code), kWaived);
+    EXPECT_THAT(result.status.error().message, HasSubstr("devmem TCP (Linux 6.12"));
+  }
 }
 
 TEST(Tcp, LatencyMeasuresEachSizeAndVerifiesIt) {

@@ -22,6 +22,7 @@
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/group/tcp_group.h"
+#include "kernels/core/text/help.h"
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -351,6 +352,12 @@ std::optional<int> run_as_mpi(std::span<char* const> argv, double entered_monoto
   const OsuProgram* spelled = find_mpi_spelling(argv[1]);
   if (osu == nullptr && spelled == nullptr) return std::nullopt;
   std::vector<std::string> words(argv.begin() + 2, argv.end());
+  if (osu != nullptr && std::ranges::any_of(words, [](std::string_view word) {
+        return word == "-h" || word == "--help";
+      })) {
+    fmt::print("{}", folded_help(osu_help(*osu)));
+    return kExitPassed;
+  }
   if (osu != nullptr) {
     auto read = read_osu_command(*osu, words);
     if (!read) return report_wrong_use(read.error().message);

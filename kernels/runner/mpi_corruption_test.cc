@@ -58,8 +58,11 @@ struct Case {
   // The parameter; "": the kernel has none. With `single` the messages of a timed window share a
   // place, where only the last can be compared; a proof's window has one message then.
   std::string_view buffers = {};
+  // The parameter `call`; "": its default.
+  std::string_view call = {};
 
   [[nodiscard]] std::string label() const {
+    if (!call.empty()) return fmt::format("{}, {}", kernel, call);
     return buffers.empty() ? kernel : fmt::format("{}, buffers {}", kernel, buffers);
   }
   // In a window of many places a late message still comes, in another one's place.
@@ -107,6 +110,7 @@ TEST_P(MpiCorruption, OfOneMessageOfManyFailsTheTaskAndIsNamed) {
   Words parameters{"--proof-time", time};
   if (!one.buffers.empty())
     parameters.insert(parameters.end(), {"--buffers", std::string(one.buffers)});
+  if (!one.call.empty()) parameters.insert(parameters.end(), {"--call", std::string(one.call)});
   const Ended ended = launch(one.kernel, parameters, environment);
   RunnerReport report;
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(ended.out, &report).ok())
@@ -137,23 +141,90 @@ TEST_P(MpiCorruption, OfOneMessageOfManyFailsTheTaskAndIsNamed) {
 
 INSTANTIATE_TEST_SUITE_P(
     Catalog, MpiCorruption,
-    ::testing::Combine(::testing::Values(Case{"mpi.lat", 1}, Case{"mpi.bw", 1, true, "single"},
-                                         Case{"mpi.bw", 1, true, "each"},
-                                         Case{"mpi.bibw", 0, true, "single"},
-                                         Case{"mpi.bibw", 0, true, "each"},
-                                         Case{"mpi.rate", 1, true, "single"},
-                                         Case{"mpi.rate", 1, true, "each"}, Case{"mpi.put_lat", 0},
-                                         Case{"mpi.get_lat", 0}, Case{"mpi.put_bw", 0, true},
-                                         Case{"mpi.get_bw", 0, true}, Case{"mpi.broadcast", 1},
-                                         Case{"mpi.reduce", 0}, Case{"mpi.all_reduce", 1},
-                                         Case{"mpi.all_gather", 1}, Case{"mpi.reduce_scatter", 1},
-                                         Case{"mpi.all_to_all", 1}),
-                       ::testing::ValuesIn(kFaults)),
+    ::testing::Combine(
+        ::testing::Values(Case{"mpi.lat", 1}, Case{"mpi.bw", 1, true, "single"},
+                          Case{"mpi.bw", 1, true, "each"}, Case{"mpi.bibw", 0, true, "single"},
+                          Case{"mpi.bibw", 0, true, "each"}, Case{"mpi.rate", 1, true, "single"},
+                          Case{"mpi.rate", 1, true, "each"}, Case{"mpi.put_lat", 0},
+                          Case{"mpi.get_lat", 0}, Case{"mpi.put_bw", 0, true},
+                          Case{"mpi.get_bw", 0, true}, Case{"mpi.broadcast", 1},
+                          Case{"mpi.reduce", 0}, Case{"mpi.all_reduce", 1},
+                          Case{"mpi.all_gather", 1}, Case{"mpi.reduce_scatter", 1},
+                          Case{"mpi.all_to_all", 1}, Case{"mpi.all_gather_v", 1},
+                          Case{"mpi.all_to_all_v", 1}, Case{"mpi.gather", 0},
+                          Case{"mpi.gather_v", 0}, Case{"mpi.scatter", 1}, Case{"mpi.scatter_v", 1},
+                          Case{"mpi.neighbor_all_gather", 1}, Case{"mpi.multi_lat", 1},
+                          Case{"mpi.get_multi_lat", 0}, Case{"mpi.fan_in_bw", 0, true, "each"},
+                          Case{"mpi.fan_out_bw", 1, true, "each"}, Case{"mpi.put_bibw", 0, true},
+                          Case{"mpi.all_reduce", 1, false, {}, "nonblocking"},
+                          Case{"mpi.all_to_all", 1, false, {}, "nonblocking"},
+                          Case{"mpi.lat", 1, false, {}, "persistent"},
+                          Case{"mpi.reduce_scatter_block", 1}, Case{"mpi.all_to_all_w", 1},
+                          Case{"mpi.neighbor_all_to_all", 1}, Case{"mpi.neighbor_all_to_all_v", 1}),
+        ::testing::ValuesIn(kFaults)),
     [](const auto& chosen) {
       const Case& one = std::get<0>(chosen.param);
-      return fmt::format("{}_{}{}{}", std::string_view(one.kernel).substr(4), one.buffers,
-                         one.buffers.empty() ? "" : "_", std::get<1>(chosen.param));
+      return fmt::format("{}_{}{}{}{}", std::string_view(one.kernel).substr(4), one.buffers,
+                         one.call, one.buffers.empty() && one.call.empty() ? "" : "_",
+                         std::get<1>(chosen.param));
     });
+
+// Calls that change memory: one of seven is lost, comes twice, or brings another value. The kernel
+// compares what each timed call fetched; an accumulate is proved call by call behind its time.
+class MpiChanges : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
+
+TEST_P(MpiChanges, AreComparedCallByCall) {
+  const auto& [kernel, fault] = GetParam();
+  const bool of_a_number = std::string_view(kernel).find("accumulate") == std::string_view::npos;
+  Words words{program("railgauge-runner"),
+              kernel,
+              "--mpi",
+              kMpi,
+              "--ranks",
+              "2",
+              "--format",
+              "json",
+              "--iterations",
+              "5",
+              "--proof-time",
+              "100ms"};
+  if (!of_a_number) words.insert(words.end(), {"--sizes", fmt::format("{}", kBytes)});
+  const Ended ended = Process(words, false,
+                              {"UCX_TLS=posix,sysv,cma,tcp,self", "UCX_WARN_UNUSED_ENV_VARS=n",
+                               std::string("LD_PRELOAD=") + RAILGAUGE_FAULTY_MPI,
+                               fmt::format("RAILGAUGE_FAULT={}", fault), "RAILGAUGE_FAULT_RANK=0",
+                               fmt::format("RAILGAUGE_FAULT_BYTES={}", of_a_number ? 8 : kBytes),
+                               "RAILGAUGE_FAULT_EVERY=7"})
+                          .wait();
+  EXPECT_EQ(ended.exit_code, kExitFailed) << ended.err << ended.out;
+  EXPECT_THAT(ended.out, HasSubstr("verify ")) << ended.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Catalog, MpiChanges,
+    ::testing::Combine(::testing::Values("mpi.accumulate_lat", "mpi.get_accumulate_lat",
+                                         "mpi.fetch_and_add_lat", "mpi.compare_and_swap_lat"),
+                       ::testing::Values("dropped", "repeated", "corrupt")),
+    [](const auto& chosen) {
+      return fmt::format("{}_{}", std::string_view(std::get<0>(chosen.param)).substr(4),
+                         std::get<1>(chosen.param));
+    });
+
+// A library that works in MPI_Test does not compute: each of its calls takes 2 ms, and the first
+// one that completes the collective is the last.
+TEST(MpiOverlap, CountsTheTimeInMpiTestAsTheLibrarys) {
+  const Ended ended =
+      launch("mpi.all_reduce", {"--proof-time", "0s", "--call", "nonblocking", "--polls", "4"},
+             {std::string("LD_PRELOAD=") + RAILGAUGE_FAULTY_MPI, "RAILGAUGE_FAULT=slow_test",
+              "RAILGAUGE_FAULT_RANK=0"});
+  ASSERT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
+  RunnerReport report;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(ended.out, &report).ok());
+  ASSERT_GE(report.points_size(), 2);
+  EXPECT_EQ(report.points(1).metric(), "exposed_ns");
+  EXPECT_GE(report.points(1).median(), 2e6);
+  EXPECT_EQ(report.points(0).facts().at("overlap_percent"), "0.0");
+}
 
 TEST(MpiProof, HasAllItsMessagesWhereItHasTheTime) {
   if (!full_check()) GTEST_SKIP() << "takes long where ranks share a core with others";

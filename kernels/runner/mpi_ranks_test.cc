@@ -19,6 +19,7 @@
 #include "kernels/core/base/outcome.h"
 #include "kernels/peers/profile.pb.h"
 #include "kernels/runner/testing/process.h"
+#include "kernels/testing/contract.h"
 
 namespace railgauge {
 namespace {
@@ -53,7 +54,7 @@ Words quiet() { return {"UCX_TLS=posix,sysv,cma,tcp,self", "UCX_WARN_UNUSED_ENV_
 Ended launch(const std::string& kernel, int ranks, Words more, Words environment = {}) {
   Words words{program("railgauge-runner"), kernel,     "--mpi", kMpi, "--ranks",
               fmt::format("{}", ranks),    "--format", "json"};
-  if (kernel.starts_with("mpi.") && kernel != "mpi.barrier")
+  if (kernel.starts_with("mpi.") && kernel != "mpi.barrier" && kernel != "mpi.init")
     words.insert(words.end(), {"--proof-time", "0s"});
   words.insert(words.end(), more.begin(), more.end());
   Words all = quiet();
@@ -75,24 +76,49 @@ struct Case {
   std::size_t points;
   // A rank's staging depends on the others': another part of the call, or their memory.
   bool has_parts = false;
-};
-void PrintTo(const Case& one, std::ostream* out) { *out << one.kernel; }
+  // The parameter `call`; "": its default.
+  std::string_view call = {};
+  // Its messages can be copied around the calls.
+  bool stages = true;
 
-class EachKernel : public ::testing::TestWithParam<Case> {};
+  [[nodiscard]] std::string label() const {
+    std::string name = std::string(kernel).substr(4);
+    return call.empty() ? name : name + "_" + std::string(call);
+  }
+  // A message without a byte proves nothing.
+  [[nodiscard]] bool has_bytes(const Point& point) const { return point.message_bytes() > 0; }
+  // With what makes a task of the case.
+  [[nodiscard]] Words words(const char* iterations) const {
+    Words out{"--iterations", iterations};
+    if (*sizes != '\0') out.insert(out.end(), {"--sizes", sizes});
+    if (!call.empty()) out.insert(out.end(), {"--call", std::string(call)});
+    return out;
+  }
+};
+void PrintTo(const Case& one, std::ostream* out) { *out << one.label(); }
+
+class EachKernel : public ::testing::TestWithParam<Case> {
+ protected:
+  // The short check has the GPU's memory of the first suite alone: a launch takes a second.
+  static bool is_in_short_check() {
+    const std::string_view suite =
+        ::testing::UnitTest::GetInstance()->current_test_info()->test_suite_name();
+    return full_check() || suite.starts_with("Catalog/");
+  }
+};
 
 TEST_P(EachKernel, MeasuresAndVerifiesItsData) {
   const Case& one = GetParam();
-  Words more{"--iterations", "5"};
-  if (*one.sizes != '\0') more.insert(more.end(), {"--sizes", one.sizes});
-  const Ended ended = launch(one.kernel, one.ranks, more);
+  const Ended ended = launch(one.kernel, one.ranks, one.words("5"));
   ASSERT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
   const RunnerReport report = report_of(ended);
   EXPECT_EQ(report.outcome(), "passed");
   EXPECT_EQ(static_cast<std::size_t>(report.points_size()), one.points);
   std::set<std::string> pairs;
   for (const Point& point : report.points()) {
-    EXPECT_TRUE(point.verified());
+    EXPECT_EQ(point.verified(), one.has_bytes(point)) << point.message_bytes();
     EXPECT_FALSE(point.synthetic());
+    if (point.metric() == "exposed_ns") continue;
     EXPECT_EQ(point.sample_count(), 5);
     EXPECT_TRUE(point.median() > 0 || point.message_bytes() == 0);
     pairs.insert(point.pair());
@@ -114,18 +140,20 @@ TEST_P(EachKernel, MeasuresAndVerifiesItsData) {
 // where its copies depend on the others' part, also with the others in host memory.
 TEST_P(EachKernel, MeasuresStagedThroughHostMemory) {
   const Case& one = GetParam();
-  if (*one.sizes == '\0') GTEST_SKIP() << "has no messages";
+  if (!is_in_short_check()) GTEST_SKIP() << "in the full check";
+  if (*one.sizes == '\0' || !one.stages) GTEST_SKIP() << "has no messages that are copied";
   for (const char* peer : {"same", "host"}) {
     if (std::string(peer) == "host" && !one.has_parts) continue;
-    const Ended ended = launch(one.kernel, one.ranks,
-                               {"--iterations", "3", "--sizes", one.sizes, "--memory", "device",
-                                "--peer-memory", peer, "--gpu-path", "staged"},
+    Words words = one.words("3");
+    words.insert(words.end(),
+                 {"--memory", "device", "--peer-memory", peer, "--gpu-path", "staged"});
+    const Ended ended = launch(one.kernel, one.ranks, words,
                                {std::string("RAILGAUGE_LIBCUDA=") + RAILGAUGE_FAKE_LIBCUDA});
     ASSERT_EQ(ended.exit_code, kExitPassed) << peer << ended.err << ended.out;
     const RunnerReport report = report_of(ended);
     EXPECT_EQ(static_cast<std::size_t>(report.points_size()), one.points);
     for (const Point& point : report.points()) {
-      EXPECT_TRUE(point.verified());
+      EXPECT_EQ(point.verified(), one.has_bytes(point));
       EXPECT_TRUE(point.synthetic());
     }
     EXPECT_EQ(report.points(0).facts().at("gpu_path_observed"), "staged");
@@ -144,9 +172,11 @@ TEST_P(EachKernel, FindsOutBesideAStagedTwinWhetherTheGpusMemoryIsReadDirectly) 
   GTEST_SKIP() << "this build has no failpoints";
 #endif
   const Case& one = GetParam();
+  if (!is_in_short_check()) GTEST_SKIP() << "in the full check";
   if (*one.sizes == '\0') GTEST_SKIP() << "has no messages";
-  const Ended ended = launch(one.kernel, one.ranks,
-                             {"--iterations", "3", "--sizes", one.sizes, "--memory", "device"},
+  Words words = one.words("3");
+  words.insert(words.end(), {"--memory", "device"});
+  const Ended ended = launch(one.kernel, one.ranks, words,
                              {std::string("RAILGAUGE_LIBCUDA=") + RAILGAUGE_FAKE_LIBCUDA,
                               "RAILGAUGE_FAILPOINT=mpi_cuda_aware"});
   ASSERT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
@@ -154,29 +184,104 @@ TEST_P(EachKernel, FindsOutBesideAStagedTwinWhetherTheGpusMemoryIsReadDirectly) 
   EXPECT_EQ(static_cast<std::size_t>(report.points_size()), one.points);
   EXPECT_EQ(report.started().facts().at("gpu_path_configured"), "direct");
   for (const Point& point : report.points()) {
-    EXPECT_TRUE(point.verified());
+    EXPECT_EQ(point.verified(), one.has_bytes(point));
+    if (point.metric() == "exposed_ns") continue;
     EXPECT_EQ(point.sample_count(), 3) << "the twin's samples are none of the figure's";
     if (!point.pair().empty()) continue;
     EXPECT_THAT(point.facts().at("gpu_path_observed"),
                 ::testing::AnyOf("direct", "looks staged", "unknown"));
-    EXPECT_THAT(point.facts().at("gpu_path_evidence"), HasSubstr("its staged twin "));
+    EXPECT_THAT(point.facts().at("gpu_path_evidence"), HasSubstr("staged twin"));
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Catalog, EachKernel,
-    ::testing::Values(Case{"mpi.lat", 2, "0,8,100000", 3, true}, Case{"mpi.bw", 2, "1,70000", 2},
-                      Case{"mpi.bibw", 2, "8,70000", 2}, Case{"mpi.rate", 4, "8", 1},
-                      Case{"mpi.put_lat", 2, "8", 1, true}, Case{"mpi.get_lat", 2, "8", 1, true},
-                      Case{"mpi.put_bw", 2, "5000", 1, true},
-                      Case{"mpi.get_bw", 2, "5000", 1, true}, Case{"mpi.barrier", 4, "", 5},
-                      Case{"mpi.broadcast", 4, "0,5000", 10, true},
-                      Case{"mpi.reduce", 4, "4000", 5, true},
-                      Case{"mpi.all_reduce", 4, "4,4000", 10}, Case{"mpi.all_gather", 4, "1001", 5},
-                      // Fewer elements than ranks: some get none.
-                      Case{"mpi.reduce_scatter", 4, "8,4004", 10},
-                      Case{"mpi.all_to_all", 4, "1001", 5}),
-    [](const auto& param) { return std::string(param.param.kernel).substr(4); });
+    ::testing::Values(
+        Case{"mpi.lat", 2, "0,8,100000", 3, true}, Case{"mpi.bw", 2, "1,70000", 2},
+        Case{"mpi.bibw", 2, "8,70000", 2}, Case{"mpi.rate", 4, "8", 1},
+        Case{"mpi.put_lat", 2, "8", 1, true}, Case{"mpi.get_lat", 2, "8", 1, true},
+        Case{"mpi.put_bw", 2, "5000", 1, true}, Case{"mpi.get_bw", 2, "5000", 1, true},
+        Case{"mpi.barrier", 4, "", 5}, Case{"mpi.broadcast", 4, "0,5000", 10, true},
+        Case{"mpi.reduce", 4, "4000", 5, true}, Case{"mpi.all_reduce", 4, "4,4000", 10},
+        Case{"mpi.all_gather", 4, "1001", 5},
+        // Fewer elements than ranks: some get none.
+        Case{"mpi.reduce_scatter", 4, "8,4004", 10}, Case{"mpi.all_to_all", 4, "1001", 5},
+        Case{"mpi.lat", 2, "8", 1, false, "persistent"},
+        Case{"mpi.bw", 2, "70000", 1, false, "persistent"}, Case{"mpi.multi_lat", 4, "8", 1},
+        Case{"mpi.fan_in_bw", 3, "5000", 1}, Case{"mpi.fan_out_bw", 3, "5000", 1},
+        Case{"mpi.get_multi_bw", 4, "5000", 1}, Case{"mpi.get_multi_lat", 4, "8", 1},
+        Case{"mpi.put_bibw", 2, "5000", 3, false, "", false},
+        Case{"mpi.accumulate_lat", 2, "8,4096", 2, false, "", false},
+        Case{"mpi.get_accumulate_lat", 2, "8,4096", 2, false, "", false},
+        Case{"mpi.fetch_and_add_lat", 2, "", 1}, Case{"mpi.compare_and_swap_lat", 2, "", 1}),
+    [](const auto& param) { return param.param.label(); });
+
+// Each other collective, in one form each and all forms in turn.
+INSTANTIATE_TEST_SUITE_P(
+    Collectives, EachKernel,
+    ::testing::Values(Case{"mpi.all_gather_v", 3, "1001", 4},
+                      Case{"mpi.all_to_all_v", 3, "1001", 5, false, "nonblocking"},
+                      Case{"mpi.all_to_all_w", 3, "1001", 4, false, "persistent"},
+                      Case{"mpi.all_reduce", 3, "4000", 5, false, "nonblocking"},
+                      Case{"mpi.broadcast", 3, "5000", 4, true, "persistent"},
+                      Case{"mpi.gather", 3, "1001", 4, true},
+                      Case{"mpi.gather_v", 3, "1001", 5, true, "nonblocking"},
+                      Case{"mpi.scatter", 3, "1001", 4, true},
+                      Case{"mpi.scatter_v", 3, "1001", 4, true, "persistent"},
+                      Case{"mpi.reduce_scatter_block", 3, "4004", 4},
+                      Case{"mpi.neighbor_all_gather", 3, "1001", 4},
+                      Case{"mpi.neighbor_all_gather_v", 2, "1001", 4, false, "nonblocking"},
+                      Case{"mpi.neighbor_all_to_all", 4, "1001", 5},
+                      Case{"mpi.neighbor_all_to_all_v", 3, "1001", 5, false, "nonblocking"},
+                      Case{"mpi.neighbor_all_to_all_w", 3, "1001", 4}),
+    [](const auto& param) { return param.param.label(); });
+
+TEST(Ranks, MeetInBlocksOfSeveralLengths) {
+  for (const char* kernel : {"mpi.all_gather_v", "mpi.all_to_all_v", "mpi.all_to_all_w",
+                             "mpi.gather_v", "mpi.scatter_v", "mpi.neighbor_all_to_all_v"}) {
+    const Ended ended =
+        launch(kernel, 3, {"--iterations", "3", "--sizes", "1001", "--blocks", "uneven"});
+    ASSERT_EQ(ended.exit_code, kExitPassed) << kernel << ended.err << ended.out;
+    EXPECT_TRUE(report_of(ended).points(0).verified()) << kernel;
+  }
+}
+
+TEST(Ranks, SayWhatAComputationHides) {
+  const Ended ended =
+      launch("mpi.all_reduce", 2,
+             {"--iterations", "20", "--sizes", "64KiB", "--call", "nonblocking", "--polls", "4"});
+  ASSERT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
+  const RunnerReport report = report_of(ended);
+  ASSERT_GE(report.points_size(), 2);
+  const auto& facts = report.points(0).facts();
+  const double hidden = std::stod(facts.at("overlap_percent"));
+  EXPECT_GE(hidden, 0);
+  EXPECT_LE(hidden, 100);
+  // The computation is as long as the call, and the rest of the time is what it did not hide.
+  const double computed = std::stod(facts.at("compute_ns"));
+  EXPECT_GE(computed, 0.99 * report.points(0).mean());
+  EXPECT_NEAR(std::stod(facts.at("overall_ns")) - computed, report.points(1).mean(), 1);
+  EXPECT_TRUE(report.points(1).verified());
+  EXPECT_EQ(report.points(1).metric(), "exposed_ns");
+  EXPECT_EQ(report.points(1).meaning(), "not_hidden");
+}
+
+TEST(Ranks, TellTheTimeOfMpiInit) {
+  const Ended ended = launch("osu_init", 3, {});
+  ASSERT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
+  const RunnerReport report = report_of(ended);
+  EXPECT_EQ(report.kernel(), "mpi.init");
+  ASSERT_EQ(report.points_size(), 4);
+  EXPECT_EQ(report.points(0).sample_count(), 1);
+  EXPECT_GT(report.points(0).median(), 1e5);
+}
+
+TEST(Ranks, RefuseColdMemoryOfARequestThatIsMadeOnce) {
+  const Ended ended =
+      launch("mpi.lat", 2, {"--iterations", "3", "--buffer", "cold", "--call", "persistent"});
+  EXPECT_EQ(ended.exit_code, kExitInvalid) << ended.err << ended.out;
+  EXPECT_THAT(ended.err + ended.out, HasSubstr("has one place; say buffer=hot"));
+}
 
 // Each place has data of its own, which is compared where the last sample was.
 TEST(Ranks, MoveThroughColdMemory) {

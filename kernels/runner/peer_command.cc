@@ -7,9 +7,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/outcome.h"
 #include "kernels/core/text/help.h"
 #include "kernels/core/text/json.h"
 #include "kernels/core/text/printable.h"
@@ -27,7 +29,9 @@ namespace {
 // --- perftest ---
 
 // With a host this side connects, without one it listens, as the tool does.
-StandaloneOptions options_of(const PerftestCall& call, const KernelRow& row) {
+// `call` and `below` outlive the options; `below` gets the figures below the call's floors.
+StandaloneOptions options_of(const PerftestCall& call, const KernelRow& row,
+                             std::vector<std::string>& below) {
   StandaloneOptions options;
   options.row = &row;
   options.parameters = call.parameters;
@@ -39,8 +43,9 @@ StandaloneOptions options_of(const PerftestCall& call, const KernelRow& row) {
   options.format = call.format;
   options.file = call.file;
   options.style = {.colour = stdout_takes_colour()};
-  options.table = [gigabits = call.gigabits](const RunnerReport& report, const TableStyle& style) {
-    return perftest_table(report, style, gigabits);
+  options.table = [&call, &below](const RunnerReport& report, const TableStyle& style) {
+    below = below_floors(report, call);
+    return perftest_table(report, style, call);
   };
   return options;
 }
@@ -61,7 +66,11 @@ int run_perftest_command(const PerftestProgram& program, const std::vector<std::
   for (const std::string& info : call->infos) fmt::print(stderr, "info: {}\n", printable(info));
   // Before the first child: a signal then reaches it through this process.
   block_ending_signals();
-  return run_standalone(options_of(*call, *find(call->kernel)));
+  std::vector<std::string> below;
+  const int code = run_standalone(options_of(*call, *find(call->kernel), below));
+  for (const std::string& line : below)
+    fmt::print(stderr, "railgauge-runner: {}: {}\n", program.name, line);
+  return code == kExitPassed && !below.empty() ? kExitFailed : code;
 }
 
 // --- nccl-tests ---
@@ -112,14 +121,39 @@ int run_tasks(const NcclTestsProgram& program, const NcclTestsCall& call, const 
   return combine_exit_codes(codes);
 }
 
+// The tool's variables; that of a matrix's file gets the file's content, bounded.
+Result<NcclTestsEnvironment> nccl_tests_environment() {
+  constexpr std::size_t kMostBytes = 16U << 20U;
+  NcclTestsEnvironment out;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (const std::size_t equals = text.find('=');
+        text.starts_with(kNcclTestsVariables) && equals != std::string_view::npos)
+      out[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+  }
+  const auto matrix = out.find(kMatrixVariable);
+  if (matrix == out.end() || matrix->second.empty()) return out;
+  std::ifstream file(matrix->second);
+  std::string content(kMostBytes + 1, '\0');
+  file.read(content.data(), static_cast<std::streamsize>(content.size()));
+  content.resize(static_cast<std::size_t>(file.gcount()));
+  if (content.empty() || content.size() > kMostBytes)
+    return invalid("{}: {}: cannot be read, is empty, or has more than {} bytes", kMatrixVariable,
+                   matrix->second, kMostBytes);
+  matrix->second = std::move(content);
+  return out;
+}
+
 // The first task's options are checked for all: they differ in parameters that are checked already.
 int run_nccl_tests_command(const NcclTestsProgram& program,
                            const std::vector<std::string>& arguments, const ProfileHost& host) {
   block_ending_signals();
   const auto world = host.join_launched();
   if (!world) return report_wrong_use(world.error().message, exit_code_of(world.error()));
-  const auto call =
-      read_nccl_tests_call(program, arguments, host.find, *world ? (*world)->size : 0);
+  const auto environment = nccl_tests_environment();
+  if (!environment) return report_wrong_use(environment.error().message, kExitInvalid);
+  const auto call = read_nccl_tests_call(program, arguments, host.find, *world ? (*world)->size : 0,
+                                         *environment);
   if (!call) return report_wrong_use(call.error().message, exit_code_of(call.error()));
   if (call->help) {
     fmt::print("{}", folded_help(nccl_tests_help(program)));

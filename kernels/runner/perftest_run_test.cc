@@ -78,6 +78,24 @@ TEST(PerftestRunDocument, IsRailgaugesWithTheProfilesParameters) {
   EXPECT_EQ(report.started().endpoint(), "fake0:1");
 }
 
+TEST(PerftestRunFloor, FailsARunThatPassedBelowIt) {
+  const Both both = measure("ib_write_bw", {}, {"-n", "200", "-w", "1e9"});
+  EXPECT_EQ(both.client.exit_code, kExitFailed) << both.client.err;
+  EXPECT_NE(both.client.err.find("ib_write_bw: 65536 bytes: "), std::string::npos)
+      << both.client.err;
+  EXPECT_NE(both.client.err.find("MiB/s is below 1000000000.00"), std::string::npos);
+  EXPECT_EQ(measure("ib_write_bw", {}, {"-n", "200", "-w", "0.001"}).client.exit_code, kExitPassed);
+}
+
+TEST(PerftestRunOutput, IsOneNumberWhereAskedForAndCountersFollow) {
+  const Both both = measure("ib_read_lat", {},
+                            {"-n", "200", "--output=latency", "-o", "2", "-W", "counters/nothing"});
+  ASSERT_EQ(both.client.exit_code, kExitPassed) << both.client.err;
+  EXPECT_EQ(both.client.out.find("t_typical"), std::string::npos) << both.client.out;
+  EXPECT_GT(std::atof(both.client.out.c_str()), 0) << both.client.out;
+  EXPECT_NE(both.client.out.find("\n\tcounters/nothing=0\n"), std::string::npos) << both.client.out;
+}
+
 TEST(PerftestRunSides, AreToldWhereTheyDiffer) {
   const Both both = measure("ib_write_lat", {"-s", "64"}, {"-s", "8", "-n", "10"});
   EXPECT_EQ(both.client.exit_code, kExitUsage);

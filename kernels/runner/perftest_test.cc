@@ -90,6 +90,15 @@ TEST(PerftestOptions, EachMeansAParameter) {
               Contains(Pair("sizes", "2:2KiB")));
   EXPECT_EQ(call("ib_write_lat", {"--write_with_imm", "h"}).kernel, "verbs.write_imm_lat");
   EXPECT_TRUE(call("ib_write_bw", {"--report_gbits"}).gigabits);
+  EXPECT_THAT(call("ib_read_bw", {"-o", "4", "--odp", "h"}).parameters,
+              IsSupersetOf({Pair("outstanding", "4"), Pair("on_demand", "true")}));
+  EXPECT_TRUE(call("ib_read_lat", {"-U"}).raw_samples);
+  EXPECT_EQ(call("ib_read_lat", {"--report-histogrm"}).samples, PerftestSamples::kSorted);
+  EXPECT_EQ(call("ib_write_bw", {"-w", "90", "--report_gbits", "h"}).least_bandwidth, 90);
+  EXPECT_THAT(call("ib_write_bw", {"-W", "counters/a,hw_counters/b"}).counters,
+              ElementsAre("counters/a", "hw_counters/b"));
+  EXPECT_THAT(call("ib_send_bw", {"--data_validation", "h"}).infos,
+              ElementsAre(HasSubstr("compared byte by byte")));
   EXPECT_EQ(call("ib_write_bw", {"--out_json", "--out_json_file=x.json"}).file, "x.json");
   EXPECT_EQ(call("ib_write_bw", {"--out_json_file=x.json", "--out_json"}).file, "x.json");
   EXPECT_THAT(call("ib_write_bw", {"--set", "verify=false", "h"}).parameters,
@@ -182,7 +191,20 @@ TEST(PerftestOptions, WhatIsNotHonouredIsOneLineThatNamesIt) {
       {"ib_write_bw",
        {"--qps=3"},
        "option \"--qps\" is not known here; --help names what is; did you mean \"--qp\"?"},
-      {"ib_write_bw", {"-dZ", "-Z"}, "option \"-Z\" is not known here"},
+      {"ib_write_bw", {"-dZ", "-8"}, "option \"-8\" is not known here"},
+      {"ib_write_bw", {"-o", "4"}, "-o: verbs.write_bw has no such choice: only what is fetched"},
+      {"ib_write_bw", {"-Z"}, "-Z: it is for raw Ethernet frames"},
+      {"ib_write_bw", {"--cuda_mem_type=1"}, "\"1\": GPU memory is a device's own here; take 0"},
+      {"ib_write_bw", {"--use_musa=0"}, "--use_musa: GPU memory is CUDA's here"},
+      {"ib_write_bw", {"-H"}, "-U and -H: ib_write_bw measures bandwidth and message rate"},
+      {"ib_read_lat", {"--output=bandwidth"}, "--output=bandwidth: ib_read_lat measures latency"},
+      {"ib_read_bw", {"--output=speed"}, "\"speed\" is not bandwidth, message_rate or latency"},
+      {"ib_read_lat", {"-w", "3"}, "-w and -y: ib_read_lat measures latency"},
+      {"ib_read_bw", {"-w", "x"}, "-w: \"x\" is no number from 0"},
+      {"ib_read_bw", {"-w", "3", "--format", "json", "h"}, "floors and counters go with the table"},
+      {"ib_read_bw", {"-w", "3"}, "a floor is judged by the client"},
+      {"ib_read_bw", {"-W", "x"}, "\"x\" is not counters/NAME or hw_counters/NAME"},
+      {"ib_read_bw", {"-W", "counters/../x"}, "is not counters/NAME"},
       {"ib_write_bw", {"-n"}, "-n needs a value"},
       {"ib_write_bw", {"-n", "6000000", "-q", "2"}, "-n: 12000000 is out of range"},
       {"ib_write_bw", {"-D", "3", "-n", "4"}, "-D and -n exclude each other"},
@@ -278,6 +300,8 @@ Point point_of(const char* metric, double bytes, double value) {
   return point;
 }
 
+PerftestCall in_gigabits() { return {.gigabits = true}; }
+
 TEST(PerftestTable, HasBandwidthInTheToolsUnits) {
   RunnerReport report;
   report.set_outcome("passed");
@@ -285,7 +309,7 @@ TEST(PerftestTable, HasBandwidthInTheToolsUnits) {
   (*report.mutable_started()->mutable_parameters())["iterations"] = "5000";
   *report.add_points() = point_of("bandwidth_bytes_per_second", 65536, 12.5e9);
   *report.add_points() = point_of("message_rate_per_second", 65536, 190734.86);
-  EXPECT_EQ(perftest_table(report, {}, false),
+  EXPECT_EQ(perftest_table(report, {}, PerftestCall{}),
             "verbs.write_bw\n"
             "\nbandwidth, MiB: 2^20 bytes; peak, median and interval are of windows\n"
             "#bytes  #iterations  BW peak[MiB/sec]  BW average[MiB/sec]  MsgRate[Mpps]  "
@@ -293,11 +317,59 @@ TEST(PerftestTable, HasBandwidthInTheToolsUnits) {
             " 65536         5000          11920.93             11920.93       0.190735  "
             "       11920.93              -\n");
   EXPECT_THAT(
-      perftest_table(report, {}, true),
+      perftest_table(report, {}, in_gigabits()),
       AllOf(HasSubstr("BW average[Gb/sec]"), HasSubstr(" 65536         5000           100.00")));
   (*report.mutable_started()->mutable_parameters())["iterations"] = "0";
   report.mutable_points(0)->set_measure_ns(1e9);
-  EXPECT_THAT(perftest_table(report, {}, true), HasSubstr(" 65536       190735           100.00"));
+  EXPECT_THAT(perftest_table(report, {}, in_gigabits()),
+              HasSubstr(" 65536       190735           100.00"));
+}
+
+TEST(PerftestTable, OneFigureAloneOrEverySampleIsPrintedWhereAskedFor) {
+  RunnerReport report;
+  Point* point = report.add_points();
+  point->set_metric("latency_ns");
+  point->set_message_bytes(8);
+  point->set_mean(2345);
+  for (const double ns : {3000.0, 1000.0}) point->add_samples(ns);
+  PerftestCall call{.only = "latency"};
+  EXPECT_EQ(perftest_table(report, {}, call), "2.345000\n");
+  call = {.samples = PerftestSamples::kInTime};
+  EXPECT_THAT(perftest_table(report, {}, call), HasSubstr("8 bytes\n#, usec\n1, 3\n2, 1\n"));
+  call.samples = PerftestSamples::kSorted;
+  EXPECT_THAT(perftest_table(report, {}, call), HasSubstr("8 bytes\n#, usec\n1, 1\n2, 3\n"));
+}
+
+TEST(PerftestTable, NamedCountersFollowWithTheirGrowthInEachSize) {
+  RunnerReport report;
+  Point* point = report.add_points();
+  point->set_metric("latency_ns");
+  (*point->mutable_facts())["port_counters_grown"] = "a=3, out_of_buffer=12 and 4 more";
+  (*point->mutable_facts())["port_traffic"] = "port_xmit_data_bytes=4096";
+  const PerftestCall call{
+      .only = "latency",
+      .counters = {"hw_counters/out_of_buffer", "counters/port_xmit_data", "counters/absent"}};
+  EXPECT_THAT(perftest_table(report, {}, call),
+              testing::EndsWith("\thw_counters/out_of_buffer=12\n\tcounters/port_xmit_data=1024\n"
+                                "\tcounters/absent=0\n"));
+}
+
+// In the tool one size that passes lets all pass.
+TEST(PerftestFloors, HoldForEachSize) {
+  RunnerReport report;
+  for (const double mean : {10e9, 20e9}) {
+    Point* point = report.add_points();
+    point->set_metric("bandwidth_bytes_per_second");
+    point->set_message_bytes(mean / 1e6);
+    point->set_mean(mean);
+  }
+  const PerftestCall call{.gigabits = true, .least_bandwidth = 100};
+  EXPECT_THAT(below_floors(report, call), ElementsAre("10000 bytes: 80.00 Gb/s is below 100.00"));
+  EXPECT_TRUE(below_floors(report, {.gigabits = true, .least_bandwidth = 80}).empty());
+  EXPECT_THAT(below_floors(report, {.least_bandwidth = 10'000}),
+              ElementsAre("10000 bytes: 9536.74 MiB/s is below 10000.00"));
+  EXPECT_THAT(below_floors(report, {.least_message_rate = 1}),
+              ElementsAre("no message rate was measured, which has a floor"));
 }
 
 TEST(PerftestTable, EachOfSeveralLinksHasItsOwnRateAndName) {
@@ -312,7 +384,7 @@ TEST(PerftestTable, EachOfSeveralLinksHasItsOwnRateAndName) {
       point.set_pair(pair);
       *report.add_points() = point;
     }
-  EXPECT_EQ(perftest_table(report, {}, true),
+  EXPECT_EQ(perftest_table(report, {}, in_gigabits()),
             "verbs.write_bw\n"
             "\nbandwidth, Gb: 10^9 bits; peak, median and interval are of windows\n"
             "#bytes  #iterations  BW peak[Gb/sec]  BW average[Gb/sec]  MsgRate[Mpps]  "
@@ -331,7 +403,7 @@ TEST(PerftestTable, HasLatencyInMicrosecondsAndNoPercentileWithoutEnoughSamples)
   point.set_meaning("rtt");
   point.set_stddev(5);
   *report.add_points() = point;
-  EXPECT_EQ(perftest_table(report, {}, false),
+  EXPECT_EQ(perftest_table(report, {}, PerftestCall{}),
             "verbs.read_lat\n"
             "\nlatency, a full round trip; t_typical is the median, the interval is its own; every "
             "sample counts\n"

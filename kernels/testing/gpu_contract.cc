@@ -19,6 +19,7 @@ std::vector<Way> ways_of_gpu_kernels() {
   for (const KernelRow& row : catalog()) {
     const KernelInfo info = row.info();
     if (info.endpoint_kind() == "nic" || info.name().starts_with("mpi.")) continue;
+    if (info.min_ranks() > 1) continue;  // cuda.rank_copy_bw: rank_copies_test.cc
     bool chooses = false;
     for (const ParameterInfo& parameter : info.parameters())
       for (const std::string& choice : parameter.choices()) {

@@ -270,6 +270,33 @@ TEST_F(Family, AsManyReadsAreOutstandingAsTheDevicesAllow) {
   EXPECT_EQ(verbs_control().last_outstanding_reads, 1U);
 }
 
+TEST_F(Family, FewerReadsAreOutstandingWhereTheTaskSaysSo) {
+  const auto few = run("verbs.read_bw", {{"iterations", "10"}, {"outstanding", "4"}});
+  expect_passed(few, "read");
+  EXPECT_EQ(few[0].facts.at("outstanding_reads"), "4");
+  EXPECT_EQ(verbs_control().last_outstanding_reads, 4U);
+  const auto many = run("verbs.atomic_lat", {{"iterations", "10"}, {"outstanding", "17"}});
+  ASSERT_FALSE(many[0].status);
+  EXPECT_THAT(many[0].status.error().message,
+              HasSubstr("parameter outstanding: 17 is above 16, which fake0:1 and "));
+}
+
+TEST_F(Family, MemoryIsPagedOnDemandWhereTheAdapterCan) {
+  const auto paged = run("verbs.write_bw", {{"iterations", "10"}, {"on_demand", "true"}});
+  expect_passed(paged, "write");
+  EXPECT_EQ(paged[0].facts.at("path"), "host, on demand");
+  EXPECT_EQ(run("verbs.write_bw", {{"iterations", "10"}})[0].facts.at("path"), "host");
+  verbs_control().no_on_demand = EOPNOTSUPP;
+  const auto none = run("verbs.send_lat", {{"iterations", "10"}, {"on_demand", "true"}});
+  ASSERT_FALSE(none[0].status);
+  EXPECT_EQ(none[0].status.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(none[0].status.error().message, HasSubstr("leave out on_demand"));
+  verbs_control().no_on_demand = EIO;
+  const auto broken = run("verbs.send_lat", {{"iterations", "10"}, {"on_demand", "true"}});
+  ASSERT_FALSE(broken[0].status);
+  EXPECT_EQ(broken[0].status.error().message.find("leave out on_demand"), std::string::npos);
+}
+
 TEST_F(Family, WrongUseNamesTheParameterItsValueAndWhatIsAllowed) {
   struct Row {
     const char* kernel;

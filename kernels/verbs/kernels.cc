@@ -176,6 +176,7 @@ KernelInfo info_of(const KernelForm& form) {
   InfoBuilder builder(form.name, form.revision, form.summary);
   builder.ranks(2, 2).endpoint("nic");
   form.figure == Figure::kBandwidth ? add_bandwidth(builder, does) : add_latency(builder, does);
+  if (does.fetches) add_outstanding(builder);
   add_connection(builder, connection_of(does, form.figure));
   return builder.build();
 }

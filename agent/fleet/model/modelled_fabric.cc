@@ -34,6 +34,8 @@ constexpr double kWindowNs = 1e6;
 constexpr double kLatencyUpToBytes = 1U << 20U;
 constexpr std::array kMapFactors{1.0, 0.35, 0.2, 0.6};
 constexpr double kCrossoverBytes = 24 * 1'024;
+// Shares of the join: itself, the first call, the split, the end.
+constexpr std::array kStartUpFactors{1.0, 0.4, 0.3, 0.1};
 constexpr double kHighestShare = 0.9995;
 
 // The slowest of the task's nodes.
@@ -206,6 +208,8 @@ class PointMaker {
         return metric == 0 ? time_ns(bytes, harmed) * noise : kCrossoverBytes * noise;
       case Metrics::kCheck:
         return time_ns(0, harmed) * noise;
+      case Metrics::kStartUp:
+        return time_ns(0, harmed) * noise * kStartUpFactors.at(metric);
     }
     return 0;
   }

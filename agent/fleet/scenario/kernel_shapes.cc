@@ -46,6 +46,8 @@ constexpr std::array kShapes{
                 0, 9'000, 1, kLarge},
     KernelShape{"cuda.peer_latency", Route::kWithGpus, Metrics::kLatency, "dependent_load",
                 Pace::kGpu, 0, 750, 1, ""},
+    KernelShape{"cuda.rank_copy_bw", Route::kForth, Metrics::kRate, "unidirectional", Pace::kGpu, 1,
+                4'000, 0.9, kLarge},
     KernelShape{"mpi.all_gather", Route::kRing, Metrics::kLatency, "completion", Pace::kNic, 1.6,
                 900, 0.9, kSmall, 1},
     KernelShape{"mpi.all_reduce", Route::kRing, Metrics::kLatency, "completion", Pace::kNic, 1.8,
@@ -82,10 +84,15 @@ constexpr std::array kShapes{
                 16'000, 0.97, kLarge, 2},
     KernelShape{"nccl.all_to_all", Route::kAllToAll, Metrics::kCollective, "completion", Pace::kGpu,
                 2, 18'000, 0.85, kLarge, 1},
+    KernelShape{"nccl.all_to_all_v", Route::kAllToAll, Metrics::kCollective, "completion",
+                Pace::kGpu, 2, 18'000, 0.85, kLarge, 1},
     KernelShape{"nccl.broadcast", Route::kRing, Metrics::kCollective, "completion", Pace::kGpu, 2,
                 14'000, 0.95, kLarge},
     KernelShape{"nccl.gather", Route::kToRoot, Metrics::kCollective, "completion", Pace::kGpu, 2,
                 15'000, 0.85, kLarge, 1},
+    KernelShape{"nccl.hypercube", Route::kAllToAll, Metrics::kCollective, "completion", Pace::kGpu,
+                2, 20'000, 0.85, kLarge},
+    KernelShape{"nccl.init", Route::kRing, Metrics::kStartUp, "again", Pace::kGpu, 2, 2e8, 1, ""},
     KernelShape{"nccl.pairwise", Route::kPairs, Metrics::kCollective, "completion", Pace::kGpu, 2,
                 12'000, 0.9, kLarge},
     KernelShape{"nccl.reduce", Route::kRing, Metrics::kCollective, "completion", Pace::kGpu, 2,
@@ -134,6 +141,8 @@ constexpr std::array<std::string_view, 3> kCollectiveNames{"latency_ns", "algbw_
 constexpr std::array<std::string_view, 4> kMapNames{"pin_ns", "map_ns", "unmap_ns", "unpin_ns"};
 constexpr std::array<std::string_view, 2> kCrossoverNames{"latency_ns", "crossover_bytes"};
 constexpr std::array<std::string_view, 1> kCheckNames{"check_ns"};
+constexpr std::array<std::string_view, 4> kStartUpNames{"init_ns", "first_call_ns", "split_ns",
+                                                        "end_ns"};
 
 }  // namespace
 
@@ -172,6 +181,8 @@ std::span<const std::string_view> metric_names(Metrics metrics) {
       return kCrossoverNames;
     case Metrics::kCheck:
       return kCheckNames;
+    case Metrics::kStartUp:
+      return kStartUpNames;
   }
   return {};
 }

@@ -37,6 +37,7 @@ enum class Metrics {
   kMapCosts,
   kCrossover,
   kCheck,
+  kStartUp,  // of a communicator
 };
 
 // How a figure follows from a node's hardware.

@@ -103,7 +103,15 @@ Result<std::string> measured_options(const TaskDetail& task) {
                        counted ? iterations : "20");
   else if (counted)
     out += " -n " + iterations;
-  if (value_of(task.parameters(), "registered") == "true") out += " -R 1";
+  const std::string registered = value_of(task.parameters(), "registered");
+  if (registered == "true") out += " -R 1";
+  if (registered == "symmetric") out += " -R 2";
+  const std::string group = value_of(task.parameters(), "aggregate");
+  if (!group.empty() && group != "1") out += " -m " + group;
+  const std::string policy = value_of(task.parameters(), "cta_policy");
+  if (policy == "default") out += " -x 0";
+  if (policy == "efficiency") out += " -x 1";
+  if (policy == "zero") out += " -x 2";
   if (value_of(task.parameters(), "verify") == "false") out += " -c 0";
   return out;
 }
@@ -118,6 +126,14 @@ Result<std::string> launch(const TaskDetail& task, const std::string& program,
   if (!visible->empty()) environment.emplace_back("CUDA_VISIBLE_DEVICES", *visible);
   for (auto& setting : nccl_environment({task.parameters().begin(), task.parameters().end()}))
     environment.push_back(std::move(setting));
+  if (!value_of(task.parameters(), "traffic").empty())
+    return none(task, "it reads the matrix of the parameter traffic from a file");
+  if (value_of(task.parameters(), "blocking") == "false")
+    return none(task, "its communicators block");
+  for (const auto& [parameter, variable] :
+       {std::pair{"split", "NCCL_TESTS_SPLIT"}, {"spread", "NCCL_TESTS_ALLTOALLV_SPREAD"}})
+    if (const std::string value = value_of(task.parameters(), parameter); !value.empty())
+      environment.emplace_back(variable, value);
   const bool clean = value_of(task.parameters(), "environment") == "clean";
   std::string out;
   // One process drives all GPUs of one node; no launcher is needed.

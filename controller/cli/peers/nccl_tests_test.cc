@@ -57,6 +57,19 @@ TEST(NcclTestsLines, NodesAreStartedByMpirunWithTheDeclaredEnvironment) {
                           "-e 1048576 -d half -g 1"));
 }
 
+TEST(NcclTestsLines, WaysOfCallingAreOptionsAndVariables) {
+  EXPECT_THAT(lines(task_of("nccl.all_to_all_v", {"n1/gpu0", "n1/gpu1"},
+                            {{"registered", "symmetric"},
+                             {"aggregate", "4"},
+                             {"cta_policy", "zero"},
+                             {"split", "mod 2"},
+                             {"spread", "0.5"}})),
+              ElementsAre("n1: NCCL_TESTS_SPLIT='mod 2' NCCL_TESTS_ALLTOALLV_SPREAD=0.5 "
+                          "alltoallv_perf -b 8 -e 8 -d float -R 2 -m 4 -x 2 -g 2"));
+  EXPECT_THAT(lines(task_of("nccl.all_to_all_v", {"n1/gpu0"}, {{"traffic", "1"}})),
+              ElementsAre(::testing::HasSubstr("from a file")));
+}
+
 TEST(NcclTestsLines, OtherGpusThanTheFirstAreShownToCuda) {
   EXPECT_THAT(
       lines(

@@ -217,6 +217,7 @@ Status Connection::wait(bool for_writing, double deadline_ns) {
   }
 }
 
+// The server may have to be read before it reads: both directions count.
 Status Connection::flush(double deadline_ns) {
   int left = 0;
   while ((left = library_->flush(raw_.get())) > 0) {
@@ -227,6 +228,7 @@ Status Connection::flush(double deadline_ns) {
   return {};
 }
 
+// Reads only as much as one result needs.
 Result<Handle<ResultTraits>> Connection::next(double deadline_ns) {
   while (library_->is_busy(raw_.get()) != 0) {
     RG_TRY_OK(wait(false, deadline_ns));

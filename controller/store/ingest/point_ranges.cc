@@ -4,6 +4,7 @@
 
 namespace railgauge::store {
 
+// Asked at each delivery with points: a mirror may be turned on and off while the store is open.
 Status PointRanges::write(Connection& connection) {
   if (ranges_.empty()) return {};
   if (RG_TRY(connection.integer("SELECT is_on FROM mirror_state")).value_or(0) == 1)

@@ -4,6 +4,7 @@
 
 namespace railgauge::store {
 
+// The bytes are kept as they were made: a digest of them is in the document.
 Status write_certificate(Connection& connection, std::string_view subject, double made_at,
                          std::string_view digest, std::string_view text) {
   return connection.execute(
@@ -13,6 +14,7 @@ Status write_certificate(Connection& connection, std::string_view subject, doubl
       subject, made_at, digest, Blob{text});
 }
 
+// Older runs have none: what their certificate rests on may have been pruned.
 Result<std::vector<std::string>> read_uncertified(Connection& connection, double since,
                                                   std::uint32_t limit) {
   return connection.column<std::string>(

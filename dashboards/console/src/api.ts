@@ -56,6 +56,7 @@ export async function get<Answer>(
 export interface Loaded<Answer> {
   data?: Answer;
   error?: string;
+  status?: number; // of the error, in HTTP; 0: no answer
   loading: boolean;
 }
 
@@ -219,7 +220,7 @@ export function useApi<Answer>(
         setState({ data, loading: false });
       } catch (cause) {
         if (abort.signal.aborted || turn !== newest) return;
-        setState((old) => ({ data: old.data, error: words(cause), loading: false }));
+        setState((old) => ({ data: old.data, error: words(cause), status: cause instanceof ApiError ? cause.status : 0, loading: false }));
       }
       if (seconds > 0 && !abort.signal.aborted) timer = window.setTimeout(read, seconds * 1000);
     };

@@ -157,15 +157,12 @@ function useRoute(): Route {
 
 // Its requests have the session in a header, which no link has.
 async function signOut(): Promise<void> {
-  await fetch('logout', { method: 'POST', headers: identity() });
-  forget();
-  location.reload();
-}
-
-async function showInterface(event: Event): Promise<void> {
-  event.preventDefault();
-  const document = await fetch('api/v1/openapi.json', { headers: identity() }).then((answer) => answer.blob());
-  open(URL.createObjectURL(document), '_blank');
+  try {
+    await fetch('logout', { method: 'POST', headers: identity() });
+  } finally {
+    forget();
+    location.reload();
+  }
 }
 
 function Foot() {
@@ -175,7 +172,7 @@ function Foot() {
   return (
     <footer>
       <Name text={data.who} /> ({data.role}) · {data.read_only && 'may only read: pages show the commands that change something · '}
-      {data.ends_at && `idle sessions end ${time(data.ends_at)} · `}railgauge {data.version} · <a href="api/v1/openapi.json" onClick={showInterface}>interface</a>
+      {data.ends_at && `idle sessions end ${time(data.ends_at)} · `}railgauge {data.version} · <a href="api/v1/openapi.json" target="_blank">interface</a>
       {data.ends_at && (
         <>
           {' · '}

@@ -4,7 +4,9 @@ import type { Session } from './types';
 
 export function DataMark() {
   const session = useApi<Session>('session', {}, 60);
-  const kind = session.data ? session.data.data_kind : session.error && 'unknown';
+  // Nobody who is not signed in sees data.
+  const isUnknown = session.error !== undefined && session.status !== 401;
+  const kind = session.data ? session.data.data_kind : isUnknown && 'unknown';
   if (!kind) return null;
   if (kind === 'unknown')
     return (

@@ -49,6 +49,7 @@ std::string_view unit_of(std::string_view metric) {
   if (metric.ends_with("_ns_per_byte")) return "ns per byte";
   if (metric.ends_with("bytes_per_second")) return "bytes per second";
   if (metric.ends_with("_per_second")) return "per second";
+  if (metric.ends_with("_share")) return "share";
   return metric.ends_with("_bytes") ? "bytes" : "";
 }
 

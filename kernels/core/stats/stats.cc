@@ -212,10 +212,9 @@ std::optional<PercentileEstimate> percentile_of(std::span<const double> in_time_
   const double effective = quantile_count(in_time_order, quantile_sorted(sorted, 0.5), value, q);
   if (effective < static_cast<double>(needed)) return std::nullopt;
   if (q <= 0.5) return PercentileEstimate{value, std::nullopt};
-  auto interval = quantile_interval_sorted(sorted, q, effective / kPercentileAllowance);
-  // Near the fewest samples the largest one is the upper end either way.
-  if (!interval) interval = quantile_interval_sorted(sorted, q, effective);
-  return PercentileEstimate{value, interval};
+  // Near the fewest samples the interval is that of the fewest, the widest that there is.
+  const double counted = std::max(effective / kPercentileAllowance, static_cast<double>(needed));
+  return PercentileEstimate{value, quantile_interval_sorted(sorted, q, counted)};
 }
 
 // Sets the percentiles that the samples can bound, and the intervals of the high ones.

@@ -20,7 +20,15 @@ Result<Area> Area::on_gpu(const gpu::Gpu& gpu, std::uint64_t bytes) {
   return area;
 }
 
-// Pageable memory is not borrowed: its allocation costs little.
+Area Area::borrowed(const gpu::Gpu& gpu, cu::DevicePtr address, std::uint64_t bytes) {
+  Area area;
+  area.gpu_ = &gpu;
+  area.address_ = address;
+  area.size_ = bytes;
+  return area;
+}
+
+// Pageable memory is not lent: its allocation costs little.
 Result<Area> Area::on_host(HostMemory memory, std::uint64_t bytes, const std::string& place) {
   Area area;
   area.memory_ = memory;

@@ -29,6 +29,9 @@ class Area {
   // touched here.
   static Result<Area> on_host(HostMemory memory, std::uint64_t bytes, const std::string& place);
 
+  // Names memory that another owner keeps for as long as the area lives: `gpu` reaches it.
+  static Area borrowed(const gpu::Gpu& gpu, cu::DevicePtr address, std::uint64_t bytes);
+
   // Returns the address for copies; for pageable memory the host's own address.
   [[nodiscard]] cu::DevicePtr address() const { return address_; }
   // Returns the GPU that owns the memory; nullptr for host memory.

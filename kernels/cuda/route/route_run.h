@@ -86,6 +86,8 @@ class RouteRun {
   Status sample(std::uint64_t count, std::vector<double>& out);
   // Verifies that every flow's target has the bytes copied since restart(); else kDataLoss.
   Status verify();
+  // Returns the pattern that both ends of flow `flow` have after the copies, where they are hot.
+  [[nodiscard]] std::uint64_t seed_of(std::size_t flow) const { return bounds_[flow]->source_seed; }
   // Adds the facts timed_by, copies_in_sample, rotates_bytes, bytes_counted; for several measured
   // streams: streams, streams_ended_apart (the largest share of a sample) and stream_shares (each
   // pair's part of the sum, over all kept samples); copy_blocks when SM copies share a GPU; under

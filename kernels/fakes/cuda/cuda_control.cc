@@ -33,7 +33,8 @@ CudaControl& cuda_control() {
 }
 
 std::int64_t CudaControl::live_handles() const {
-  return contexts + streams + events + modules + allocations + pinned + externals + graphs;
+  return contexts + streams + events + modules + allocations + pinned + externals + graphs +
+         physical;
 }
 
 void CudaControl::reset() {
@@ -69,6 +70,7 @@ void CudaControl::reset() {
       Setting{"pcie_mapping", pcie_mapping, 0},
       Setting{"coherent", coherent, 0},
       Setting{"import_other", import_other, 0},
+      Setting{"fabric", fabric, 0},
   };
   apply_settings(settings, "RAILGAUGE_FAKE_CUDA");
   const std::lock_guard lock(trace().mutex);

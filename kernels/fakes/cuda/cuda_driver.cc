@@ -83,6 +83,10 @@ int attribute_of(int which) {
       return static_cast<int>(control.writes_ordering);
     case cu::kGpuDirectRdmaFlushOptions:
       return control.no_flush == 0 ? cu::kFlushByHost : 0;
+    case cu::kPosixHandlesSupported:
+      return 1;
+    case cu::kFabricHandlesSupported:
+      return static_cast<int>(control.fabric != 0);
     case cu::kDmaBufSupported:
       return static_cast<int>(control.dmabuf);
     case cu::kDmaBufMmapSupported:

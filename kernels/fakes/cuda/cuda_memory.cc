@@ -152,6 +152,11 @@ std::optional<Memory> memory_at(std::uintptr_t address, std::size_t bytes) {
   return memory;
 }
 
+void add_memory(const Memory& memory) { add(memory); }
+void drop_memory(std::uintptr_t begin) {
+  static_cast<void>(take(begin, MemoryKind::kDevice, MemoryKind::kDevice));
+}
+
 bool is_on_gpu(std::uintptr_t address, std::size_t bytes) {
   const auto memory = memory_at(address, bytes);
   return memory && (memory->kind == MemoryKind::kDevice || memory->kind == MemoryKind::kManaged);

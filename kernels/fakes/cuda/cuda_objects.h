@@ -93,6 +93,9 @@ bool is_on_gpu(std::uintptr_t address, std::size_t bytes);
 // Reports whether a copy may touch these bytes: inside one known memory, or beginning in none
 // (plain host memory, which cannot be checked).
 bool may_touch(std::uintptr_t address, std::size_t bytes);
+// Adds memory that another part of the driver made, and drops it again.
+void add_memory(const Memory& memory);
+void drop_memory(std::uintptr_t begin);
 // Returns the bytes of GPU memory in use.
 std::size_t used_bytes(int device);
 

@@ -33,6 +33,7 @@ struct CudaControl {
   std::atomic<std::int64_t> pinned{0};       // allocated or registered host memory
   std::atomic<std::int64_t> externals{0};    // imported memory
   std::atomic<std::int64_t> graphs{0};       // and executable ones
+  std::atomic<std::int64_t> physical{0};     // handles of cuMemCreate, and reserved addresses
   [[nodiscard]] std::int64_t live_handles() const;
 
   std::atomic<std::uint64_t> gpus{2};
@@ -80,6 +81,7 @@ struct CudaControl {
   std::atomic<std::uint64_t> pcie_mapping{0};        // 1: exports by the PCIe mapping work
   std::atomic<std::uint64_t> coherent{0};            // plain loads and stores reach the GPU
   std::atomic<std::uint64_t> import_other{0};        // 1: imports other memory than exported
+  std::atomic<std::uint64_t> fabric{0};              // 1: memory has handles for other nodes
 
   // Resets to the values in RAILGAUGE_FAKE_CUDA; live objects stay.
   void reset();

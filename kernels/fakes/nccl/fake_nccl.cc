@@ -96,7 +96,8 @@ nc::Return push(nc::Comm comm, cu::Stream stream, const Collective& call) {
   if (const nc::Return failed = connect(comm); failed != nc::kSuccess) return failed;
   queue_of(stream)->push(
       [world = comm->world, member = comm->member, call] { world->run(*member, call); });
-  return nc::kSuccess;
+  if (t_depth > 0) ++nccl_control().grouped;
+  return comm->waits ? nc::kSuccess : nc::kInProgress;
 }
 
 // One piece of work for each stream of the group, as one kernel does all its parts at once.
@@ -153,9 +154,11 @@ void NcclControl::reset() {
                             Setting{"fault_of", fault_of, 0},
                             Setting{"fault_every", fault_every, 1},
                             Setting{"told_network", told_network, 0},
+                            Setting{"no_windows", no_windows, 0},
                             Setting{"processes", processes, 0}};
   apply_settings(settings, "RAILGAUGE_FAKE_NCCL");
-  calls = collectives = messages = aborts = 0;
+  calls = collectives = messages = aborts = splits = grouped = 0;
+  cta_policy = nc::kUndefined;
   released = false;
 }
 
@@ -194,16 +197,19 @@ nc::Return ncclGetUniqueId(nc::UniqueId* id) {
 nc::Return ncclCommInitRankConfig(nc::Comm* comm, int ranks, nc::UniqueId id, int rank,
                                   nc::Config* config) {
   RAILGAUGE_ENTER;
-  if (config->magic != nc::kConfigMagic || config->blocking != 1 || rank < 0 || rank >= ranks ||
-      fake::current_device() < 0)
+  const nc::Config right = nc::config_for(RAILGAUGE_FAKE_NCCL_VERSION);
+  if (config->magic != nc::kConfigMagic || config->size != right.size ||
+      config->version != right.version || rank < 0 || rank >= ranks || fake::current_device() < 0)
     return nc::kInvalidArgument;
+  if (config->size == sizeof(nc::Config)) nccl_control().cta_policy = config->cta_policy;
   if (nccl_control().hang_join_of == fake::number_of(rank)) {
     fake::hang();
     return nc::kSystemError;
   }
   // The environment wins over the configuration.
   const char* blocking = std::getenv("NCCL_COMM_BLOCKING");
-  const bool waits = blocking == nullptr || std::string_view(blocking) != "0";
+  const bool waits =
+      blocking == nullptr ? config->blocking == 1 : std::string_view(blocking) != "0";
   std::shared_ptr<fake::World> world;
   {
     const std::lock_guard lock(fake::worlds().mutex);
@@ -214,7 +220,7 @@ nc::Return ncclCommInitRankConfig(nc::Comm* comm, int ranks, nc::UniqueId id, in
   if (const nc::Return failed = world->join(waits); failed != nc::kSuccess) return failed;
   auto member = std::make_shared<fake::Member>();
   member->rank = rank;
-  *comm = new nc::CommObject{world, std::move(member)};
+  *comm = new nc::CommObject{world, std::move(member), waits};
   ++nccl_control().communicators;
   if (rank == 0) {
     fake::say("Using network Fake");
@@ -229,6 +235,22 @@ nc::Return ncclCommInitRankConfig(nc::Comm* comm, int ranks, nc::UniqueId id, in
                 "] " + via);
   }
   return waits || ranks == 1 ? nc::kSuccess : nc::kInProgress;
+}
+
+// A split shares nothing with its parent. Ranks of separate processes have no splits.
+nc::Return ncclCommSplit(nc::Comm parent, int color, int key, nc::Comm* comm, nc::Config* config) {
+  RAILGAUGE_ENTER;
+  if (config != nullptr || color < 0) return nc::kInvalidArgument;
+  fake::Split made;
+  if (const nc::Return failed = parent->world->split(*parent->member, color, key, made);
+      failed != nc::kSuccess)
+    return failed;
+  auto member = std::make_shared<fake::Member>();
+  member->rank = made.rank;
+  *comm = new nc::CommObject{std::move(made.world), std::move(member), parent->waits};
+  ++nccl_control().communicators;
+  ++nccl_control().splits;
+  return parent->waits ? nc::kSuccess : nc::kInProgress;
 }
 
 nc::Return ncclCommFinalize(nc::Comm) {
@@ -356,6 +378,23 @@ nc::Return ncclCommRegister(nc::Comm, void* memory, std::size_t, void** handle) 
 
 nc::Return ncclCommDeregister(nc::Comm, void*) {
   --nccl_control().registrations;
+  return fake::answer_of_nccl();
+}
+
+// As NCCL does where ranks cannot see each other's memory, it gives no window then and no error.
+nc::Return ncclCommWindowRegister(nc::Comm, void* memory, std::size_t, nc::Window* window,
+                                  int flags) {
+  RAILGAUGE_ENTER;
+  *window = nullptr;
+  if (flags != nc::kWindowSymmetric) return nc::kInvalidArgument;
+  if (nccl_control().no_windows != 0) return nc::kSuccess;
+  *window = static_cast<nc::Window>(memory);
+  ++nccl_control().windows;
+  return nc::kSuccess;
+}
+
+nc::Return ncclCommWindowDeregister(nc::Comm, nc::Window) {
+  --nccl_control().windows;
   return fake::answer_of_nccl();
 }
 

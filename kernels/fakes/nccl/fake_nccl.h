@@ -27,9 +27,10 @@ struct NcclControl {
   // Live objects.
   std::atomic<std::int64_t> communicators{0};
   std::atomic<std::int64_t> registrations{0};
+  std::atomic<std::int64_t> windows{0};
   std::atomic<std::int64_t> memories{0};
   [[nodiscard]] std::int64_t live_handles() const {
-    return communicators + registrations + memories;
+    return communicators + registrations + windows + memories;
   }
 
   std::atomic<std::uint64_t> async_error{0};  // a communicator's state, once all ranks have joined
@@ -52,6 +53,7 @@ struct NcclControl {
   // The connections in the debug output: 0 copies between GPUs, 1 a network with GPUDirect RDMA, 2
   // a network without it.
   std::atomic<std::uint64_t> told_network{0};
+  std::atomic<std::uint64_t> no_windows{0};  // not 0: symmetric memory is not possible
   // Makes unique ids for ranks in separate processes: NCCL's own calls up to 64 KiB a rank, without
   // sends and receives.
   std::atomic<std::uint64_t> processes{0};
@@ -60,6 +62,9 @@ struct NcclControl {
   std::atomic<std::uint64_t> collectives{0};  // done by all ranks since reset()
   std::atomic<std::uint64_t> messages{0};     // sent and received since reset()
   std::atomic<std::uint64_t> aborts{0};       // since reset()
+  std::atomic<std::uint64_t> splits{0};       // since reset(), by all ranks
+  std::atomic<std::uint64_t> grouped{0};      // collectives that were queued inside of a group
+  std::atomic<int> cta_policy{0};             // of the communicator that was made last
 
   // Resets to the values in RAILGAUGE_FAKE_NCCL; live objects stay.
   void reset();

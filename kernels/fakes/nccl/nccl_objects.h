@@ -66,6 +66,7 @@ struct Member {
   std::atomic<bool> aborted = false;
   bool connected = false;
   std::uint64_t done = 0;  // number of collectives that it reached
+  std::uint64_t splits = 0;
 };
 
 // Hangs as a call that does not return; holds no lock.
@@ -102,6 +103,13 @@ class Deliveries {
   void* held_to_ = nullptr;
 };
 
+class World;
+// One rank's part of a split.
+struct Split {
+  std::shared_ptr<World> world;
+  int rank = 0;
+};
+
 // Returns the bytes of a rank's send buffer.
 std::size_t sent_bytes(const Collective& call, int rank, int ranks);
 
@@ -114,6 +122,8 @@ class World {
   // sockets close) or all were released.
   nc::Return join(bool wait);
   nc::Return connect(Member& member);
+  // Returns when all ranks have split; kInvalidUsage for ranks in separate processes.
+  nc::Return split(Member& member, int color, int key, Split& made);
   [[nodiscard]] bool complete();
   void leave(Member& member, bool aborted);
   // Called on a stream's thread: returns when all ranks came to the same work and it is done, or
@@ -126,6 +136,12 @@ class World {
     std::map<int, Collective> calls;
     bool done = false;
     int left = 0;
+  };
+  // Who came to a split, by color in the order of the keys, and the worlds that it makes.
+  struct Splitting {
+    std::map<int, std::vector<std::pair<int, int>>> ranks;
+    std::map<int, std::shared_ptr<World>> worlds;
+    int came = 0;
   };
   nc::Return gather(std::unique_lock<std::mutex>& lock, const int& came);
   // Computes the result of all calls for all ranks, or for rank `only`.
@@ -144,6 +160,7 @@ class World {
 
   std::map<int, Deliveries> deliveries_;  // by rank
   std::map<std::uint64_t, Gathering> gatherings_;
+  std::map<std::uint64_t, Splitting> splits_;  // by number; live as long as the world
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> mail_;  // by sender, receiver
 };
 
@@ -153,6 +170,7 @@ namespace railgauge::nc {
 struct CommObject {
   std::shared_ptr<fake::World> world;
   std::shared_ptr<fake::Member> member;
+  bool waits = true;  // false: calls continue in the background
 };
 }  // namespace railgauge::nc
 

@@ -1,4 +1,5 @@
 // The meetings of the fake NCCL's ranks, and the processing of their data.
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -113,6 +114,27 @@ nc::Return World::connect(Member& member) {
   if (std::exchange(member.connected, true)) return nc::kSuccess;
   ++connected_;
   return gather(lock, connected_);
+}
+
+// The worlds are made when the last rank has come; each joined one counts as joined there.
+nc::Return World::split(Member& member, int color, int key, Split& made) {
+  if (board_ != nullptr) return nc::kInvalidUsage;
+  std::unique_lock lock(mutex_);
+  Splitting& splitting = splits_[member.splits++];
+  splitting.ranks[color].emplace_back(key, member.rank);
+  ++splitting.came;
+  if (const nc::Return failed = gather(lock, splitting.came); failed != nc::kSuccess) return failed;
+  auto& ranks = splitting.ranks[color];
+  auto& world = splitting.worlds[color];
+  if (world == nullptr) {
+    std::ranges::sort(ranks);
+    world = std::make_shared<World>(static_cast<int>(ranks.size()), "");
+    world->joined_ = world->ranks_;
+  }
+  made.world = world;
+  made.rank =
+      static_cast<int>(std::ranges::find(ranks, std::pair(key, member.rank)) - ranks.begin());
+  return nc::kSuccess;
 }
 
 bool World::complete() {

@@ -41,6 +41,7 @@ void VerbsControl::reset() {
                             Setting{"lose_empty", lose_empty, 0},
                             Setting{"no_dmabuf", no_dmabuf, 0},
                             Setting{"no_peermem", no_peermem, 0},
+                            Setting{"no_on_demand", no_on_demand, 0},
                             Setting{"no_data_direct", no_data_direct, 0},
                             Setting{"no_data_direct_query", no_data_direct_query, 0},
                             Setting{"right_mapping", right_mapping, 0},

@@ -280,6 +280,8 @@ ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t length, std::uint64_t
   const fake::Place place = fake::place_of(iova, length);
   const auto refusal = static_cast<int>(fake::verbs_control().no_peermem);
   if (place != fake::Place::kHost && refusal != 0) return errno = refusal, nullptr;
+  const auto no_paging = static_cast<int>(fake::verbs_control().no_on_demand);
+  if ((access & IBV_ACCESS_ON_DEMAND) != 0 && no_paging != 0) return errno = no_paging, nullptr;
   return fake::register_region(pd, iova, length, access, place);
 }
 

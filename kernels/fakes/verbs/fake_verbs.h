@@ -72,6 +72,8 @@ struct VerbsControl {
   // works.
   std::atomic<std::uint64_t> no_dmabuf{0};
   std::atomic<std::uint64_t> no_peermem{0};
+  // Errno of registering with on-demand paging; 0: it works.
+  std::atomic<std::uint64_t> no_on_demand{0};
   // Errno of registering for Data Direct, and of asking for its folder; 0: it works.
   std::atomic<std::uint64_t> no_data_direct{0};
   std::atomic<std::uint64_t> no_data_direct_query{0};

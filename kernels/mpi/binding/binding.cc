@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/clock.h"
 #include "kernels/core/base/failpoint.h"
 #include "kernels/core/base/spawn.h"
 #include "kernels/dl/library.h"
@@ -33,14 +34,18 @@
   ROW(isend, MPI_Isend)                             \
   ROW(irecv, MPI_Irecv)                             \
   ROW(waitall, MPI_Waitall)                         \
+  ROW(wait, MPI_Wait)                               \
+  ROW(test, MPI_Test)                               \
+  ROW(send_init, MPI_Send_init)                     \
+  ROW(recv_init, MPI_Recv_init)                     \
+  ROW(start, MPI_Start)                             \
+  ROW(startall, MPI_Startall)                       \
+  ROW(request_free, MPI_Request_free)               \
   ROW(barrier, MPI_Barrier)                         \
   ROW(bcast, MPI_Bcast)                             \
   ROW(gather, MPI_Gather)                           \
   ROW(allgather, MPI_Allgather)                     \
-  ROW(alltoall, MPI_Alltoall)                       \
-  ROW(reduce, MPI_Reduce)                           \
-  ROW(allreduce, MPI_Allreduce)                     \
-  ROW(reduce_scatter, MPI_Reduce_scatter)           \
+  ROW(graph_create, MPI_Dist_graph_create_adjacent) \
   ROW(comm_set_errhandler, MPI_Comm_set_errhandler) \
   ROW(win_create, MPI_Win_create)                   \
   ROW(win_free, MPI_Win_free)                       \
@@ -50,11 +55,38 @@
   ROW(win_sync, MPI_Win_sync)                       \
   ROW(put, MPI_Put)                                 \
   ROW(get, MPI_Get)                                 \
+  ROW(accumulate, MPI_Accumulate)                   \
+  ROW(get_accumulate, MPI_Get_accumulate)           \
+  ROW(fetch_and_op, MPI_Fetch_and_op)               \
+  ROW(compare_and_swap, MPI_Compare_and_swap)       \
   ROW(t_init, MPI_T_init_thread)                    \
   ROW(t_cvar_get_index, MPI_T_cvar_get_index)       \
   ROW(t_cvar_handle_alloc, MPI_T_cvar_handle_alloc) \
   ROW(t_cvar_handle_free, MPI_T_cvar_handle_free)   \
   ROW(t_cvar_read, MPI_T_cvar_read)
+
+// One row a collective: its name in MPI, and the name of the call that begins it.
+#define RAILGAUGE_MPI_COLLECTIVES(ROW)             \
+  ROW(Allgather, Iallgather)                       \
+  ROW(Allgatherv, Iallgatherv)                     \
+  ROW(Allreduce, Iallreduce)                       \
+  ROW(Alltoall, Ialltoall)                         \
+  ROW(Alltoallv, Ialltoallv)                       \
+  ROW(Alltoallw, Ialltoallw)                       \
+  ROW(Barrier, Ibarrier)                           \
+  ROW(Bcast, Ibcast)                               \
+  ROW(Gather, Igather)                             \
+  ROW(Gatherv, Igatherv)                           \
+  ROW(Neighbor_allgather, Ineighbor_allgather)     \
+  ROW(Neighbor_allgatherv, Ineighbor_allgatherv)   \
+  ROW(Neighbor_alltoall, Ineighbor_alltoall)       \
+  ROW(Neighbor_alltoallv, Ineighbor_alltoallv)     \
+  ROW(Neighbor_alltoallw, Ineighbor_alltoallw)     \
+  ROW(Reduce, Ireduce)                             \
+  ROW(Reduce_scatter, Ireduce_scatter)             \
+  ROW(Reduce_scatter_block, Ireduce_scatter_block) \
+  ROW(Scatter, Iscatter)                           \
+  ROW(Scatterv, Iscatterv)
 
 namespace railgauge::mpi {
 namespace {
@@ -86,6 +118,22 @@ struct Table {
   int (*query_cuda_support)() = nullptr;  // an extension: may be absent
 };
 
+// The forms of one collective: the arguments of the blocking one, and what the others add.
+template <class Blocking>
+struct FormsOf;
+template <class... Arguments>
+struct FormsOf<int (*)(Arguments...)> {
+  int (*blocking)(Arguments...) = nullptr;
+  int (*begin)(Arguments..., MPI_Request*) = nullptr;
+  int (*init)(Arguments..., MPI_Info, MPI_Request*) = nullptr;  // MPI 4's: may be absent
+};
+struct Collectives {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): names cannot stand in parentheses
+#define RAILGAUGE_FORMS(name, begin) FormsOf<decltype(&MPI_##name)> name;
+  RAILGAUGE_MPI_COLLECTIVES(RAILGAUGE_FORMS)
+#undef RAILGAUGE_FORMS
+};
+
 // The first of the names that loads. An error has the loader's words for each name.
 Result<Library> open_library() {
   std::string words;
@@ -110,6 +158,45 @@ Result<Table> bind_table(const Library& library) {
 
 int as_int(std::size_t value) { return static_cast<int>(value); }
 
+// Open MPI 4 has the persistent ones as an extension, under MPIX_. A form has the type that its
+// blocking one leads to, since headers older than MPI 4 declare none.
+template <class Forms>
+Status bind_forms(const Library& library, const std::string& name, const std::string& begin,
+                  Forms& forms) {
+  forms.blocking = RG_TRY(library.bind<decltype(forms.blocking)>(("MPI_" + name).c_str()));
+  forms.begin = RG_TRY(library.bind<decltype(forms.begin)>(("MPI_" + begin).c_str()));
+  for (const char* prefix : {"MPIX_", "MPI_"})
+    if (auto* init = library.find<decltype(forms.init)>((prefix + name + "_init").c_str());
+        init != nullptr)
+      forms.init = init;
+  return {};
+}
+Result<Collectives> bind_collectives(const Library& library) {
+  Collectives all;
+#define RAILGAUGE_BIND_FORMS(name, begin) RG_TRY_OK(bind_forms(library, #name, #begin, all.name));
+  RAILGAUGE_MPI_COLLECTIVES(RAILGAUGE_BIND_FORMS)
+#undef RAILGAUGE_BIND_FORMS
+  return all;
+}
+
+// Whether each block has a length and a place of its own.
+bool has_parts(Collective what) {
+  switch (what) {
+    case Collective::kAllGatherV:
+    case Collective::kAllToAllV:
+    case Collective::kAllToAllW:
+    case Collective::kGatherV:
+    case Collective::kNeighborAllGatherV:
+    case Collective::kNeighborAllToAllV:
+    case Collective::kNeighborAllToAllW:
+    case Collective::kReduceScatter:
+    case Collective::kScatterV:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // The functions of one MPI over MPI_COMM_WORLD. The default error handler (MPI_ERRORS_ARE_FATAL)
 // remains, so return codes are not read.
 class Binding final : public Calls {
@@ -120,6 +207,7 @@ class Binding final : public Calls {
     if (library_) return {};
     Library library = RG_TRY(open_library());
     f_ = RG_TRY(bind_table(library));
+    collectives_ = RG_TRY(bind_collectives(library));
     library_ = std::move(library);
     return {};
   }
@@ -127,12 +215,16 @@ class Binding final : public Calls {
   Status init() override {
     RG_TRY_OK(load());
     if (up_) return {};
+    const double began_ns = monotonic_now_ns();
     f_.init(nullptr, nullptr);
+    init_ns_ = monotonic_now_ns() - began_ns;
     f_.comm_rank(MPI_COMM_WORLD, &rank_);
     f_.comm_size(MPI_COMM_WORLD, &size_);
+    byte_types_.assign(static_cast<std::size_t>(size_), MPI_BYTE);
     up_ = true;
     return {};
   }
+  [[nodiscard]] double init_ns() const override { return init_ns_; }
   // The failpoint lets a test make MPI_Finalize hang.
   void finalize() override {
     if (!up_) return;
@@ -214,9 +306,26 @@ class Binding final : public Calls {
     f_.waitall(as_int(count), requests_.data(), MPI_STATUSES_IGNORE);
   }
   void reserve(std::size_t requests) override { requests_.resize(requests, MPI_REQUEST_NULL); }
+  void make_send(std::size_t slot, const void* data, std::size_t bytes, std::uint32_t to) override {
+    f_.send_init(data, as_int(bytes), MPI_BYTE, as_int(to), kTag, MPI_COMM_WORLD, &requests_[slot]);
+  }
+  void make_receive(std::size_t slot, void* data, std::size_t bytes, std::uint32_t from) override {
+    f_.recv_init(data, as_int(bytes), MPI_BYTE, as_int(from), kTag, MPI_COMM_WORLD,
+                 &requests_[slot]);
+  }
+  // MPI_Startall also for one request: MPI_Start of a collective's has a method of its own.
+  void start(std::size_t first, std::size_t count) override {
+    f_.startall(as_int(count), &requests_[first]);
+  }
+  void wait(std::size_t first, std::size_t count) override {
+    f_.waitall(as_int(count), &requests_[first], MPI_STATUSES_IGNORE);
+  }
+  void free_made(std::size_t count) override {
+    for (std::size_t slot = 0; slot < count; ++slot) f_.request_free(&requests_[slot]);
+  }
 
   void barrier() override { f_.barrier(MPI_COMM_WORLD); }
-  // Collectives of bytes, so that MPI converts nothing; reductions are of MPI_FLOAT.
+  // Bytes, so that MPI converts nothing.
   void broadcast(void* data, std::size_t bytes, std::uint32_t root) override {
     f_.bcast(data, as_int(bytes), MPI_BYTE, as_int(root), MPI_COMM_WORLD);
   }
@@ -227,19 +336,46 @@ class Binding final : public Calls {
   void all_gather(const void* mine, std::size_t bytes, void* all) override {
     f_.allgather(mine, as_int(bytes), MPI_BYTE, all, as_int(bytes), MPI_BYTE, MPI_COMM_WORLD);
   }
-  void all_to_all(const void* data, std::size_t bytes_each, void* received) override {
-    f_.alltoall(data, as_int(bytes_each), MPI_BYTE, received, as_int(bytes_each), MPI_BYTE,
-                MPI_COMM_WORLD);
+
+  Status offers(Collective what, Form form) override {
+    bool has = true;
+    const CollectiveParts none;
+    with_arguments({.what = what, .parts = &none}, [&](auto& forms, auto...) {
+      has = form != Form::kPersistent || forms.init != nullptr;
+    });
+    if (!has)
+      return fail(Code::kUnimplemented,
+                  "{}: it has no persistent collectives, which are MPI 4's; say call=blocking or "
+                  "call=nonblocking",
+                  facts()["mpi_version"]);
+    return {};
   }
-  void reduce(const void* data, void* sum, std::size_t floats, std::uint32_t root) override {
-    f_.reduce(data, sum, as_int(floats), MPI_FLOAT, MPI_SUM, as_int(root), MPI_COMM_WORLD);
+  void join(Collective what) override {
+    const bool is_neighbourhood =
+        what >= Collective::kNeighborAllGather && what <= Collective::kNeighborAllToAllW;
+    if (is_neighbourhood && ring_ == MPI_COMM_NULL) join_ring();
   }
-  void all_reduce(const void* data, void* sum, std::size_t floats) override {
-    f_.allreduce(data, sum, as_int(floats), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  void call(const CollectiveCall& call) override {
+    with_arguments(call, [](auto& forms, auto... arguments) { forms.blocking(arguments...); });
   }
-  void reduce_scatter(const void* data, void* sum, std::span<const int> floats_of_rank) override {
-    f_.reduce_scatter(data, sum, floats_of_rank.data(), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  void begin(const CollectiveCall& call) override {
+    with_arguments(
+        call, [this](auto& forms, auto... arguments) { forms.begin(arguments..., &request_); });
   }
+  void make(const CollectiveCall& call) override {
+    with_arguments(call, [this](auto& forms, auto... arguments) {
+      forms.init(arguments..., MPI_INFO_NULL, &request_);
+    });
+  }
+  // One request for each form: the kernels never have two collectives at once.
+  void start_made() override { f_.start(&request_); }
+  void poll() override {
+    int done = 0;
+    // MPI_Test clears the request of a call that is complete; MPI_Wait then returns at once.
+    if (request_ != MPI_REQUEST_NULL) f_.test(&request_, &done, MPI_STATUS_IGNORE);
+  }
+  void finish() override { f_.wait(&request_, MPI_STATUS_IGNORE); }
+  void free_call() override { f_.request_free(&request_); }
 
   // The error handler returns errors for this one call, so that an MPI without one-sided support
   // yields an error line and does not end the ranks. MPI_Win_lock_all opens the epoch in which
@@ -275,6 +411,29 @@ class Binding final : public Calls {
     f_.get(data, as_int(bytes), MPI_BYTE, as_int(from), static_cast<MPI_Aint>(offset),
            as_int(bytes), MPI_BYTE, window_);
   }
+  void accumulate(const void* data, std::size_t bytes, std::uint32_t to,
+                  std::size_t offset) override {
+    const int count = as_int(bytes / sizeof(std::uint32_t));
+    f_.accumulate(data, count, MPI_UINT32_T, as_int(to), static_cast<MPI_Aint>(offset), count,
+                  MPI_UINT32_T, MPI_SUM, window_);
+  }
+  void get_accumulate(const void* data, void* before, std::size_t bytes, std::uint32_t to,
+                      std::size_t offset) override {
+    const int count = as_int(bytes / sizeof(std::uint32_t));
+    f_.get_accumulate(data, count, MPI_UINT32_T, before, count, MPI_UINT32_T, as_int(to),
+                      static_cast<MPI_Aint>(offset), count, MPI_UINT32_T, MPI_SUM, window_);
+  }
+  // Two and three buffers of one number each; MPI orders accumulates to one place.
+  void fetch_and_add(const void* data, void* before, std::uint32_t to,
+                     std::size_t offset) override {
+    f_.fetch_and_op(data, before, MPI_UINT64_T, as_int(to), static_cast<MPI_Aint>(offset), MPI_SUM,
+                    window_);
+  }
+  void compare_and_swap(const void* data, const void* expected, void* before, std::uint32_t to,
+                        std::size_t offset) override {
+    f_.compare_and_swap(data, expected, before, MPI_UINT64_T, as_int(to),
+                        static_cast<MPI_Aint>(offset), window_);
+  }
   void flush(std::uint32_t rank) override { f_.win_flush(as_int(rank), window_); }
   // MPI_Win_sync: nothing where no memory is exposed.
   void sync() override {
@@ -282,6 +441,106 @@ class Binding final : public Calls {
   }
 
  private:
+  // Calls `apply` with the forms of a collective and its arguments of the blocking form. Bytes, so
+  // that MPI converts nothing; sums are of MPI_FLOAT.
+  template <class Apply>
+  void with_arguments(const CollectiveCall& call, Apply apply) {
+    if (call.what == Collective::kNone) return;
+    if (has_parts(call.what)) return with_parts(call, apply);
+    const int count = as_int(call.count);
+    const int root = as_int(call.root);
+    const void* send = call.send;
+    void* receive = call.receive;
+    Collectives& all = collectives_;
+    const auto blocks = [&](auto& forms, auto... more) {
+      apply(forms, send, count, MPI_BYTE, receive, count, MPI_BYTE, more...);
+    };
+    const auto sum = [&](auto& forms, auto... more) {
+      apply(forms, send, receive, count, MPI_FLOAT, MPI_SUM, more...);
+    };
+    switch (call.what) {
+      case Collective::kAllGather:
+        return blocks(all.Allgather, MPI_COMM_WORLD);
+      case Collective::kAllReduce:
+        return sum(all.Allreduce, MPI_COMM_WORLD);
+      case Collective::kAllToAll:
+        return blocks(all.Alltoall, MPI_COMM_WORLD);
+      case Collective::kBroadcast:
+        return apply(all.Bcast, receive, count, MPI_BYTE, root, MPI_COMM_WORLD);
+      case Collective::kGather:
+        return blocks(all.Gather, root, MPI_COMM_WORLD);
+      case Collective::kNeighborAllGather:
+        return blocks(all.Neighbor_allgather, ring_);
+      case Collective::kNeighborAllToAll:
+        return blocks(all.Neighbor_alltoall, ring_);
+      case Collective::kReduce:
+        return sum(all.Reduce, root, MPI_COMM_WORLD);
+      case Collective::kReduceScatterBlock:
+        return sum(all.Reduce_scatter_block, MPI_COMM_WORLD);
+      case Collective::kScatter:
+        return blocks(all.Scatter, root, MPI_COMM_WORLD);
+      default:
+        return apply(all.Barrier, MPI_COMM_WORLD);
+    }
+  }
+  // The same for collectives whose blocks differ in length.
+  template <class Apply>
+  void with_parts(const CollectiveCall& call, Apply apply) {
+    const int count = as_int(call.count);
+    const int root = as_int(call.root);
+    const void* send = call.send;
+    void* receive = call.receive;
+    const int* to = call.parts->send_counts.data();
+    const int* to_at = call.parts->send_places.data();
+    const int* from = call.parts->receive_counts.data();
+    const int* from_at = call.parts->receive_places.data();
+    const MPI_Datatype* types = byte_types_.data();
+    Collectives& all = collectives_;
+    switch (call.what) {
+      case Collective::kAllGatherV:
+        return apply(all.Allgatherv, send, count, MPI_BYTE, receive, from, from_at, MPI_BYTE,
+                     MPI_COMM_WORLD);
+      case Collective::kAllToAllV:
+        return apply(all.Alltoallv, send, to, to_at, MPI_BYTE, receive, from, from_at, MPI_BYTE,
+                     MPI_COMM_WORLD);
+      case Collective::kAllToAllW:
+        return apply(all.Alltoallw, send, to, to_at, types, receive, from, from_at, types,
+                     MPI_COMM_WORLD);
+      case Collective::kGatherV:
+        return apply(all.Gatherv, send, count, MPI_BYTE, receive, from, from_at, MPI_BYTE, root,
+                     MPI_COMM_WORLD);
+      case Collective::kNeighborAllGatherV:
+        return apply(all.Neighbor_allgatherv, send, count, MPI_BYTE, receive, from, from_at,
+                     MPI_BYTE, ring_);
+      case Collective::kNeighborAllToAllV:
+        return apply(all.Neighbor_alltoallv, send, to, to_at, MPI_BYTE, receive, from, from_at,
+                     MPI_BYTE, ring_);
+      case Collective::kNeighborAllToAllW:
+        wide_send_.assign(call.parts->send_places.begin(), call.parts->send_places.end());
+        wide_receive_.assign(call.parts->receive_places.begin(), call.parts->receive_places.end());
+        return apply(all.Neighbor_alltoallw, send, to, wide_send_.data(), types, receive, from,
+                     wide_receive_.data(), types, ring_);
+      case Collective::kReduceScatter:
+        return apply(all.Reduce_scatter, send, receive, from, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+      case Collective::kScatterV:
+        return apply(all.Scatterv, send, to, to_at, MPI_BYTE, receive, count, MPI_BYTE, root,
+                     MPI_COMM_WORLD);
+      default:
+        return apply(all.Barrier, MPI_COMM_WORLD);
+    }
+  }
+  // A graph of distinct neighbours: in a Cartesian ring of two both neighbours are one rank, and
+  // libraries differ in which block is whose. Weights are given, since MPI_UNWEIGHTED is a symbol
+  // of the library. MPI_Finalize frees it.
+  void join_ring() {
+    std::vector<int> beside;
+    for (const std::uint32_t rank : neighbours(this->rank(), size()))
+      beside.push_back(as_int(rank));
+    const std::vector<int> weights(beside.size(), 1);
+    const int degree = as_int(beside.size());
+    f_.graph_create(MPI_COMM_WORLD, degree, beside.data(), weights.data(), degree, beside.data(),
+                    weights.data(), MPI_INFO_NULL, 0, &ring_);
+  }
   // The child of controls_among(): writes '1' or '0' for each name, and ends by an alarm where
   // MPI_T hangs.
   [[nodiscard]] int answer(const std::vector<std::string>& names, int to) const {
@@ -318,10 +577,18 @@ class Binding final : public Calls {
   // The library is never unloaded: MPI registers exit handlers.
   std::optional<Library> library_;
   Table f_;
+  Collectives collectives_;
   bool up_ = false;
+  double init_ns_ = 0;
   int rank_ = 0;
   int size_ = 1;
   std::vector<MPI_Request> requests_;
+  MPI_Request request_ = MPI_REQUEST_NULL;  // of a collective
+  MPI_Comm ring_ = MPI_COMM_NULL;
+  std::vector<MPI_Datatype> byte_types_;  // one for each rank
+  // The places of a call of MPI_Neighbor_alltoallw, which alone takes them as addresses.
+  std::vector<MPI_Aint> wide_send_;
+  std::vector<MPI_Aint> wide_receive_;
   MPI_Win window_ = MPI_WIN_NULL;
   bool exposed_ = false;
 };

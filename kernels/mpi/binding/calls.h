@@ -3,6 +3,7 @@
 // this table. One call through it costs about a nanosecond.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -24,6 +25,64 @@ struct CudaSupport {
   [[nodiscard]] bool usable() const { return enabled.value_or(false) && built.value_or(true); }
 };
 
+// The collectives of MPI 3.1, chapters 5 and 7, which the kernels measure.
+enum class Collective : std::uint8_t {
+  kNone,
+  kAllGather,
+  kAllGatherV,
+  kAllReduce,
+  kAllToAll,
+  kAllToAllV,
+  kAllToAllW,
+  kBarrier,
+  kBroadcast,
+  kGather,
+  kGatherV,
+  kNeighborAllGather,
+  kNeighborAllGatherV,
+  kNeighborAllToAll,
+  kNeighborAllToAllV,
+  kNeighborAllToAllW,
+  kReduce,
+  kReduceScatter,
+  kReduceScatterBlock,
+  kScatter,
+  kScatterV
+};
+// The forms of one collective, and of the requests between two ranks: one call; a call that begins
+// and another one that ends; or a request that is made once and started each time.
+enum class Form : std::uint8_t { kBlocking, kNonBlocking, kPersistent };
+
+// Blocks of several lengths, in bytes (of kReduceScatter: in floats), each at its place in the
+// buffer: one for each rank, or for each neighbour. The members are MPI's arguments.
+struct CollectiveParts {
+  std::vector<int> send_counts;
+  std::vector<int> send_places;
+  std::vector<int> receive_counts;
+  std::vector<int> receive_places;
+};
+
+// The arguments of one collective. Buffers and parts live until the call is complete.
+struct CollectiveCall {
+  Collective what = Collective::kNone;
+  const void* send = nullptr;
+  void* receive = nullptr;  // of kBroadcast the one buffer
+  // Bytes of one block, or of this rank's own where blocks differ; floats of a sum.
+  std::size_t count = 0;
+  std::uint32_t root = 0;
+  const CollectiveParts* parts = nullptr;  // where blocks differ
+};
+
+// Returns the neighbours of a rank, those that the collectives kNeighbor... know: the ranks before
+// and behind it in a ring, ascending; two ranks have each other alone.
+inline std::vector<std::uint32_t> neighbours(std::uint32_t rank, std::uint32_t ranks) {
+  if (ranks < 2) return {};
+  const std::uint32_t before = (rank + ranks - 1) % ranks;
+  const std::uint32_t behind = (rank + 1) % ranks;
+  if (before == behind) return {before};
+  return {std::min(before, behind), std::max(before, behind)};
+}
+
 // MPI_COMM_WORLD of this process, used from one thread. An error inside MPI ends all ranks with
 // MPI's own message (MPI_ERRORS_ARE_FATAL), so measured calls return no status.
 class Calls {
@@ -37,6 +96,8 @@ class Calls {
   virtual Status load() = 0;
   // Calls MPI_Init, with all ranks; repeated calls are allowed.
   virtual Status init() = 0;
+  // Returns the time of MPI_Init in ns; 0 before.
+  [[nodiscard]] virtual double init_ns() const = 0;
   // Calls MPI_Finalize, with all ranks, if MPI was initialised.
   virtual void finalize() = 0;
 
@@ -64,21 +125,41 @@ class Calls {
                              std::uint32_t from) = 0;
   // Calls MPI_Waitall for the slots below `count`.
   virtual void wait_all(std::size_t count) = 0;
+  // The same requests made once: make them, start `count` of them from `first` on, wait for these,
+  // and free the slots below `count` at the end.
+  virtual void make_send(std::size_t slot, const void* data, std::size_t bytes,
+                         std::uint32_t to) = 0;
+  virtual void make_receive(std::size_t slot, void* data, std::size_t bytes,
+                            std::uint32_t from) = 0;
+  virtual void start(std::size_t first, std::size_t count) = 0;
+  virtual void wait(std::size_t first, std::size_t count) = 0;
+  virtual void free_made(std::size_t count) = 0;
   // Reserves room for `requests`, before the timed loop, so that no timed call allocates.
   virtual void reserve(std::size_t requests) = 0;
 
-  // Collectives of all ranks (MPI 3.1, chapter 5). `bytes` is one rank's message. Buffers follow
-  // the standard and have equal lengths on every rank.
+  // The kernels' own exchanges between samples. `bytes` is one rank's message, equal on every rank.
   virtual void barrier() = 0;
   virtual void broadcast(void* data, std::size_t bytes, std::uint32_t root) = 0;
   virtual void gather(const void* mine, std::size_t bytes, void* all, std::uint32_t root) = 0;
   virtual void all_gather(const void* mine, std::size_t bytes, void* all) = 0;
-  virtual void all_to_all(const void* data, std::size_t bytes_each, void* received) = 0;
-  // Sum 32-bit floats.
-  virtual void reduce(const void* data, void* sum, std::size_t floats, std::uint32_t root) = 0;
-  virtual void all_reduce(const void* data, void* sum, std::size_t floats) = 0;
-  // `floats_of_rank` has an entry for each rank.
-  virtual void reduce_scatter(const void* data, void* sum, std::span<const int> floats_of_rank) = 0;
+
+  // Returns whether the library has a collective in that form; asks no other rank. kUnimplemented:
+  // persistent ones are MPI 4's.
+  [[nodiscard]] virtual Status offers(Collective what, Form form) = 0;
+  // Makes a collective ready, with all ranks, which must have passed offers(): a neighbourhood gets
+  // its communicator.
+  virtual void join(Collective what) = 0;
+  // Make a measured collective, with all ranks: the blocking call; the call that begins it; or the
+  // request for it, which start_made() starts. Sums are of 32-bit floats.
+  virtual void call(const CollectiveCall& call) = 0;
+  virtual void begin(const CollectiveCall& call) = 0;
+  virtual void make(const CollectiveCall& call) = 0;
+  virtual void start_made() = 0;
+  // Calls MPI_Test once, and MPI_Wait, for what begin() or start_made() began.
+  virtual void poll() = 0;
+  virtual void finish() = 0;
+  // Frees the request of make().
+  virtual void free_call() = 0;
 
   // Exposes memory to writes and reads of the other ranks; with all ranks, one memory at a time.
   // kFailedPrecondition, on all ranks, when the MPI has no one-sided transport between them.
@@ -88,6 +169,19 @@ class Calls {
   // Access rank `to`'s or `from`'s memory at `offset`. Complete, also there, after flush().
   virtual void put(const void* data, std::size_t bytes, std::uint32_t to, std::size_t offset) = 0;
   virtual void get(void* data, std::size_t bytes, std::uint32_t from, std::size_t offset) = 0;
+  // Add whole 32-bit numbers to rank `to`'s memory, modulo 2^32; get_accumulate() also gets what
+  // was there before. Not bytes: Open MPI 4.1 adds these with saturation where it has vectors of
+  // them.
+  virtual void accumulate(const void* data, std::size_t bytes, std::uint32_t to,
+                          std::size_t offset) = 0;
+  virtual void get_accumulate(const void* data, void* before, std::size_t bytes, std::uint32_t to,
+                              std::size_t offset) = 0;
+  // Act on one 64-bit number of rank `to` and get what was there before: add `data`, or put `data`
+  // where it equals `expected`.
+  virtual void fetch_and_add(const void* data, void* before, std::uint32_t to,
+                             std::size_t offset) = 0;
+  virtual void compare_and_swap(const void* data, const void* expected, void* before,
+                                std::uint32_t to, std::size_t offset) = 0;
   // Calls MPI_Win_flush: returns when all puts and gets to that rank are complete there and here.
   virtual void flush(std::uint32_t rank) = 0;
   // Makes the writes of other ranks visible to this rank's loads, after a barrier that announced

@@ -1,8 +1,8 @@
-// Rank 0 writes to or reads from the exposed memory of rank 1, which only waits. Each sample is
-// `calls` calls and the flush that confirms them at the target. A staged one-sided call reaches
+// A rank writes to or reads from the exposed memory of another one, which only waits. Each sample
+// is `calls` calls and the flush that confirms them at the target. A staged one-sided call reaches
 // only the target's host memory, so an empty message makes the target copy, and another one
 // answers.
-#include "kernels/mpi/operation.h"
+#include "kernels/mpi/pairs.h"
 
 namespace railgauge::mpi {
 namespace {
@@ -11,10 +11,11 @@ namespace {
 template <bool kPut>
 void serve_staged(Work& work, std::size_t samples) {
   const Share& share = work.share;
+  const std::uint32_t other = partner(share);
   char notice = 0;
   for (std::size_t sample = 0; sample < samples; ++sample) {
     work.begin_sample();
-    work.mpi.receive(&notice, 0, 0);
+    work.mpi.receive(&notice, 0, other);
     if constexpr (kPut) work.mpi.sync();
     for (std::uint64_t i = 0; i < share.window; ++i)
       if constexpr (kPut)
@@ -22,7 +23,7 @@ void serve_staged(Work& work, std::size_t samples) {
       else
         work.send.stage_out(share.place(i), share.bytes);
     if constexpr (!kPut) work.mpi.sync();
-    work.mpi.send(&notice, 0, 0);
+    work.mpi.send(&notice, 0, other);
   }
 }
 
@@ -30,14 +31,15 @@ void serve_staged(Work& work, std::size_t samples) {
 void have_target_copy(Work& work) {
   char notice = 0;
   if (!work.target_staged) return;
-  work.mpi.send(&notice, 0, 1);
-  work.mpi.receive(&notice, 0, 1);
+  work.mpi.send(&notice, 0, partner(work.share));
+  work.mpi.receive(&notice, 0, partner(work.share));
 }
 
 template <bool kPut>
 void play_one_sided(Work& work, std::span<std::uint64_t> ticks) {
   const Share& share = work.share;
-  if (share.rank != 0) {
+  const std::uint32_t other = partner(share);
+  if (!is_first_half(share)) {
     if (work.target_staged) serve_staged<kPut>(work, ticks.size());
     return;
   }
@@ -50,12 +52,12 @@ void play_one_sided(Work& work, std::span<std::uint64_t> ticks) {
       const std::uint64_t at = share.place(i);
       if constexpr (kPut) {
         work.send.stage_out(at, share.bytes);
-        work.mpi.put(work.send.data() + at, share.bytes, 1, target + at);
+        work.mpi.put(work.send.data() + at, share.bytes, other, target + at);
       } else {
-        work.mpi.get(work.receive.data() + at, share.bytes, 1, target + at);
+        work.mpi.get(work.receive.data() + at, share.bytes, other, target + at);
       }
     }
-    work.mpi.flush(1);
+    work.mpi.flush(other);
     if constexpr (kPut)
       have_target_copy(work);
     else
@@ -67,49 +69,102 @@ void play_one_sided(Work& work, std::span<std::uint64_t> ticks) {
   }
 }
 
-// Buffers and contents by the direction: rank kFrom has the data, the other one gets it.
-template <std::uint32_t kFrom>
+// Buffers and contents by the direction: the first half has the data (kFirstHas), the other half
+// gets it, or the other way round.
+template <bool kFirstHas>
+bool has_data(const Share& share) {
+  return is_first_half(share) == kFirstHas;
+}
+// A window's memory on the side that has the data; nothing on the other one.
+template <bool kFirstHas>
 std::uint64_t bytes_of(const Share& share) {
-  return share.rank == kFrom ? a_window(share) : 0;
+  return has_data<kFirstHas>(share) ? a_window(share) : 0;
 }
-template <std::uint32_t kFrom>
+template <bool kFirstHas>
 std::vector<Segment> sent_of(const Share& share) {
-  return share.rank == kFrom ? own_window(share) : nothing(share);
+  return has_data<kFirstHas>(share) ? own_window(share) : nothing(share);
 }
-template <std::uint32_t kFrom>
+template <bool kFirstHas>
 std::vector<Segment> received_from(const Share& share) {
-  return share.rank == 1 - kFrom ? window_of(share, kFrom) : nothing(share);
+  return has_data<kFirstHas>(share) ? nothing(share) : window_of(share, partner(share));
 }
 
 // A kernel of put or get. Windowed: many calls and one flush, for bandwidth; else one call and its
 // flush, the cost until the data is at its place.
 template <bool kPut>
 constexpr Operation one_sided_operation(std::string_view name, std::string_view summary,
-                                        bool windowed) {
-  constexpr std::uint32_t kFrom = kPut ? 0 : 1;
-  return {.name = name,
-          .summary = summary,
-          .figure = windowed ? Figure::kBandwidth : Figure::kLatency,
-          .meaning = windowed ? "unidirectional" : "completion",
-          .windowed = windowed,
-          .exposed = kPut ? Exposed::kReceive : Exposed::kSend,
-          .sizes = windowed ? "64KiB,4MiB" : "8,4KiB",
-          .send_bytes = bytes_of<kFrom>,
-          .receive_bytes = bytes_of<1 - kFrom>,
-          .sent = sent_of<kFrom>,
-          .received = received_from<kFrom>,
-          .play = play_one_sided<kPut>};
+                                        bool windowed, bool pairs = false) {
+  Operation own{.name = name,
+                .summary = summary,
+                .figure = windowed ? Figure::kBandwidth : Figure::kLatency,
+                .meaning = windowed ? "unidirectional" : "completion",
+                .windowed = windowed,
+                .exposed = kPut ? Exposed::kReceive : Exposed::kSend,
+                .sizes = windowed ? "64KiB,4MiB" : "8,4KiB",
+                .send_bytes = bytes_of<kPut>,
+                .receive_bytes = bytes_of<!kPut>,
+                .sent = sent_of<kPut>,
+                .received = received_from<kPut>,
+                .play = play_one_sided<kPut>};
+  if (!pairs) own.revision = 2;
+  if (!pairs) return own;
+  // A sample is the mean of the pairs' times.
+  own.timed = Timed::kFirstHalf;
+  own.pair = false;
+  if (windowed) own.many = pairs_of;
+  if (windowed) own.meaning = "sum_of_pairs";
+  return own;
 }
 
-// The four kernels: two directions, each once for latency and once for bandwidth.
+// Two directions, each once for latency and once for bandwidth; gets also of all pairs at once.
 constexpr Operation kGetBw = one_sided_operation<false>(
     "mpi.get_bw", "MPI_Get bandwidth: windows of calls, each ended by a flush", true);
 constexpr Operation kGetLat = one_sided_operation<false>(
     "mpi.get_lat", "MPI_Get latency: one call and the flush that says the data is here", false);
+constexpr Operation kGetMultiBw = one_sided_operation<false>(
+    "mpi.get_multi_bw", "MPI_Get bandwidth of half of the ranks from the other half, all at once",
+    true, true);
+constexpr Operation kGetMultiLat = one_sided_operation<false>(
+    "mpi.get_multi_lat", "MPI_Get latency of half of the ranks to the other half, all at once",
+    false, true);
 constexpr Operation kPutBw = one_sided_operation<true>(
     "mpi.put_bw", "MPI_Put bandwidth: windows of calls, each ended by a flush", true);
 constexpr Operation kPutLat = one_sided_operation<true>(
     "mpi.put_lat", "MPI_Put latency: one call and the flush that says it is done there", false);
+
+// Both ranks put at once. Windows begin together, and one is over for a rank when its own messages
+// are complete at the other one; a sample is that of the slower rank and counts both ways.
+void play_both(Work& work, std::span<std::uint64_t> ticks) {
+  const Share& share = work.share;
+  const std::uint32_t other = partner(share);
+  for (std::uint64_t& tick : ticks) {
+    work.begin_sample();
+    work.mpi.barrier();
+    const std::uint64_t began = work.clock.ticks();
+    for (std::uint64_t i = 0; i < share.window; ++i) {
+      const std::uint64_t at = share.place(i);
+      work.mpi.put(work.send.data() + at, share.bytes, other, work.send.place() + at);
+    }
+    work.mpi.flush(other);
+    tick = work.clock.ticks() - began;
+  }
+}
+constexpr Operation kPutBibw{
+    .name = "mpi.put_bibw",
+    .summary = "MPI_Put bandwidth between two ranks, both ways at once",
+    .figure = Figure::kBandwidth,
+    .meaning = "bidirectional_sum",
+    .timed = Timed::kAll,
+    .ways = 2,
+    .windowed = true,
+    .exposed = Exposed::kReceive,
+    .stages = false,
+    .sizes = "64KiB,4MiB",
+    .send_bytes = a_window,
+    .receive_bytes = a_window,
+    .sent = own_window,
+    .received = [](const Share& share) { return window_of(share, partner(share)); },
+    .play = play_both};
 
 }  // namespace
 }  // namespace railgauge::mpi
@@ -117,6 +172,9 @@ constexpr Operation kPutLat = one_sided_operation<true>(
 namespace railgauge {
 extern const KernelRow kMpiGetBw{mpi::kRowOf<mpi::kGetBw>};
 extern const KernelRow kMpiGetLat{mpi::kRowOf<mpi::kGetLat>};
+extern const KernelRow kMpiGetMultiBw{mpi::kRowOf<mpi::kGetMultiBw>};
+extern const KernelRow kMpiGetMultiLat{mpi::kRowOf<mpi::kGetMultiLat>};
+extern const KernelRow kMpiPutBibw{mpi::kRowOf<mpi::kPutBibw>};
 extern const KernelRow kMpiPutBw{mpi::kRowOf<mpi::kPutBw>};
 extern const KernelRow kMpiPutLat{mpi::kRowOf<mpi::kPutLat>};
 }  // namespace railgauge

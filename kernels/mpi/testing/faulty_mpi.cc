@@ -3,13 +3,14 @@
 // where messages arrive, and for MPI_Put where they leave. Compiled for each MPI with its own
 // <mpi.h>; it links none.
 //
-// Variables: RAILGAUGE_FAULT (corrupt, dropped, repeated, swapped), RAILGAUGE_FAULT_RANK,
-// RAILGAUGE_FAULT_BYTES (length of the messages that count, which no order of ours has) and
-// RAILGAUGE_FAULT_EVERY. MPI is used from one thread.
+// Variables: RAILGAUGE_FAULT (corrupt, dropped, repeated, swapped; slow_test: MPI_Test takes 2 ms),
+// RAILGAUGE_FAULT_RANK, RAILGAUGE_FAULT_BYTES (length of the messages that count, which no order of
+// ours has) and RAILGAUGE_FAULT_EVERY. MPI is used from one thread.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <dlfcn.h>
 #include <mpi.h>
+#include <time.h>
 
 #include <array>
 #include <cstdint>
@@ -219,6 +220,207 @@ int faulty_reduce_scatter(const void* data, void* sum, const int* counts, MPI_Da
   return done;
 }
 
+// The collectives whose counts are an argument each, or one for each rank.
+int faulty_gather(const void* data, int count, MPI_Datatype type, void* all, int count_each,
+                  MPI_Datatype type_each, int root, MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Gather);
+  const std::size_t one = length_of(count, type);
+  if (own_rank() == root) expect(all, one * static_cast<std::size_t>(ranks()), one);
+  const int done = kReal(data, count, type, all, count_each, type_each, root, comm);
+  arrived();
+  return done;
+}
+int faulty_gatherv(const void* data, int count, MPI_Datatype type, void* all, const int* counts,
+                   const int* places, MPI_Datatype type_each, int root, MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Gatherv);
+  const std::size_t one = length_of(count, type);
+  if (own_rank() == root) expect(all, one * static_cast<std::size_t>(ranks()), one);
+  const int done = kReal(data, count, type, all, counts, places, type_each, root, comm);
+  arrived();
+  return done;
+}
+int faulty_scatter(const void* data, int count, MPI_Datatype type, void* own, int count_own,
+                   MPI_Datatype type_own, int root, MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Scatter);
+  expect(own, length_of(count_own, type_own), length_of(count_own, type_own));
+  const int done = kReal(data, count, type, own, count_own, type_own, root, comm);
+  arrived();
+  return done;
+}
+int faulty_scatterv(const void* data, const int* counts, const int* places, MPI_Datatype type,
+                    void* own, int count_own, MPI_Datatype type_own, int root, MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Scatterv);
+  expect(own, length_of(count_own, type_own), length_of(count_own, type_own));
+  const int done = kReal(data, counts, places, type, own, count_own, type_own, root, comm);
+  arrived();
+  return done;
+}
+int faulty_allgatherv(const void* data, int count, MPI_Datatype type, void* all, const int* counts,
+                      const int* places, MPI_Datatype type_each, MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Allgatherv);
+  const std::size_t one = length_of(count, type);
+  expect(all, one * static_cast<std::size_t>(ranks()), one);
+  const int done = kReal(data, count, type, all, counts, places, type_each, comm);
+  arrived();
+  return done;
+}
+int faulty_alltoallv(const void* data, const int* counts, const int* places, MPI_Datatype type,
+                     void* all, const int* counts_in, const int* places_in, MPI_Datatype type_in,
+                     MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Alltoallv);
+  const std::size_t one = length_of(counts_in[0], type_in);
+  expect(all, one * static_cast<std::size_t>(ranks()), one);
+  const int done = kReal(data, counts, places, type, all, counts_in, places_in, type_in, comm);
+  arrived();
+  return done;
+}
+int faulty_neighbor_allgather(const void* data, int count, MPI_Datatype type, void* all,
+                              int count_each, MPI_Datatype type_each, MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Neighbor_allgather);
+  const std::size_t one = length_of(count, type);
+  expect(all, one, one);
+  const int done = kReal(data, count, type, all, count_each, type_each, comm);
+  arrived();
+  return done;
+}
+// A call that begins and one that ends.
+int faulty_iallreduce(const void* data, void* sum, int count, MPI_Datatype type, MPI_Op op,
+                      MPI_Comm comm, MPI_Request* request) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Iallreduce);
+  expect(sum, length_of(count, type), length_of(count, type));
+  return kReal(data, sum, count, type, op, comm, request);
+}
+int faulty_wait(MPI_Request* request, MPI_Status* status) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Wait);
+  const int done = kReal(request, status);
+  arrived();
+  return done;
+}
+
+// A rank's block of the sum; what counts is the whole message.
+int faulty_reduce_scatter_block(const void* data, void* sum, int count, MPI_Datatype type,
+                                MPI_Op op, MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Reduce_scatter_block);
+  expect(sum, length_of(count, type), length_of(count * ranks(), type));
+  const int done = kReal(data, sum, count, type, op, comm);
+  arrived();
+  return done;
+}
+// Blocks of equal length, as the kernel has them by default.
+int faulty_alltoallw(const void* data, const int* counts, const int* places,
+                     const MPI_Datatype* types, void* all, const int* counts_in,
+                     const int* places_in, const MPI_Datatype* types_in, MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Alltoallw);
+  const std::size_t one = length_of(counts_in[0], types_in[0]);
+  expect(all, one * static_cast<std::size_t>(ranks()), one);
+  const int done = kReal(data, counts, places, types, all, counts_in, places_in, types_in, comm);
+  arrived();
+  return done;
+}
+// Two ranks have one neighbour each.
+int faulty_neighbor_alltoall(const void* data, int count, MPI_Datatype type, void* all,
+                             int count_each, MPI_Datatype type_each, MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Neighbor_alltoall);
+  expect(all, length_of(count_each, type_each), length_of(count_each, type_each));
+  const int done = kReal(data, count, type, all, count_each, type_each, comm);
+  arrived();
+  return done;
+}
+// The same with counts and places.
+int faulty_neighbor_alltoallv(const void* data, const int* counts, const int* places,
+                              MPI_Datatype type, void* all, const int* counts_in,
+                              const int* places_in, MPI_Datatype type_in, MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Neighbor_alltoallv);
+  expect(all, length_of(counts_in[0], type_in), length_of(counts_in[0], type_in));
+  const int done = kReal(data, counts, places, type, all, counts_in, places_in, type_in, comm);
+  arrived();
+  return done;
+}
+// The call that begins; MPI_Wait completes it.
+int faulty_ialltoall(const void* data, int count, MPI_Datatype type, void* all, int count_each,
+                     MPI_Datatype type_each, MPI_Comm comm, MPI_Request* request) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Ialltoall);
+  const std::size_t one = length_of(count, type);
+  expect(all, one * static_cast<std::size_t>(ranks()), one);
+  return kReal(data, count, type, all, count_each, type_each, comm, request);
+}
+
+// A request that is made once: where each start's message arrives.
+struct Made {
+  void* to = nullptr;
+  std::size_t bytes = 0;
+};
+Made g_made;
+
+int faulty_recv_init(void* to, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                     MPI_Request* request) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Recv_init);
+  g_made = {to, length_of(count, type)};
+  return kReal(to, count, type, from, tag, comm, request);
+}
+// The second one of a ping-pong's two requests receives, and is started alone.
+int faulty_startall(int count, MPI_Request* requests) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Startall);
+  static int starts = 0;
+  // The rank that receives first starts the receive at every even number.
+  if (starts++ % 2 == (own_rank() == 0 ? 1 : 0)) expect(g_made.to, g_made.bytes, g_made.bytes);
+  return kReal(count, requests);
+}
+
+// A library that is busy in MPI_Test, for tests of the overlap.
+int slow_test(MPI_Request* request, int* done, MPI_Status* status) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Test);
+  static const timespec kBusy{0, 2'000'000};
+  nanosleep(&kBusy, nullptr);
+  return kReal(request, done, status);
+}
+
+// Calls that change the memory of another rank: one that is lost, comes twice, or has another
+// value.
+template <class Call>
+int change(std::size_t bytes, const void* data, Call call) {
+  if (!plan().counts(bytes) || !plan().suffers()) return call(data);
+  const std::string& fault = plan().fault;
+  if (fault == "dropped") return MPI_SUCCESS;
+  if (fault == "repeated") call(data);
+  if (fault != "corrupt") return call(data);
+  static std::deque<Bytes> kept;
+  const auto* begin = static_cast<const unsigned char*>(data);
+  kept.emplace_back(begin, begin + bytes);
+  kept.back()[bytes / 2] ^= 0x40;
+  return call(kept.back().data());
+}
+// The operand of each of these is read until the flush: a changed copy is kept.
+int faulty_accumulate(const void* data, int count, MPI_Datatype type, int to, MPI_Aint at,
+                      int count_there, MPI_Datatype type_there, MPI_Op op, MPI_Win window) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Accumulate);
+  return change(length_of(count, type), data, [&](const void* own) {
+    return kReal(own, count, type, to, at, count_there, type_there, op, window);
+  });
+}
+int faulty_get_accumulate(const void* data, int count, MPI_Datatype type, void* before,
+                          int count_before, MPI_Datatype type_before, int to, MPI_Aint at,
+                          int count_there, MPI_Datatype type_there, MPI_Op op, MPI_Win window) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Get_accumulate);
+  return change(length_of(count, type), data, [&](const void* own) {
+    return kReal(own, count, type, before, count_before, type_before, to, at, count_there,
+                 type_there, op, window);
+  });
+}
+int faulty_fetch_and_op(const void* data, void* before, MPI_Datatype type, int to, MPI_Aint at,
+                        MPI_Op op, MPI_Win window) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Fetch_and_op);
+  return change(length_of(1, type), data,
+                [&](const void* own) { return kReal(own, before, type, to, at, op, window); });
+}
+int faulty_compare_and_swap(const void* data, const void* expected, void* before, MPI_Datatype type,
+                            int to, MPI_Aint at, MPI_Win window) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Compare_and_swap);
+  return change(length_of(1, type), data, [&](const void* own) {
+    return kReal(own, expected, before, type, to, at, window);
+  });
+}
+
 // Memory that MPI_Put reads until the flush, where it is not the caller's memory.
 std::deque<Bytes> g_sent;
 // A put that waits for the next one: what it would have written, and where.
@@ -284,20 +486,46 @@ Replaced replaced(std::string_view name, Function by) {
 // The runner looks MPI's functions up by name; every other look-up passes through.
 extern "C" __attribute__((visibility("default"))) void* dlsym(void* library,
                                                               const char* symbol) noexcept {
-  static const std::array kReplaced{replaced("MPI_Recv", faulty_recv),
-                                    replaced("MPI_Irecv", faulty_irecv),
-                                    replaced("MPI_Waitall", faulty_waitall),
-                                    replaced("MPI_Bcast", faulty_bcast),
-                                    replaced("MPI_Allgather", faulty_allgather),
-                                    replaced("MPI_Alltoall", faulty_alltoall),
-                                    replaced("MPI_Reduce", faulty_reduce),
-                                    replaced("MPI_Allreduce", faulty_allreduce),
-                                    replaced("MPI_Reduce_scatter", faulty_reduce_scatter),
-                                    replaced("MPI_Put", faulty_put),
-                                    replaced("MPI_Get", faulty_get),
-                                    replaced("MPI_Win_flush", faulty_flush)};
+  static const std::array kReplaced{
+      replaced("MPI_Recv", faulty_recv),
+      replaced("MPI_Irecv", faulty_irecv),
+      replaced("MPI_Waitall", faulty_waitall),
+      replaced("MPI_Bcast", faulty_bcast),
+      replaced("MPI_Allgather", faulty_allgather),
+      replaced("MPI_Alltoall", faulty_alltoall),
+      replaced("MPI_Reduce", faulty_reduce),
+      replaced("MPI_Allreduce", faulty_allreduce),
+      replaced("MPI_Reduce_scatter", faulty_reduce_scatter),
+      replaced("MPI_Gather", faulty_gather),
+      replaced("MPI_Gatherv", faulty_gatherv),
+      replaced("MPI_Scatter", faulty_scatter),
+      replaced("MPI_Scatterv", faulty_scatterv),
+      replaced("MPI_Allgatherv", faulty_allgatherv),
+      replaced("MPI_Alltoallv", faulty_alltoallv),
+      replaced("MPI_Neighbor_allgather", faulty_neighbor_allgather),
+      replaced("MPI_Iallreduce", faulty_iallreduce),
+      replaced("MPI_Wait", faulty_wait),
+      replaced("MPI_Reduce_scatter_block", faulty_reduce_scatter_block),
+      replaced("MPI_Alltoallw", faulty_alltoallw),
+      replaced("MPI_Neighbor_alltoall", faulty_neighbor_alltoall),
+      replaced("MPI_Neighbor_alltoallv", faulty_neighbor_alltoallv),
+      replaced("MPI_Ialltoall", faulty_ialltoall),
+      replaced("MPI_Recv_init", faulty_recv_init),
+      replaced("MPI_Startall", faulty_startall),
+      replaced("MPI_Accumulate", faulty_accumulate),
+      replaced("MPI_Get_accumulate", faulty_get_accumulate),
+      replaced("MPI_Fetch_and_op", faulty_fetch_and_op),
+      replaced("MPI_Compare_and_swap", faulty_compare_and_swap),
+      replaced("MPI_Put", faulty_put),
+      replaced("MPI_Get", faulty_get),
+      replaced("MPI_Win_flush", faulty_flush)};
   void* found = find_function()(library, symbol);
   if (found == nullptr || plan().fault.empty()) return found;
+  if (plan().fault == "slow_test") {
+    if (std::string_view(symbol) != "MPI_Test") return found;
+    g_library = library;
+    return reinterpret_cast<void*>(slow_test);
+  }
   for (const Replaced& one : kReplaced)
     if (one.name == symbol) {
       g_library = library;

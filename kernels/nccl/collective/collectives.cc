@@ -89,9 +89,11 @@ constexpr Operation kGather{
     .name = "nccl.gather",
     .summary = "NCCL gather: the root gets every rank's share",
     .rooted = true,
+    .in_place = true,
     .shared_out = true,
     .bus_factor = factor_share,
     .receive_count = all_shares_of_root,
+    .own_offset = own_share,
     .result =
         [](const Share& share) {
           return is_root(share) ? shares_of_all(share) : std::vector<Segment>{};
@@ -149,9 +151,11 @@ constexpr Operation kScatter{
     .name = "nccl.scatter",
     .summary = "NCCL scatter: each rank gets its share of the root's buffer",
     .rooted = true,
+    .in_place = true,
     .shared_out = true,
     .bus_factor = factor_share,
     .send_count = all_shares_of_root,
+    .own_offset = own_share,
     .result = [](const Share& share) -> std::vector<Segment> {
       return {{.count = share.count,
                .source = static_cast<int>(share.root),

@@ -277,6 +277,15 @@ Status check_environment(const Params& params, bool synthetic) {
       "once; run this task in a process of its own");
 }
 
+Status check_override(const std::string& variable, std::string_view wanted) {
+  const std::string value = in_force(variable);
+  if (value.empty() || value == wanted) return {};
+  return fail(Code::kFailedPrecondition,
+              "NCCL: {}={} is set here and wins over the task's parameter; unset it, also in "
+              "nccl.conf",
+              variable, valid_utf8(value));
+}
+
 std::string DebugOutput::not_ours() { return output().refused; }
 
 // The size of the file so far is where this task's output begins.

@@ -48,4 +48,8 @@ class DebugOutput {
   std::uint64_t offset_ = 0;
 };
 
+// Checks a variable that wins over what the communicator is asked for: kFailedPrecondition where
+// the environment or an nccl.conf has another value than `wanted`.
+Status check_override(const std::string& variable, std::string_view wanted);
+
 }  // namespace railgauge::nccl

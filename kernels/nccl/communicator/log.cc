@@ -59,6 +59,26 @@ std::string name_of(std::string_view given, const std::array<const char*, n>& na
 
 // "AllReduce: 4096 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}", or with numbers and no name
 // of the operation in front.
+// Kernels over symmetric memory, and copies by the GPU's copy engines, have lines of their own:
+// "AllReduce [Symmetric]: 1024 Bytes -> Kernel AllReduce_RSxLD_AGxST ...".
+void take_other_choice(std::string_view line, LogFacts& seen) {
+  constexpr std::array kForms{std::pair{" [Symmetric]: ", "symmetric"},
+                              std::pair{" [Copy Engine]: ", "copy engine"},
+                              std::pair{" [Hierarchical CE]: ", "copy engine"}};
+  for (const auto& [mark, algorithm] : kForms) {
+    const auto rest = after(line, mark);
+    if (!rest || seen.choices.size() == kMaxChoices) continue;
+    Choice choice;
+    const std::string_view name = before(line, mark);
+    choice.operation = name.substr(name.find_last_of(' ') + 1);
+    std::from_chars(rest->data(), rest->data() + rest->size(), choice.bytes);
+    choice.algorithm = algorithm;
+    const auto kernel = after(*rest, " -> Kernel ");
+    choice.protocol = kernel ? std::string(word(*kernel)) : "none";
+    seen.choices.push_back(std::move(choice));
+  }
+}
+
 void take_choice(std::string_view line, LogFacts& seen) {
   const auto chosen = after(line, " Bytes -> Algo ");
   if (!chosen || seen.choices.size() == kMaxChoices) return;
@@ -228,6 +248,7 @@ LogFacts parse_log(std::string_view text) {
     take_channels(line, seen);
     take_nvls(line, seen);
     take_choice(line, seen);
+    take_other_choice(line, seen);
     if (line.find("DMA-BUF is available") != std::string_view::npos) seen.dma_buf = true;
   }
 }
@@ -261,6 +282,19 @@ std::vector<std::string> kinds_of(const LogFacts& seen) {
   std::vector<std::string> kinds;
   for (const auto& [kind, count] : seen.connections) kinds.push_back(valid_utf8(kind));
   return kinds;
+}
+
+// "mlx5_0:1/RoCE" has a kind behind the port; "eth0:192.0.2.1<0>" an address behind the interface.
+std::vector<std::string> ports_of(const LogFacts& seen) {
+  std::set<std::string> ports;
+  for (const auto& [kind, count] : seen.connections) {
+    const auto device = kind.starts_with("NET/") ? device_of(kind) : std::nullopt;
+    if (!device || !after(seen.devices, fmt::format("[{}]", *device))) continue;
+    const std::string name = device_name(seen, *device);
+    const std::size_t slash = name.find('/');
+    ports.insert(name.substr(0, slash != std::string::npos ? slash : name.find(':')));
+  }
+  return {ports.begin(), ports.end()};
 }
 
 // Sorted by the set, so that equal sets make equal texts.

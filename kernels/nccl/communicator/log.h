@@ -57,6 +57,8 @@ void report(const LogFacts& seen, Reporter& reporter);
 
 // Returns the kinds of transport without their number of connections: "NET/IB/0/GDRDMA".
 std::vector<std::string> kinds_of(const LogFacts& seen);
+// Returns the ports of its connections over the network, as sysfs names them: "mlx5_0:1", "eth0".
+std::vector<std::string> ports_of(const LogFacts& seen);
 // Returns the fact `path`, by which two runs are compared: the kinds of all ranks.
 std::string path_of(const std::set<std::string>& kinds);
 

@@ -179,5 +179,28 @@ TEST(GdrLevel, OfOldNumbersIsWhatNcclMakesOfThem) {
     EXPECT_EQ(gdr_level_in_words(ignored), "");
 }
 
+TEST(Log, SaysWhenAKernelOverSymmetricMemoryOrACopyEngineWorked) {
+  const LogFacts seen = parse_log(
+      "host:1:1 [0] NCCL INFO AllReduce [Symmetric]: 4096 Bytes -> Kernel AllReduce_AGxLL_R "
+      "nchannels 8 nthreads 512 nWorks 1\n"
+      "host:1:1 [0] NCCL INFO AllGather [Copy Engine]: 1048576 Bytes -> cudaMemcpyBatch\n");
+  ASSERT_EQ(seen.choices.size(), 2U);
+  EXPECT_EQ(seen.choices[0].operation, "AllReduce");
+  EXPECT_EQ(seen.choices[0].bytes, 4096U);
+  EXPECT_EQ(seen.choices[0].algorithm, "symmetric");
+  EXPECT_EQ(seen.choices[0].protocol, "AllReduce_AGxLL_R");
+  EXPECT_EQ(seen.choices[1].algorithm, "copy engine");
+}
+
+TEST(Log, NamesThePortsOfItsConnections) {
+  LogFacts seen;
+  seen.devices = "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [2]mlx5_2:1/RoCE";
+  seen.connections = {{"NET/IB/0/GDRDMA", 4}, {"NET/IB/2", 4}, {"P2P/CUMEM", 8}};
+  EXPECT_EQ(ports_of(seen), (std::vector<std::string>{"mlx5_0:1", "mlx5_2:1"}));
+  seen.devices = "[0]eth0:192.0.2.1<0>";
+  seen.connections = {{"NET/Socket/0", 4}};
+  EXPECT_EQ(ports_of(seen), std::vector<std::string>{"eth0"});
+}
+
 }  // namespace
 }  // namespace railgauge::nccl

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/group/tcp.h"
+#include "kernels/core/stack_hash.h"
 
 namespace railgauge::nccl {
 namespace {
@@ -59,6 +60,48 @@ void number_gpus(const std::vector<Told>& all, Told& told) {
     any = any || numbers.back() != 0;
   }
   if (any) told.mutable_gpus()->Assign(numbers.begin(), numbers.end());
+}
+
+// Rank 0 alone collects the facts of all ranks and announces the result; the others get its unique
+// id with its hello.
+Result<Met> meet_ranks(Team& team, const Attendant& mine,
+                       const std::function<Status(const std::string& endpoint)>& open,
+                       const std::function<const gpu::Gpu&()>& gpu) {
+  team.begin_step("meeting");
+  Told hello;
+  hello.set_host(stack_hash({{"host", host_identity()}}));
+  hello.set_chosen(mine.chosen);
+  hello.set_nccl(loaded_nccl().version);
+  hello.set_parameters(stack_hash(*mine.parameters));
+  Status ready = mine.ready;
+  if (ready && team.leads()) {
+    auto unique_id = make_unique_id();
+    if (unique_id)
+      hello.set_unique_id(*unique_id);
+    else
+      ready = tl::unexpected(unique_id.error());
+  }
+  const auto met = RG_TRY(team.agree(ready, hello));
+  Told numbers;
+  if (team.leads()) number_gpus(met, numbers);
+  const auto numbered =
+      RG_TRY(team.agree(team.leads() ? check_alike(met) : Status{}, std::move(numbers)));
+  const auto& gpus = numbered.front().gpus();
+  const int rank = static_cast<int>(team.rank());
+  const Status opened =
+      open(mine.chosen ? "" : fmt::format("gpu{}", rank < gpus.size() ? gpus[rank] : 0));
+  Told own;
+  own.set_host(hello.host());
+  if (opened) own.set_gpu(identity_of(gpu()));
+  if (opened && mine.is_cold) own.set_cold_bytes(cold_bytes_of(gpu()));
+  const auto chosen = RG_TRY(team.agree(opened, own));
+  Told common;
+  common.set_cold_bytes(cold_bytes_of_all(chosen));
+  const auto last =
+      RG_TRY(team.agree(team.leads() ? check_gpus(chosen) : Status{}, std::move(common)));
+  return Met{.unique_id = met.front().unique_id(),
+             .cold_bytes = last.front().cold_bytes(),
+             .host = hello.host()};
 }
 
 Status check_alike(const std::vector<Told>& all) {

@@ -86,14 +86,15 @@ Result<std::string> make_unique_id() {
 
 Result<Communicator> Communicator::join(const gpu::Gpu& gpu, const Progress& progress,
                                         std::uint32_t ranks, std::uint32_t rank,
-                                        const std::string& unique_id) {
+                                        const std::string& unique_id, const Joining& joining) {
   nc::UniqueId id{};
   if (unique_id.size() != sizeof id.internal)
     return fail(Code::kInternal, "rank 0: its unique id has {} bytes, not {}", unique_id.size(),
                 sizeof id.internal);
   std::memcpy(id.internal, unique_id.data(), sizeof id.internal);
-  nc::Config config;
-  config.blocking = 1;
+  nc::Config config = nc::config_for(loaded_nccl().version_code);
+  config.blocking = joining.blocking ? 1 : 0;
+  config.cta_policy = joining.cta_policy;
   Communicator made;
   made.gpu_ = &gpu;
   made.progress_ = &progress;
@@ -106,22 +107,45 @@ Result<Communicator> Communicator::join(const gpu::Gpu& gpu, const Progress& pro
   if (returned != nc::kSuccess && returned != nc::kInProgress)
     return tl::unexpected(nccl_status(loaded_nccl(), returned, act).error());
   if (raw == nullptr) return fail(Code::kInternal, act + ": NCCL gave no communicator");
-  made.comm_ = Handle<Traits>(raw);
+  made.comm_ = Handle<Traits>({.comm = raw});
   RG_TRY_OK(made.done(returned, act));
   return made;
 }
 
-// Polls ncclCommGetAsyncError, which is the documented way to await ncclInProgress.
+// Without a configuration the new communicator inherits the old one's. NCCL gives the handle at
+// once also where the call continues in the background.
+Status Communicator::split(std::uint32_t color, std::uint32_t rank) {
+  nc::Comm raw = nullptr;
+  const std::string act = fmt::format("{}: split the communicator", gpu_->name());
+  const nc::Comm old = get();
+  const nc::Return returned =
+      loaded_nccl().comm_split(old, static_cast<int>(color), static_cast<int>(rank), &raw, nullptr);
+  // A handle is ours to end as soon as it is there, also where the wait for it is stopped.
+  const bool is_begun = returned == nc::kSuccess || returned == nc::kInProgress;
+  if (is_begun && raw != nullptr) {
+    static_cast<void>(comm_.release());
+    comm_ = Handle<Traits>({.comm = raw, .parent = old});
+  }
+  RG_TRY_OK(done_of(old, returned, act));
+  if (raw == nullptr) return fail(Code::kInternal, act + ": NCCL gave no communicator");
+  return done_of(raw, nc::kInProgress, act);
+}
+
 Status Communicator::done(nc::Return returned, std::string_view act) const {
+  return done_of(get(), returned, act);
+}
+
+// Polls ncclCommGetAsyncError, which is the documented way to await ncclInProgress.
+Status Communicator::done_of(nc::Comm comm, nc::Return returned, std::string_view act) const {
   const Nccl& nccl = loaded_nccl();
   while (returned == nc::kInProgress) {
     if (progress_->stopped()) return progress_->stopped_at(act);
     std::this_thread::sleep_for(kNap);
     nc::Return state = nc::kSuccess;
-    RG_TRY_OK(nccl_status(nccl, nccl.comm_get_async_error(comm_.get(), &state), act, comm_.get()));
+    RG_TRY_OK(nccl_status(nccl, nccl.comm_get_async_error(comm, &state), act, comm));
     returned = state;
   }
-  return nccl_status(nccl, returned, act, comm_.get());
+  return nccl_status(nccl, returned, act, comm);
 }
 
 // NCCL allows this call beside others that are under way on the communicator.
@@ -130,19 +154,28 @@ Status Communicator::health() const {
   const Nccl& nccl = loaded_nccl();
   constexpr std::string_view kAct = "NCCL in the background";
   nc::Return state = nc::kSuccess;
-  RG_TRY_OK(nccl_status(nccl, nccl.comm_get_async_error(comm_.get(), &state), kAct, comm_.get()));
-  return state == nc::kInProgress ? Status{} : nccl_status(nccl, state, kAct, comm_.get());
+  RG_TRY_OK(nccl_status(nccl, nccl.comm_get_async_error(get(), &state), kAct, get()));
+  return state == nc::kInProgress ? Status{} : nccl_status(nccl, state, kAct, get());
 }
 
-// ncclCommFinalize flushes the outstanding work with all ranks; ncclCommDestroy then frees this
-// rank's resources without the others.
+// The one that was split off first: it shares resources with its parent.
 Status Communicator::finish() {
-  const Nccl& nccl = loaded_nccl();
   const std::string act = gpu_->name() + ": end the communicator";
-  RG_TRY_OK(done(nccl.comm_finalize(comm_.get()), act));
-  const nc::Return returned = nccl.comm_destroy(comm_.release());
-  // Only what is left of this rank is freed in the background.
-  return returned == nc::kInProgress ? Status{} : nccl_status(nccl, returned, act);
+  const Family both = comm_.get();
+  RG_TRY_OK(done(loaded_nccl().comm_finalize(both.comm), act));
+  static_cast<void>(comm_.release());
+  comm_ = Handle<Traits>({.comm = both.parent});
+  RG_TRY_OK(destroy(both.comm, act));
+  if (both.parent == nullptr) return {};
+  RG_TRY_OK(done(loaded_nccl().comm_finalize(both.parent), act));
+  return destroy(comm_.release().comm, act);
+}
+
+// ncclCommFinalize flushed the outstanding work with all ranks; this frees this rank's resources
+// without the others. Only what is left of this rank is freed in the background.
+Status Communicator::destroy(nc::Comm comm, const std::string& act) {
+  const nc::Return returned = loaded_nccl().comm_destroy(comm);
+  return returned == nc::kInProgress ? Status{} : nccl_status(loaded_nccl(), returned, act);
 }
 
 // Adds the missing ranks with each one's last report, and this rank's place. A rank that waits in

@@ -21,23 +21,40 @@ namespace railgauge::nccl {
 // Makes the id by which all ranks join, as bytes; only one rank makes it.
 Result<std::string> make_unique_id();
 
-// One rank's blocking NCCL communicator. Its calls return when the work is queued; calls that meet
-// other ranks (joining, the first call of a kind, the end) return when all ranks have come, so a
-// Worker makes them. A communicator without an orderly end is aborted, which also ends kernels that
-// wait for a lost rank.
+// How ranks join.
+struct Joining {
+  bool blocking = true;  // false: calls return at once, and are asked for their end
+  int cta_policy = nc::kUndefined;
+};
+
+// One rank's NCCL communicator. Its calls return when the work is queued; calls that meet other
+// ranks (joining, the first call of a kind, the end) return when all ranks have come, so a Worker
+// makes them. A communicator without an orderly end is aborted, which also ends kernels that wait
+// for a lost rank.
 class Communicator {
  public:
   // Joins `ranks` ranks as number `rank`, with the GPU whose context is current; returns when all
   // ranks have joined. Errors have NCCL's text. `gpu` and `progress` outlive the communicator.
   static Result<Communicator> join(const gpu::Gpu& gpu, const Progress& progress,
                                    std::uint32_t ranks, std::uint32_t rank,
-                                   const std::string& unique_id);
+                                   const std::string& unique_id, const Joining& joining = {});
+  // Puts a communicator of the ranks with the same `color` in the place of this one, which lives on
+  // behind it. All ranks call it; `rank` is the one in the old communicator.
+  Status split(std::uint32_t color, std::uint32_t rank);
 
   Communicator() = default;  // without ranks
 
   // Returns the handle for NCCL's own calls; nullptr without ranks.
-  [[nodiscard]] nc::Comm get() const { return comm_.get(); }
+  [[nodiscard]] nc::Comm get() const { return comm_.get().comm; }
   explicit operator bool() const { return static_cast<bool>(comm_); }
+  // Returns the communicator of all ranks: the one that was split, or the only one.
+  [[nodiscard]] nc::Comm whole() const {
+    return comm_.get().parent != nullptr ? comm_.get().parent : comm_.get().comm;
+  }
+  // As done(), of a call on whole().
+  Status whole_done(nc::Return returned, std::string_view act) const {
+    return done_of(whole(), returned, act);
+  }
 
   // Converts the result of a call on this communicator. With the site's NCCL_COMM_BLOCKING=0 calls
   // continue in the background; this waits for them until `progress` is stopped.
@@ -50,12 +67,25 @@ class Communicator {
   Status finish();
 
  private:
-  // ncclCommAbort on release; finish() takes the communicator out of the handle first.
-  struct Traits {
-    using Type = nc::Comm;
-    static Type empty() { return nullptr; }
-    static void release(Type comm) { static_cast<void>(loaded_nccl().comm_abort(comm)); }
+  // A communicator, and the one that it was split from, or nullptr.
+  struct Family {
+    nc::Comm comm = nullptr;
+    nc::Comm parent = nullptr;
+    bool operator==(const Family&) const = default;
   };
+  // ncclCommAbort on release; finish() takes the communicators out of the handle first.
+  struct Traits {
+    using Type = Family;
+    static Type empty() { return {}; }
+    static void release(Type both) {
+      for (nc::Comm comm : {both.comm, both.parent})
+        if (comm != nullptr) static_cast<void>(loaded_nccl().comm_abort(comm));
+    }
+  };
+  // Frees a communicator that is finalized.
+  static Status destroy(nc::Comm comm, const std::string& act);
+  // As done(), of one communicator.
+  Status done_of(nc::Comm comm, nc::Return returned, std::string_view act) const;
 
   const gpu::Gpu* gpu_ = nullptr;
   const Progress* progress_ = nullptr;

@@ -74,9 +74,22 @@ class OnFakeRanks : public ::testing::Test {
 inline std::vector<std::string> collectives() {
   std::vector<std::string> names;
   for (const KernelRow& row : catalog())
-    if (row.info().name().starts_with("nccl.")) names.push_back(row.info().name());
+    if (const std::string name = row.info().name();
+        name.starts_with("nccl.") && name != "nccl.init")
+      names.push_back(name);
   return names;
 }
+
+// The kernels whose calls are sends and receives alone.
+inline bool is_exchange(const std::string& kernel) {
+  return kernel == "nccl.all_to_all_v" || kernel == "nccl.hypercube" || kernel == "nccl.pairwise" ||
+         kernel == "nccl.send_recv";
+}
+// Whether it can have so many ranks, and a number of ranks above two, odd where it may be.
+inline bool can_have(const std::string& kernel, std::uint32_t ranks) {
+  return kernel != "nccl.hypercube" || (ranks & (ranks - 1)) == 0;
+}
+inline std::uint32_t several(const std::string& kernel) { return can_have(kernel, 3) ? 3 : 4; }
 
 inline std::string name_of_kernel(const ::testing::TestParamInfo<std::string>& info) {
   return info.param.substr(info.param.find('.') + 1);

@@ -72,6 +72,7 @@ using Row = NcclTestsOption;
 // Upper bounds of counts and of -T, far above sensible ones.
 constexpr std::int64_t kMostIterations = 1'000'000;
 constexpr std::int64_t kMostSeconds = 86'400;
+constexpr std::int64_t kMostAggregated = 64;  // of the kernels
 
 // K, M and G count 1024 there.
 Result<std::uint64_t> size(const std::string& option, const std::string& value) {
@@ -139,13 +140,26 @@ Status take_check(Reading& reading, const Row&, const std::string& option,
   if (checks > 1) reading.call.infos.push_back(option + ": ours compares all bytes of a size once");
   return {};
 }
-// 0 and 1 as in the tool; 2 (symmetric windows) is refused.
 Status take_registered(Reading& reading, const Row&, const std::string& option,
                        const std::string& value) {
-  if (value == "2")
-    return wrong_option(option, "symmetric windows are not measured here; allowed are 0 and 1");
+  constexpr std::array kWays{"false", "true", "symmetric"};
   reading.parameters["registered"] =
-      RG_TRY(option_number(option, value, 0, 1)) == 1 ? "true" : "false";
+      kWays[static_cast<std::size_t>(RG_TRY(option_number(option, value, 0, 2)))];
+  return {};
+}
+// NCCL_CTA_POLICY_DEFAULT, _EFFICIENCY and _ZERO.
+Status take_policy(Reading& reading, const Row&, const std::string& option,
+                   const std::string& value) {
+  constexpr std::array kPolicies{"default", "efficiency", "zero"};
+  reading.parameters["cta_policy"] =
+      kPolicies[static_cast<std::size_t>(RG_TRY(option_number(option, value, 0, 2)))];
+  return {};
+}
+// Calls in one group; one is the kernels' default.
+Status take_aggregate(Reading& reading, const Row&, const std::string& option,
+                      const std::string& value) {
+  const std::int64_t calls = RG_TRY(option_number(option, value, 1, kMostAggregated));
+  if (calls > 1) reading.parameters["aggregate"] = std::to_string(calls);
   return {};
 }
 // 0 keeps our own deadline; in the tool it means no deadline.
@@ -202,7 +216,10 @@ constexpr std::array kRows{
     Row{"check", 'c', true, take_check, "0 compares no bytes (default 1)"},
     Row{"cudagraph", 'G', true, take_number<&Reading::graph_launches, 0, kMostIterations>,
         "the calls of a size as a CUDA graph, launched so often"},
-    Row{"local_register", 'R', true, take_registered, "1: buffers registered with NCCL"},
+    Row{"agg_iters", 'm', true, take_aggregate, "calls in one group of NCCL (default 1)"},
+    Row{"local_register", 'R', true, take_registered,
+        "1: buffers registered with NCCL; 2: as a window of all ranks"},
+    Row{"cta_policy", 'x', true, take_policy, "0 default, 1 efficiency, 2 zero"},
     Row{"timeout", 'T', true, take_timeout, "seconds that one task may take"},
     Row{"output_file", 'J', true, take_file, "also write the document here"},
     Row{"help", 'h', false, take_help, "this"},
@@ -216,8 +233,6 @@ constexpr std::array kRows{
     Row{"warmup_iters", 'w', true, take_nothing,
         "each batch of ours follows calls that are not timed", true},
     Row{"parallel_init", 'p', true, take_nothing, "ranks always join at once", true},
-    Row{"agg_iters", 'm', true, take_only<1>, "ours makes call by call, or graphs of them (-G)",
-        true},
     Row{"run_cycles", 'N', true, take_only<1>, "start it again for another cycle", true},
     Row{"average", 'a', true, take_only<1>,
         "each rank's median is in --format json, as rank_median_ns", true},
@@ -229,10 +244,10 @@ constexpr std::array kRows{
     Row{"memory_report", 'M', true, take_only<0>, "memory is not reported here", true},
     Row{"device_implementation", 'D', true, take_only<0>, "NCCL's own calls are measured", true},
     Row{"device_cta_count", 'V', true, refuse, "NCCL's own calls are measured; leave it out", true},
-    Row{"cta_policy", 'x', true, refuse, "not measured here; --set max_nchannels=N bounds channels",
-        true},
-    Row{"", 'I', false, refuse, "times of single calls: --format json; leave it out", true},
-    Row{"", 'K', false, refuse, "leave it out, and name the sizes wanted with -b, -e and -f", true},
+    Row{"unalign", 'u', true, take_only<0>, "buffers begin at multiples of 512 bytes", true},
+    Row{"per_iter_timing", 'I', true, take_only<0>,
+        "percentiles of single calls are in --format json", true},
+    Row{"per_iter_skip", 'K', true, take_nothing, "the warm-up ends by rule", true},
 };
 
 using Strings = std::vector<std::string>;
@@ -346,12 +361,27 @@ Status add_tasks(const KernelInfo& kernel, NcclTestsReading& reading) {
   return {};
 }
 
+// A matrix has its size in itself: the tool allows no sweep beside it.
+Status apply_surroundings(const NcclTestsSurroundings& said, NcclTestsReading& reading) {
+  reading.parameters.insert(said.parameters.begin(), said.parameters.end());
+  reading.call.infos.insert(reading.call.infos.end(), said.infos.begin(), said.infos.end());
+  if (said.matrix_bytes == 0) return {};
+  if (reading.first != reading.last)
+    return wrong_option("-b", "{} B is not -e, {} B; a matrix has one size", reading.first,
+                        reading.last);
+  reading.call.infos.push_back(
+      fmt::format("the size is the matrix's: {} B of the busiest rank", said.matrix_bytes));
+  reading.first = reading.last = said.matrix_bytes;
+  return {};
+}
+
 }  // namespace
 
 // --help precedes all errors.
 Result<NcclTestsCall> read_nccl_tests_call(const NcclTestsProgram& program,
                                            const Strings& arguments, const FindKernel& find,
-                                           std::uint32_t launched_ranks) {
+                                           std::uint32_t launched_ranks,
+                                           const NcclTestsEnvironment& environment) {
   NcclTestsReading reading;
   reading.call.deadline_seconds = kDefaultDeadlineSeconds;
   const auto operands =
@@ -376,6 +406,8 @@ Result<NcclTestsCall> read_nccl_tests_call(const NcclTestsProgram& program,
     reading.call.ranks = launched_ranks;
     reading.call.launched = true;
   }
+  RG_TRY_OK(apply_surroundings(
+      RG_TRY(read_surroundings(environment, program.kernel, reading.call.ranks)), reading));
   RG_TRY_OK(add_tasks(row->info(), reading));
   return std::move(reading.call);
 }

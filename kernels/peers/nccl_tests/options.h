@@ -9,6 +9,7 @@
 
 #include "kernels/core/kernel.h"
 #include "kernels/core/report/report.h"
+#include "kernels/peers/nccl_tests/environment.h"
 #include "kernels/peers/nccl_tests/profile.h"
 
 namespace railgauge {
@@ -39,11 +40,12 @@ struct NcclTestsCall {
 
 // Parses the arguments behind the program's name. kInvalidArgument: one line with the option and
 // the allowed values. kUnimplemented: this build lacks the kernel. `launched_ranks`: the number
-// that an MPI's launcher started, each with these arguments; 0 without a launcher.
+// that an MPI's launcher started, each with these arguments; 0 without a launcher. `environment`:
+// the tool's own variables.
 Result<NcclTestsCall> read_nccl_tests_call(const NcclTestsProgram& program,
                                            const std::vector<std::string>& arguments,
-                                           const FindKernel& find,
-                                           std::uint32_t launched_ranks = 0);
+                                           const FindKernel& find, std::uint32_t launched_ranks = 0,
+                                           const NcclTestsEnvironment& environment = {});
 
 // Returns the text of --help: the program, the kernel that measures it, and the honoured options.
 std::string nccl_tests_help(const NcclTestsProgram& program);

@@ -106,19 +106,21 @@ TEST(NcclTestsOptions, AdaptiveLeavesTheCountToTheStopRule) {
 }
 
 TEST(NcclTestsOptions, WhatChangesNothingSaysSoAndWhatCannotBeSaysWhatIsAllowed) {
-  const NcclTestsCall said = call("all_reduce_perf", {"-w", "5", "-p", "1", "-m", "1", "-a", "1",
+  const NcclTestsCall said = call("all_reduce_perf", {"-w", "5", "-p", "1", "-K", "2", "-a", "1",
                                                       "-z", "0", "-y", "0", "-C", "0", "-N", "1"});
   EXPECT_THAT(said.infos, ElementsAre(HasSubstr("-w changes nothing here"),
-                                      HasSubstr("-p changes nothing here")));
+                                      HasSubstr("-p changes nothing here"),
+                                      HasSubstr("-K changes nothing here")));
   const std::pair<Words, const char*> kRefused[] = {
       // NOLINT(modernize-avoid-c-arrays)
-      {{"-m", "4"}, "-m: \"4\": allowed is 1"},
+      {{"-m", "65"}, "-m: \"65\" is no whole number from 1 to 64"},
       {{"-a", "3"}, "rank_median_ns"},
       {{"-z", "1"}, "times of single calls stand in"},
-      {{"-R", "2"}, "allowed are 0 and 1"},
+      {{"-R", "3"}, "no whole number from 0 to 2"},
+      {{"-u", "1"}, "multiples of 512 bytes"},
       {{"-D", "1"}, "allowed is 0"},
-      {{"-x", "1"}, "not measured here"},
-      {{"-I"}, "-I: times of single calls"},
+      {{"-x", "3"}, "no whole number from 0 to 2"},
+      {{"-I", "1"}, "percentiles of single calls"},
       {{"-o", "mulsum"}, "is not sum, prod"},
       {{"-d", "float16"}, "is not int8"},
       {{"-n", "0"}, "from 1 to"},
@@ -139,6 +141,15 @@ TEST(NcclTestsOptions, EveryProgramHasHelpAndAKernelOfTheCatalog) {
     EXPECT_THAT(nccl_tests_help(program), HasSubstr("-b, --minbytes VALUE"));
     EXPECT_THAT(nccl_tests_help(program), testing::Not(HasSubstr("--blocking")));
   }
+}
+
+TEST(NcclTestsOptions, GroupsWindowsAndPoliciesAreParameters) {
+  const NcclTestsCall said = call("all_reduce_perf", {"-m", "4", "-R", "2", "-x", "2"});
+  EXPECT_THAT(said.tasks[0].parameters,
+              IsSupersetOf({Pair("aggregate", "4"), Pair("registered", "symmetric"),
+                            Pair("cta_policy", "zero")}));
+  EXPECT_FALSE(call("all_reduce_perf", {"-m", "1"}).tasks[0].parameters.contains("aggregate"));
+  EXPECT_THAT(refusal("hypercube_perf", {"-m", "4"}), HasSubstr("aggregate"));
 }
 
 // --- the table --------------------------------------------------------------------------------

@@ -16,7 +16,9 @@ constexpr std::array kPrograms{
     NcclTestsProgram{"broadcast_perf", "nccl.broadcast"},
     NcclTestsProgram{"reduce_perf", "nccl.reduce"},
     NcclTestsProgram{"alltoall_perf", "nccl.all_to_all"},
+    NcclTestsProgram{"alltoallv_perf", "nccl.all_to_all_v"},
     NcclTestsProgram{"gather_perf", "nccl.gather"},
+    NcclTestsProgram{"hypercube_perf", "nccl.hypercube"},
     NcclTestsProgram{"scatter_perf", "nccl.scatter"},
     NcclTestsProgram{"sendrecv_perf", "nccl.send_recv"},
 };

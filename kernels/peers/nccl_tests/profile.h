@@ -22,7 +22,7 @@ struct NcclTestsProgram {
   std::string_view kernel;
 };
 
-// Returns all programs except hypercube_perf and alltoallv_perf, which no kernel measures.
+// Returns all programs.
 std::span<const NcclTestsProgram> nccl_tests_programs();
 // Finds a program by its name or by its kernel; nullptr: none.
 const NcclTestsProgram* find_nccl_tests_program(std::string_view name);

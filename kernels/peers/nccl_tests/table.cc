@@ -86,6 +86,8 @@ std::string calls_of(const RunnerReport& report) {
   for (const Point& point : report.points())
     if (point.meaning() == kAggregate && point.facts().contains("iterations_in_sample"))
       count = point.facts().at("iterations_in_sample") + " ";
+  const std::string group = value_of(report.started().parameters(), "aggregate");
+  if (!group.empty() && group != "1") count += fmt::format("groups of {} ", group);
   if (value_of(report.started().parameters(), "mode") != "graph") return count + "calls";
   return fmt::format("{}launches of a graph of {} calls", count,
                      value_of(report.started().parameters(), "graph_calls"));

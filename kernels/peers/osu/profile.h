@@ -22,6 +22,8 @@ struct OsuProgram {
   std::string_view kernel;
   // Between two ranks, each with its own choice of memory.
   bool pair = false;
+  // The kernel's parameter `call`; "": its default.
+  std::string_view call = {};
 };
 
 // Return all programs, and the program with a given name.
@@ -41,5 +43,8 @@ std::map<std::string, std::string> osu_defaults(const OsuProgram& program);
 // the option and the alternative.
 Result<std::vector<std::string>> read_osu_command(const OsuProgram& program,
                                                   const std::vector<std::string>& words);
+
+// Returns the options that read_osu_command() reads, for --help.
+std::string osu_help(const OsuProgram& program);
 
 }  // namespace railgauge

@@ -100,6 +100,26 @@ Status take_endpoint(const PerftestReading& reading, std::string& endpoint) {
   return {};
 }
 
+// Refuses to print a figure that the program does not measure, and floors of one: the tool ignores
+// them. The client alone has the figures, and floors are compared with those of its table.
+Status check_output(const PerftestProgram& program, const PerftestCall& call) {
+  const bool is_latency = program.name.ends_with("_lat");
+  const auto not_of = [&](std::string_view option) {
+    return invalid("{}: {} measures {}", option, program.name,
+                   is_latency ? "latency" : "bandwidth and message rate");
+  };
+  if (!call.only.empty() && is_latency != (call.only == "latency"))
+    return not_of("--output=" + call.only);
+  if (call.samples != PerftestSamples::kNone && !is_latency) return not_of("-U and -H");
+  const bool has_floor = call.least_bandwidth > 0 || call.least_message_rate > 0;
+  if (has_floor && is_latency) return not_of("-w and -y");
+  if ((has_floor || !call.counters.empty()) && call.format != Format::kTable)
+    return invalid("-w, -y and -W: floors and counters go with the table; leave out --format");
+  if (has_floor && !call.host)
+    return invalid("-w and -y: a floor is judged by the client; name it there");
+  return {};
+}
+
 }  // namespace
 
 // The profile completes the client's options; the listener follows the client.
@@ -120,6 +140,7 @@ Result<PerftestCall> read_perftest_call(const PerftestProgram& program,
   // Only writes have a variant with immediate data.
   if (reading.immediate && program.immediate.empty())
     return invalid("--write_with_imm: {} writes nothing", program.name);
+  RG_TRY_OK(check_output(program, call));
   call.kernel = reading.immediate ? program.immediate : program.kernel;
   const KernelRow* row = find(call.kernel);
   if (row == nullptr) return fail(Code::kUnimplemented, "this build has no kernel {}", call.kernel);

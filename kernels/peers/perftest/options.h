@@ -17,6 +17,9 @@ namespace railgauge {
 // The tool's own default of -p.
 inline constexpr std::uint16_t kPerftestPort = 18515;
 
+// The samples behind a table of latencies: none, in the order of time, or ascending.
+enum class PerftestSamples : std::uint8_t { kNone, kInTime, kSorted };
+
 // One command line, parsed and checked.
 struct PerftestCall {
   bool help = false;  // the other fields are then ignored
@@ -35,6 +38,14 @@ struct PerftestCall {
   Format format = Format::kTable;
   // "": none.
   std::string file{};
+  PerftestSamples samples = PerftestSamples::kNone;
+  // "bandwidth", "message_rate" or "latency": that figure alone is printed; "": the table.
+  std::string only{};
+  // Files below the port's folder in sysfs, whose growth is printed.
+  std::vector<std::string> counters{};
+  // Floors of each size in the table's units: MiB/s or Gb/s, and millions of messages a second.
+  double least_bandwidth = 0;
+  double least_message_rate = 0;
   std::vector<std::string> infos{};  // a line for each accepted option without effect
 };
 

@@ -160,6 +160,43 @@ Status take_json(Reading& reading, const Row&, const std::string& option,
       fmt::format("{} writes railgauge's document, not perftest's", option));
   return {};
 }
+// All samples behind the table; of latencies alone, as the tool has it.
+template <bool kSorted>
+Status take_samples(Reading& reading, const Row&, const std::string&, const std::string&) {
+  reading.call.samples = kSorted ? PerftestSamples::kSorted : PerftestSamples::kInTime;
+  reading.call.raw_samples = true;
+  return {};
+}
+// One number in place of the table.
+Status take_output(Reading& reading, const Row&, const std::string& option,
+                   const std::string& value) {
+  const std::vector<std::string> kFigures{"bandwidth", "message_rate", "latency"};
+  if (std::ranges::find(kFigures, value) == kFigures.end())
+    return wrong_option(option, "{} is not {}", in_quotes(value), one_of(kFigures));
+  reading.call.only = value;
+  return {};
+}
+// Files below the port's folder: "counters/port_xmit_data,hw_counters/out_of_buffer".
+Status take_counters(Reading& reading, const Row&, const std::string& option,
+                     const std::string& value) {
+  for (const std::string_view name : split(value, ',')) {
+    const bool is_file = name.starts_with("counters/") || name.starts_with("hw_counters/");
+    if (!is_file || name.find("..") != std::string_view::npos)
+      return wrong_option(option, "{} is not counters/NAME or hw_counters/NAME", in_quotes(name));
+    reading.call.counters.emplace_back(name);
+  }
+  return {};
+}
+// In the table's unit; the tool exits with an error below it.
+template <double PerftestCall::*kField>
+Status take_floor(Reading& reading, const Row&, const std::string& option,
+                  const std::string& value) {
+  const auto number = parse_number(value);
+  if (!number || *number < 0)
+    return wrong_option(option, "{} is no number from 0", in_quotes(value));
+  reading.call.*kField = *number;
+  return {};
+}
 // --- ours beside them -------------------------------------------------------------------------
 
 Status take_format(Reading& reading, const Row&, const std::string&, const std::string& value) {
@@ -172,18 +209,20 @@ constexpr std::string_view kOnlyReceivingStreams =
     "only streams of sends and of writes with immediate data have receives that wait";
 constexpr std::string_view kOnlySendStreams = "only streams of sends share receives";
 constexpr std::string_view kAtomicsHave8 = "atomics have 8 bytes";
-constexpr std::string_view kKeepsSamples =
-    "take --raw-samples with --format json, which keeps every sample";
 constexpr std::string_view kNoRate = "messages are sent as fast as they go; there is no rate limit";
 constexpr std::string_view kSeveralPorts =
     "name the ports with --set devices=DEV:PORT,DEV:PORT, which measures each link and their sum";
+constexpr std::string_view kRawEthernet =
+    "it is for raw Ethernet frames, which are not measured here; net.tcp_bw measures the same port";
+constexpr std::string_view kPinned =
+    "the measuring thread stays near its adapter; leave it out, or start it with taskset or "
+    "numactl";
+constexpr std::string_view kHints = "TLP processing hints are not set here; leave it out";
 constexpr std::string_view kOtherAccelerators =
     "GPU memory is CUDA's here, --use_cuda; for others use perftest";
 constexpr std::string_view kOverTcp =
     "addresses go over TCP; -R connects the queue pairs themselves by rdma_cm";
 constexpr std::string_view kNoMulticast = "multicast is not measured here; use perftest";
-constexpr std::string_view kInSuites =
-    "a floor is set in a suite, and `railgauge run` judges by it";
 constexpr std::string_view kNoEncryption = "encryption is not measured here; use perftest";
 constexpr std::string_view kOwnMemory = "memory is our own, registered once; leave it out";
 
@@ -233,7 +272,17 @@ constexpr std::array kRows{
     Row{"use_cuda_dmabuf", 0, false, take_dma_buf, "registration"},
     Row{"use_cuda_pcie_mapping", 0, false, take_word<kPcie>, "dmabuf_mapping"},
     Row{"use_data_direct", 0, false, take_word<kDataDirect>, "dmabuf_mapping"},
+    Row{"outs", 'o', true, take_value, "outstanding", "only what is fetched is outstanding so"},
+    Row{"odp", 0, false, take_word<kTrue>, "on_demand"},
+    Row{"cuda_mem_type", 0, true, take_only<0>, {}, "GPU memory is a device's own here; take 0"},
     // How it appears.
+    Row{"report-unsorted", 'U', false, take_samples<false>},
+    Row{"report-histogram", 'H', false, take_samples<true>},
+    Row{"report-histogrm", 0, false, take_samples<true>},  // as the tool spells it
+    Row{"output", 0, true, take_output},
+    Row{"report-counters", 'W', true, take_counters},
+    Row{"limit_bw", 'w', true, take_floor<&PerftestCall::least_bandwidth>},
+    Row{"limit_msgrate", 'y', true, take_floor<&PerftestCall::least_message_rate>},
     Row{"report_gbits", 0, false, take_flag<&PerftestCall::gigabits>},
     Row{"out_json", 0, false, take_json},
     Row{"out_json_file", 0, true, take_json},
@@ -249,30 +298,34 @@ constexpr std::array kRows{
         take_nothing,
         {},
         "what the CPUs of both ends spent is reported anyhow, with each figure of --format json"},
+    Row{"data_validation",
+        0,
+        false,
+        take_nothing,
+        {},
+        "every size is compared byte by byte after its timed part, in every program"},
+    Row{"data_validation_debug", 0, false, take_nothing, {}, "the first wrong message is named"},
+    Row{"margin",
+        'f',
+        true,
+        take_nothing,
+        {},
+        "-D counts all of its seconds, from a running stream on"},
+    Row{"ipv6-addr", 0, false, take_nothing, {}, "a host may be named by its IPv6 address anyhow"},
+    Row{"disable_dynamic_polling", 0, false, take_nothing},
     Row{"dont_xchg_versions", 0, false, take_nothing, {}, "both sides must be railgauge-runner"},
     Row{"recv_post_list", 0, true, take_only<1>, {}, "receives are given out one by one; take 1"},
     Row{"hop_limit", 'L', true, take_only<64>, {}, "the hop limit is 64 here"},
     // Refused options.
     refused("run_infinitely", 0, false, "a run has an end; repeat it, or let a schedule do so"),
-    refused("margin", 'f', true, "-D counts all of its seconds, from a running stream on"),
     refused("perform_warm_up", 0, false,
             "leave it out, or take the kernel under our name, which warms up until it is steady"),
-    refused("limit_bw", 'w', true, kInSuites),
-    refused("limit_msgrate", 'y', true, kInSuites),
-    refused("report-counters", 'W', true,
-            "counters are not chosen here: those that show trouble and grew are with each figure "
-            "of --format json"),
-    refused("report-histogram", 'H', false, kKeepsSamples),
-    refused("report-unsorted", 'U', false, kKeepsSamples),
     refused("report-cycles", 'C', false, "times are us; leave it out"),
     refused("report-both", 0, false,
             "both directions count in one interval, as their sum; leave it out"),
     refused("report-per-port", 0, false, kSeveralPorts),
     refused("dualport", 'O', false, kSeveralPorts),
-    refused("output", 0, true, "take --format json or csv"),
     refused("reversed", 0, false, "start the client on the other host"),
-    refused("outs", 'o', true,
-            "as many reads and atomics are outstanding as both adapters allow; leave it out"),
     refused("vector", 'X', true, "the completion vector is not chosen here; leave it out"),
     refused("inline_recv", 0, true, "receives are never inline; leave it out"),
     refused("mcg", 'g', false, kNoMulticast),
@@ -285,7 +338,6 @@ constexpr std::array kRows{
     refused("typical_pkt_size", 0, true, kNoRate),
     refused("mmap", 0, true, kOwnMemory),
     refused("mmap-offset", 0, true, kOwnMemory),
-    refused("odp", 0, false, kOwnMemory),
     refused("mr_per_qp", 0, false, kOwnMemory),
     refused("use_cuda_bus_id", 0, true, "take --use_cuda with the GPU's number or UUID"),
     refused("use_rocm", 0, true, kOtherAccelerators),
@@ -300,7 +352,6 @@ constexpr std::array kRows{
     refused("no_ddp", 0, false, "the adapter receives as it does by default; leave it out"),
     refused("unsolicited_write", 0, false, "SRD is not measured here; use perftest"),
     refused("connectionless", 0, false, kNoMulticast),
-    refused("ipv6-addr", 0, true, "name the host by its IPv6 address"),
     refused("bind_source_ip", 0, true, "the routing table chooses; leave it out"),
     refused("dlid", 0, true, "the peer sends its address; leave it out"),
     refused("force-link", 0, true, "the port says what it is; leave it out"),
@@ -317,6 +368,57 @@ constexpr std::array kRows{
     refused("kek_path", 0, true, kNoEncryption),
     refused("credentials_path", 0, true, kNoEncryption),
     refused("data_enc_key_app_path", 0, true, kNoEncryption),
+    refused("source_mac", 'B', true, kRawEthernet),
+    refused("dest_mac", 'E', true, kRawEthernet),
+    refused("dest_ip", 'J', true, kRawEthernet),
+    refused("dest_port", 'K', true, kRawEthernet),
+    refused("source_port", 'k', true, kRawEthernet),
+    refused("ethertype", 'Y', true, kRawEthernet),
+    refused("server", 'Z', false, kRawEthernet),
+    refused("client", 'P', false, kRawEthernet),
+    refused("mac_fwd", 'v', false, kRawEthernet),
+    refused("use_rss", 'G', false, kRawEthernet),
+    refused("remote_mac", 0, true, kRawEthernet),
+    refused("local_mac", 0, true, kRawEthernet),
+    refused("remote_ip", 0, true, kRawEthernet),
+    refused("local_ip", 0, true, kRawEthernet),
+    refused("remote_port", 0, true, kRawEthernet),
+    refused("local_port", 0, true, kRawEthernet),
+    refused("tcp", 0, false, kRawEthernet),
+    refused("use_musa", 0, true, kOtherAccelerators),
+    refused("use_musa_bus_id", 0, true, kOtherAccelerators),
+    refused("use_musa_dmabuf", 0, false, kOtherAccelerators),
+    refused("use_musa_pcie_mapping", 0, false, kOtherAccelerators),
+    refused("use_rocm_dmabuf", 0, false, kOtherAccelerators),
+    refused("use_mlu_dmabuf", 0, false, kOtherAccelerators),
+    refused("use_opencl", 0, true, kOtherAccelerators),
+    refused("opencl_platform_id", 0, true, kOtherAccelerators),
+    refused("use_ib_dm_dmabuf", 0, true,
+            "memory of the adapter itself is not measured here; use perftest"),
+    refused("gpu_touch", 0, true, "no GPU kernel runs beside the stream; leave it out"),
+    refused("raw_ipv6", 0, false, kRawEthernet),
+    refused("promiscuous", 0, false, kRawEthernet),
+    refused("sniffer", 0, false, kRawEthernet),
+    refused("raw_mcast", 0, false, kRawEthernet),
+    refused("flows", 0, true, kRawEthernet),
+    refused("flows_burst", 0, true, kRawEthernet),
+    refused("reply_every", 0, true, kRawEthernet),
+    refused("vlan_en", 0, false, kRawEthernet),
+    refused("vlan_pcp", 0, true, kRawEthernet),
+    refused("congest_type", 0, true,
+            "the adapter's congestion control stays as the site has it; leave it out"),
+    refused("send_with_imm", 0, false,
+            "sends carry no immediate data here; ib_write_bw --write_with_imm does"),
+    refused("no_enhanced_reorder", 0, false,
+            "the adapter's order of placement stays as it is; leave it out"),
+    refused("cqe_poll", 0, true, "completions are polled in batches of our own; leave it out"),
+    refused("tph_mem", 0, true, kHints),
+    refused("cpu_id", 0, true, kHints),
+    refused("ph", 0, true, kHints),
+    refused("sig_offload", 0, false, "signature offload is not measured here; use perftest"),
+    refused("pin_cores", 0, true, kPinned),
+    refused("numa_node", 0, true, kPinned),
+    refused("disable_numa", 0, false, kPinned),
     // Ours.
     Row{"set", 0, true, take_set},
     Row{"format", 0, true, take_format},

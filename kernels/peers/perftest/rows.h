@@ -36,7 +36,8 @@ struct PerftestReading {
   std::map<std::string, std::string> set{};
 };
 
-// One option of the tool.
+// One option of the tool. Every option of its newest release has a row: one that is not honoured is
+// refused with what comes nearest, so that no user meets "unknown".
 struct PerftestRow {
   // `option` as typed; `value` is "" where the row takes none.
   using Take = Status (*)(PerftestReading& reading, const PerftestRow& row,

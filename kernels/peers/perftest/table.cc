@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -131,14 +133,105 @@ bool has(const RunnerReport& report, std::string_view metric) {
   return std::ranges::find(report.points(), metric, &Point::metric) != report.points().end();
 }
 
+// MiB/s, or Gb/s.
+double bandwidth_factor(const PerftestCall& call) {
+  return call.gigabits ? kBitsPerByte / 1e9 : 1 / kMib;
+}
+
+// Every sample of each size, in microseconds, numbered from 1 as the tool does.
+std::string sample_lists(const RunnerReport& report, PerftestSamples order) {
+  constexpr double kUs = 1e-3;
+  std::string out;
+  for (const Point& point : report.points()) {
+    if (point.metric() != "latency_ns") continue;
+    std::vector<double> samples(point.samples().begin(), point.samples().end());
+    if (order == PerftestSamples::kSorted) std::ranges::sort(samples);
+    out += fmt::format("\n{:.0f} bytes\n#, usec\n", point.message_bytes());
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      out += fmt::format("{}, {:g}\n", i + 1, samples[i] * kUs);
+  }
+  return out;
+}
+
+// The value of a counter in a list of the kernel's ("a=3, b=12"), or absent.
+std::optional<std::string> listed(const std::string& list, const std::string& name) {
+  for (const std::string_view entry : split(list, ','))
+    if (const std::string_view one = entry.substr(entry.find_first_not_of(' '));
+        one.starts_with(name + "="))
+      return std::string(one.substr(name.size() + 1, one.find(' ') - name.size() - 1));
+  return std::nullopt;
+}
+
+// The growth of the named counters from before a size's first message until after its last, as the
+// tool prints them. The kernel counts words of the port's data as bytes.
+std::string counter_lines(const RunnerReport& report, const std::vector<std::string>& names) {
+  constexpr std::int64_t kWordBytes = 4;
+  std::string out;
+  for (const Point& point : report.points()) {
+    if (point.metric() == "message_rate_per_second" || !point.pair().empty()) continue;
+    for (const std::string& file : names) {
+      const std::string name = file.substr(file.find('/') + 1);
+      std::string value = "0";
+      for (const char* fact : {"port_counters_grown", "port_traffic"}) {
+        const std::string list = value_of(point.facts(), fact);
+        if (list.empty()) continue;
+        if (const auto grown = listed(list, name)) value = *grown;
+        if (const auto bytes = listed(list, name + "_bytes"))
+          value = std::to_string(parse_integer(*bytes).value_or(0) / kWordBytes);
+      }
+      out += fmt::format("\t{}={}\n", file, value);
+    }
+  }
+  return out;
+}
+
+// One number a size.
+std::string only_figure(const RunnerReport& report, const PerftestCall& call) {
+  std::string out;
+  for (const Point& point : report.points()) {
+    if (call.only == "latency" && point.metric() == "latency_ns")
+      out += fmt::format("{:f}\n", point.mean() * 1e-3);
+    if (call.only == "bandwidth" && point.metric() == "bandwidth_bytes_per_second")
+      out += fmt::format("{:f}\n", point.mean() * bandwidth_factor(call));
+    if (call.only == "message_rate" && point.metric() == "message_rate_per_second")
+      out += fmt::format("{:f}\n", point.mean() / 1e6);
+  }
+  return out;
+}
+
 }  // namespace
 
 // A report without points gives the head only.
-std::string perftest_table(const RunnerReport& report, const TableStyle& style, bool gigabits) {
+std::string perftest_table(const RunnerReport& report, const TableStyle& style,
+                           const PerftestCall& call) {
+  if (!call.only.empty()) return only_figure(report, call) + counter_lines(report, call.counters);
   std::string out = report_head(report, style);
-  if (has(report, "bandwidth_bytes_per_second")) out += bandwidth_table(report, gigabits);
+  if (has(report, "bandwidth_bytes_per_second")) out += bandwidth_table(report, call.gigabits);
   if (has(report, "latency_ns")) out += latency_table(report);
-  return out;
+  if (call.samples != PerftestSamples::kNone) out += sample_lists(report, call.samples);
+  return out + counter_lines(report, call.counters);
+}
+
+// Each size by itself: in the tool one size that passes lets all others pass. A floor that no
+// figure was compared with is not kept.
+std::vector<std::string> below_floors(const RunnerReport& report, const PerftestCall& call) {
+  std::vector<std::string> below;
+  if (call.least_bandwidth > 0 && !has(report, "bandwidth_bytes_per_second"))
+    below.emplace_back("no bandwidth was measured, which has a floor");
+  if (call.least_message_rate > 0 && !has(report, "message_rate_per_second"))
+    below.emplace_back("no message rate was measured, which has a floor");
+  for (const Point& point : report.points()) {
+    const double bandwidth = point.mean() * bandwidth_factor(call);
+    if (point.metric() == "bandwidth_bytes_per_second" && bandwidth < call.least_bandwidth)
+      below.push_back(fmt::format("{:.0f} bytes: {} {} is below {}", point.message_bytes(),
+                                  shown(bandwidth), call.gigabits ? "Gb/s" : "MiB/s",
+                                  shown(call.least_bandwidth)));
+    if (point.metric() == "message_rate_per_second" && point.mean() / 1e6 < call.least_message_rate)
+      below.push_back(fmt::format("{:.0f} bytes: {} million messages a second is below {}",
+                                  point.message_bytes(), shown_rate(point.mean()),
+                                  call.least_message_rate));
+  }
+  return below;
 }
 
 }  // namespace railgauge

@@ -3,12 +3,21 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "kernels/core/report/report.h"
+#include "kernels/peers/perftest/options.h"
 
 namespace railgauge {
 
-// Returns the table; an absent figure is "-". Pure.
-std::string perftest_table(const RunnerReport& report, const TableStyle& style, bool gigabits);
+// Returns the table, with the samples behind it where the call wants them, or the one figure that
+// the call names, a line a size; then the growth of the counters that it names, 0 where one did not
+// grow or is absent. An absent figure is "-". Pure.
+std::string perftest_table(const RunnerReport& report, const TableStyle& style,
+                           const PerftestCall& call);
+
+// Returns a line for each figure below a floor of the call, and for a floor without a figure; empty
+// where all are kept. Pure.
+std::vector<std::string> below_floors(const RunnerReport& report, const PerftestCall& call);
 
 }  // namespace railgauge

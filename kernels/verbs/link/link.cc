@@ -116,6 +116,7 @@ Status Link::make_memory() {
   registered_ = RG_TRY(register_all(device_, domain_.get(), *memory_,
                                     {.access = granted_access(),
                                      .relaxed_ordering = is_relaxed(),
+                                     .on_demand = options_.on_demand,
                                      .path = options_.registration,
                                      .mapping = options_.dmabuf_mapping}));
   return {};
@@ -154,11 +155,13 @@ void Link::describe(const Params& params) {
   mine_.set_area_bytes(receive_area().size());
   mine_.set_memory(std::string(memory_words(memory_->kind())));
   mine_.set_path(registered_.path);
-  // Writes and sends start none; the device's maximum otherwise.
+  // Writes and sends start none; otherwise the device's maximum, or fewer where the task says so.
   const auto at_least_one = [](int value) {
     return static_cast<std::uint32_t>(std::max(1, value));
   };
-  mine_.set_outstanding_reads(operation().fetches ? at_least_one(device.max_qp_init_rd_atom) : 1);
+  const std::uint32_t most = operation().fetches ? at_least_one(device.max_qp_init_rd_atom) : 1;
+  mine_.set_outstanding_reads(options_.outstanding == 0 ? most
+                                                        : std::min(most, options_.outstanding));
   mine_.set_outstanding_answers(operation().fetches ? at_least_one(device.max_qp_rd_atom) : 1);
   mine_.set_line_rate_bits_per_second(device_.line_rate_bits_per_second());
   if (connector_) connector_->describe(mine_);
@@ -180,6 +183,7 @@ Status Link::connect(const Context& context, Group& group) {
                      queue_pairs_.front().get());
     waiting_.watch_device(device_.context(), device_.name(), device_.port());
     RG_TRY_OK(check_peer(context));
+    RG_TRY_OK(check_outstanding(context));
     RG_TRY_OK(gpus_.check(context, mine_, peer_));
     if (connector_) connector_->begin(group.rank(), context.deadline_monotonic_ns);
     RG_TRY_OK(bring_up_lanes(context));
@@ -187,6 +191,14 @@ Status Link::connect(const Context& context, Group& group) {
   }();
   RG_TRY_OK(agree<PeerStatus>(group, here, seconds_left(context)));
   return proof_ ? prove(context, group) : Status();
+}
+
+// Rank 0 alone starts them. Fewer than asked for would be another measurement.
+Status Link::check_outstanding(const Context& context) const {
+  const std::uint32_t allowed = outstanding_reads(mine_, peer_);
+  if (context.rank != 0 || options_.outstanding <= allowed) return {};
+  return invalid("parameter outstanding: {} is above {}, which {} and {} allow",
+                 options_.outstanding, allowed, device_.endpoint(), peer_.endpoint());
 }
 
 // The error names the mapping, since a wrong one is the likely cause.

@@ -64,6 +64,10 @@ class Link {
     bool pins = true;
     // Kind of memory of this rank's areas.
     Memory::Form memory;
+    // Host memory by on-demand paging: none of it is locked.
+    bool on_demand = false;
+    // Reads and atomics on the wire at once for each lane; 0: as many as both devices allow.
+    std::uint32_t outstanding = 0;
     // Path by which a GPU's memory is registered: "auto", "dma-buf", "nvidia-peermem".
     std::string registration = "auto";
     // Mapping of a dma-buf: "auto", "default", "pcie", "data-direct".
@@ -153,6 +157,7 @@ class Link {
   // Fills mine_, which connect() sends.
   void describe(const Params& params);
   Status check_peer(const Context& context) const;
+  [[nodiscard]] Status check_outstanding(const Context& context) const;
   Status bring_up_lanes(const Context& context);
   Status prove(const Context& context, Group& group);
 

@@ -76,6 +76,11 @@ void add_memory(InfoBuilder& builder) {
                "beside cuda: measures the same staged as well, and says where the two cross", false)
       .boolean("huge_pages", "host memory in pages of 2 MiB", false)
       .identity()
+      .boolean("on_demand",
+               "host memory by on-demand paging: the adapter asks for pages as it needs them, and "
+               "none are locked",
+               false)
+      .identity()
       .bytes("stage_chunk", "staged: what one copy between GPU and host moves", "256KiB",
              kMaxChunkBytes)
       .identity()
@@ -100,6 +105,7 @@ void choose_memory(const Context& context, Link::Options& options) {
   options.memory = {.kind = memory_choice(params).of(context.rank),
                     .huge_pages = params.boolean("huge_pages"),
                     .gpu = params.text("gpu")};
+  options.on_demand = params.boolean("on_demand");
   choose_registration(params, options);
   options.proves = memory_choice(params).is(MemoryKind::kCuda);
   if (options.memory.kind != MemoryKind::kHost) keep_cpu_off(options);

@@ -11,7 +11,7 @@
 namespace railgauge::verbs {
 
 // Declares memory (rank 0's), target_memory (rank 1's), gpu, registration, dmabuf_mapping,
-// huge_pages, staged_twin, stage_chunk, stage_depth.
+// huge_pages, on_demand, staged_twin, stage_chunk, stage_depth.
 void add_memory(InfoBuilder& builder);
 
 // Declares gpu, registration and dmabuf_mapping, for a target in GPU memory and an initiator in

@@ -104,6 +104,15 @@ void add_atomic_operation(InfoBuilder& builder) {
       .identity();
 }
 
+void add_outstanding(InfoBuilder& builder) {
+  builder
+      .integer("outstanding",
+               "reads or atomics on the wire at once for each queue pair; 0: as many as both "
+               "devices allow",
+               0, 0, UINT8_MAX)
+      .identity();
+}
+
 // Lets tests make a kernel slower by a known share.
 void add_added_cost(InfoBuilder& builder, const std::string& summary) {
   builder.number("added_cost_fraction", summary, "0", 0, 1).identity();
@@ -121,7 +130,9 @@ Link::Options link_options(const Params& params, Verb verb) {
     options.verb = Verb::kCompareSwap;
   options.transport = transport_of(params.text("transport"));
   options.cm_address = params.text("cm_address");
-  if (!does.fetches)
+  if (does.fetches)
+    options.outstanding = static_cast<std::uint32_t>(params.integer("outstanding"));
+  else
     options.inline_bytes = static_cast<std::uint32_t>(params.bytes("inline_bytes"));
   return options;
 }

@@ -22,6 +22,8 @@ struct ConnectionForm {
 void add_connection(InfoBuilder& builder, const ConnectionForm& form);
 // Declares poll: how to wait for completions.
 void add_poll(InfoBuilder& builder);
+// Declares outstanding, of operations that fetch.
+void add_outstanding(InfoBuilder& builder);
 // Declares operation: which of the atomics.
 void add_atomic_operation(InfoBuilder& builder);
 // Declares added_cost_fraction: a test control.

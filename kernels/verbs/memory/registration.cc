@@ -41,6 +41,29 @@ Status by_peermem(const Device& device, ibv_pd* domain, const Memory& memory,
   return {};
 }
 
+// An adapter or a driver without it refuses the flag with one of these; any other error is one of
+// the registration itself.
+bool lacks_paging(int error) {
+  return error == EOPNOTSUPP || error == ENOSYS || error == EINVAL || error == EPROTONOSUPPORT;
+}
+
+Status by_paging(const Device& device, ibv_pd* domain, const Memory& memory,
+                 const RegistrationForm& form, Registration& made) {
+  errno = 0;
+  auto region = register_addresses(device, domain, memory.span(),
+                                   form.access | IBV_ACCESS_ON_DEMAND, form.relaxed_ordering);
+  const int error = errno;
+  if (!region && !lacks_paging(error)) return tl::unexpected(region.error());
+  if (!region)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("{}; the adapter or its driver has no on-demand paging of such memory; "
+                            "leave out on_demand",
+                            region.error().message));
+  made.region = std::move(*region);
+  made.path = "host, on demand";
+  return {};
+}
+
 }  // namespace
 
 // ibv_reg_mr_iova2 is the call that knows optional access flags.
@@ -64,9 +87,13 @@ Result<MemoryRegionHandle> register_addresses(const Device& device, ibv_pd* doma
                                 reinterpret_cast<std::uint64_t>(memory.data()),
                                 static_cast<unsigned>(all) | IBV_ACCESS_RELAXED_ORDERING);
   }
-  if (region == nullptr)
-    return tl::unexpected(pinning_error(
-        fmt::format("{}: register {} bytes", device.endpoint(), memory.size()), errno));
+  if (region == nullptr) {
+    const int error = errno;
+    auto why = pinning_error(fmt::format("{}: register {} bytes", device.endpoint(), memory.size()),
+                             error);
+    errno = error;  // for callers that ask which it was
+    return tl::unexpected(std::move(why));
+  }
   return MemoryRegionHandle(region);
 }
 
@@ -74,6 +101,10 @@ Result<MemoryRegionHandle> register_addresses(const Device& device, ibv_pd* doma
 Result<Registration> register_all(const Device& device, ibv_pd* domain, const Memory& memory,
                                   const RegistrationForm& form) {
   Registration made;
+  if (memory.is_host() && form.on_demand) {
+    RG_TRY_OK(by_paging(device, domain, memory, form, made));
+    return made;
+  }
   if (memory.is_host()) {
     made.region = RG_TRY(
         register_addresses(device, domain, memory.span(), form.access, form.relaxed_ordering));

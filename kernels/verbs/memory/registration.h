@@ -15,6 +15,9 @@ struct RegistrationForm {
   // Remote access (IBV_ACCESS_*); local writes are always granted.
   int access = 0;
   bool relaxed_ordering = false;
+  // Host memory alone: the adapter takes its pages as it needs them, which costs a fault each, and
+  // the memory is not locked.
+  bool on_demand = false;
   // Path to a GPU's memory: "auto", "dma-buf" or "nvidia-peermem".
   std::string path = "auto";
   // Mapping of a dma-buf: "auto" follows the topology (dmabuf.h).
@@ -23,7 +26,7 @@ struct RegistrationForm {
 
 struct Registration {
   MemoryRegionHandle region;
-  // The path that worked: "host", "dma-buf", "nvidia-peermem".
+  // The path that worked: "host", "host, on demand", "dma-buf", "nvidia-peermem".
   std::string path;
   // A dma-buf's mapping and the reason for it; "" on other paths.
   std::string mapping;

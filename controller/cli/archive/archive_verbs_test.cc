@@ -1,4 +1,6 @@
 // The real program against an archive of two sites.
+#include "controller/cli/archive/archive_verbs.h"
+
 #include <sys/wait.h>
 
 #include <cmath>

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Tests the table of other tools' tests and options (deploy/peers): each of ours exists in the program, the options that
+# the program takes are those that the table names, few rows are empty, and the page is the table's. And that the check
+# can fail: on a made-up source with a test more and one less, on a kernel that does not exist, on an empty row.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+runner=${RAILGAUGE_BUILD_DIR:-build/dev}/bin/railgauge-runner
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fails() { echo "peers_test: $*"; cat "$work/out" "$work/err"; exit 1; }
+# table FOLDER WORD...: runs the script of that folder.
+table() { local folder=$1; shift; code=0; PYTHONDONTWRITEBYTECODE=1 python3 "$folder/table.py" "$@" >"$work/out" 2>"$work/err" || code=$?; }
+
+table deploy/peers --runner "$runner"
+[ $code = 0 ] || fails "the table and the program differ"
+if [ -n "${RAILGAUGE_UPDATE_GOLDEN:-}" ]; then
+  table deploy/peers --page
+  cp "$work/out" deploy/docs/reference/peers.md
+fi
+table deploy/peers --page
+cmp "$work/out" deploy/docs/reference/peers.md || fails "the page is another; RAILGAUGE_UPDATE_GOLDEN=1 writes it"
+
+# A copy of the scripts, with the two files that they read of the tree.
+mkdir -p "$work/tree/deploy/docs/reference"
+cp -r deploy/peers "$work/tree/deploy/"
+cp deploy/docs/reference/suite-keys.md "$work/tree/deploy/docs/reference/"
+copy=$work/tree/deploy/peers
+mkdir -p "$work/gdrcopy/tests"
+for program in apiperf copybw copylat pplat sanity; do
+  letters=$(awk -F '\t' -v program=$program '$1 == "option" && split($2, word, " ") == 2 && word[1] == program { printf "%s", substr(word[2], 2) }' deploy/peers/gdrcopy.tsv)
+  echo "c = getopt(argc, argv, \"$letters\");" >"$work/gdrcopy/tests/$program.cpp"
+done
+table "$copy" "gdrcopy=$work/gdrcopy"
+[ $code = 0 ] || fails "a source with the table's own names"
+mv "$work/gdrcopy/tests/pplat.cpp" "$work/gdrcopy/tests/other.cpp"
+table "$copy" "gdrcopy=$work/gdrcopy"
+[ $code = 1 ] || fails "a source with another test: exit $code"
+grep -q 'test other: in its source, and not in the table' "$work/err" || fails "a new test of the tool is not named"
+grep -q 'test pplat: in the table, and not in its source' "$work/err" || fails "a test that the tool lost is not named"
+table "$copy" --take "gdrcopy=$work/gdrcopy"
+table "$copy" "gdrcopy=$work/gdrcopy"
+grep -q 'in its source, and not in the table' "$work/err" && fails "--take left a row out"
+table "$copy" "osu=$work/gdrcopy"
+[ $code = 1 ] && grep -q "not osu's source" "$work/err" || fails "a folder of something else: exit $code"
+
+sed -i 's/bar\.sanity/bar.insanity/' "$copy/gdrcopy.tsv"
+table "$copy" --runner "$runner"
+[ $code = 1 ] && grep -q 'bar.insanity is no kernel' "$work/err" || fails "a kernel that does not exist: exit $code"
+cp deploy/peers/gdrcopy.tsv "$copy/"
+sed -i 's/gdrcopy_copybw/gdrcopy_copycow/' "$copy/gdrcopy.tsv"
+table "$copy" --runner "$runner"
+[ $code = 1 ] && grep -q 'gdrcopy_copycow is no name that the runner takes' "$work/err" || fails "a name that nobody takes: exit $code"
+cp deploy/peers/gdrcopy.tsv "$copy/"
+table "$copy" --release "gdrcopy=$work/gdrcopy"
+[ $code = 1 ] && grep -q 'release compares all sources' "$work/err" || fails "a release without a source: exit $code"
+sed -i 's/^option\tcopybw -w\tsame\t/option\tcopybw -w\tno\t/' "$copy/gdrcopy.tsv"
+table "$copy" --runner "$runner"
+[ $code = 1 ] && grep -q 'copybw -w: the runner takes it, and the table says no' "$work/err" || fails "an option that is taken: exit $code"
+cp deploy/peers/gdrcopy.tsv "$copy/"
+awk -F '\t' -v OFS='\t' '$1 == "test" { $3 = $4 = $5 = "" } { print }' deploy/peers/osu.tsv >"$copy/osu.tsv"
+table "$copy"
+[ $code = 1 ] && grep -q 'rows are empty, more than 5%' "$work/err" || fails "many empty rows: exit $code"
+echo "peers_test: passed"

@@ -1,0 +1,132 @@
+#include "kernels/nccl/communicator/ports.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace railgauge::nccl {
+namespace {
+
+class Ports : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string form = (std::filesystem::temp_directory_path() / "railgauge-ports-XXXXXX").string();
+    ASSERT_NE(mkdtemp(form.data()), nullptr);
+    root_ = form;
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+
+  void write(const std::string& file, const std::string& text) const {
+    std::filesystem::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << text;
+  }
+  void count(const std::string& port, int sent, int received) const {
+    const std::string folder = "class/infiniband/" + port + "/ports/1/counters/";
+    write(folder + "port_xmit_data", std::to_string(sent));
+    write(folder + "port_rcv_data", std::to_string(received));
+    write("class/infiniband/" + port + "/ports/1/state", "4: ACTIVE\n");
+  }
+  static Told told(const std::string& host, const std::vector<PortBytes>& ports) {
+    Told made;
+    made.set_host(host);
+    for (const PortBytes& port : ports) *made.add_ports() = port;
+    return made;
+  }
+
+  std::filesystem::path root_;
+};
+
+PortBytes port(const char* name, bool is_rdma, double sent) {
+  PortBytes made;
+  made.set_name(name);
+  made.set_is_rdma(is_rdma);
+  made.set_sent(sent);
+  made.set_received(2 * sent);
+  made.set_is_active(true);
+  return made;
+}
+
+TEST_F(Ports, CountWordsOfInfiniBandAndBytesOfOthers) {
+  count("mlx5_0", 10, 20);
+  write("class/infiniband/rdmap0/ports/1/hw_counters/tx_bytes", "77");
+  write("class/infiniband/rdmap0/ports/1/hw_counters/rx_bytes", "78");
+  write("class/infiniband/rxe0/ports/1/hw_counters/sent_pkts", "5");
+  write("class/net/eth0/statistics/tx_bytes", "9");
+  write("class/net/eth0/statistics/rx_bytes", "9");
+  std::filesystem::create_directories(root_ / "class/net/eth0/device");
+  write("class/net/lo/statistics/tx_bytes", "1000");
+  const auto all = PortReader(root_.string()).read();
+  ASSERT_EQ(all.size(), 3U) << "software RDMA and loopback are no ports";
+  EXPECT_EQ(all[0].name(), "mlx5_0:1");
+  EXPECT_EQ(all[0].sent(), 40);
+  EXPECT_EQ(all[0].received(), 80);
+  EXPECT_EQ(all[1].name(), "rdmap0:1");
+  EXPECT_EQ(all[1].sent(), 77);
+  EXPECT_EQ(all[2].name(), "eth0");
+  EXPECT_EQ(all[2].sent(), 9);
+  EXPECT_FALSE(all[2].is_rdma());
+}
+
+TEST_F(Ports, GrowBetweenTwoReadings) {
+  count("mlx5_0", 10, 20);
+  count("mlx5_1", 10, 20);
+  const PortReader reader(root_.string());
+  const auto before = reader.read();
+  count("mlx5_0", 110, 25);
+  count("mlx5_1", 5, 20);
+  const auto grown = grown_ports(before, reader.read());
+  EXPECT_EQ(grown.at(0).sent(), 400);
+  EXPECT_EQ(grown.at(0).received(), 20);
+  EXPECT_EQ(grown.at(1).sent(), 0) << "a counter that was cleared";
+}
+
+TEST_F(Ports, ThatCarryAllOrTheSameAreToldApart) {
+  const auto even =
+      port_use({told("a", {port("mlx5_0:1", true, 100), port("mlx5_1:1", true, 100)})});
+  EXPECT_EQ(even.busiest_share, 1);
+  const auto one = port_use({told("a", {port("mlx5_0:1", true, 100), port("mlx5_1:1", true, 100)}),
+                             told("a", {port("mlx5_0:1", true, 900), port("mlx5_1:1", true, 0)}),
+                             told("b", {port("mlx5_0:1", true, 200), port("mlx5_1:1", true, 0),
+                                        port("eth0", false, 50)})});
+  EXPECT_EQ(one.busiest_share, 2) << "of b; ranks of one host see the same ports";
+  EXPECT_EQ(one.words,
+            "rank 2's host: mlx5_0:1 sent 200 received 400, mlx5_1:1 sent 0 received 0; "
+            "rank 0's host: mlx5_0:1 sent 100 received 200, mlx5_1:1 sent 100 received 200");
+}
+
+TEST_F(Ports, ThatCannotBeReadOrAreDownDoNotCount) {
+  count("mlx5_0", 10, 20);
+  count("mlx5_1", 10, 20);
+  write("class/infiniband/mlx5_1/ports/1/state", "1: DOWN");
+  const PortReader reader(root_.string());
+  const auto before = reader.read();
+  EXPECT_FALSE(before.at(1).is_active());
+  std::filesystem::remove(root_ / "class/infiniband/mlx5_0/ports/1/counters/port_rcv_data");
+  const auto grown = grown_ports(before, reader.read());
+  ASSERT_EQ(grown.size(), 1U);
+  EXPECT_EQ(grown[0].name(), "mlx5_1:1");
+}
+
+TEST_F(Ports, ThatNcclUsesAreTheOnesThatCount) {
+  PortBytes idle = port("mlx5_2:1", true, 0);
+  PortBytes down = port("mlx5_1:1", true, 0);
+  down.set_is_active(false);
+  const std::vector<Told> all{told("a", {port("mlx5_0:1", true, 100), down, idle})};
+  EXPECT_EQ(port_use(all).busiest_share, 2) << "not known: those whose link is up";
+  EXPECT_EQ(port_use(all, {{"a", {"mlx5_0:1"}}}).busiest_share, 1);
+  EXPECT_EQ(port_use(all, {{"a", {"mlx5_0:1", "mlx5_1:1"}}}).busiest_share, 2)
+      << "one that NCCL uses and that went down";
+}
+
+TEST_F(Ports, OfSocketsAreTheInterfaces) {
+  const auto use = port_use({told(
+      "a", {port("mlx5_0:1", true, 10), port("eth0", false, 300), port("eth1", false, 100)})});
+  EXPECT_EQ(use.busiest_share, 1.5);
+  EXPECT_EQ(port_use({told("a", {port("mlx5_0:1", true, 0)}), told("b", {})}).busiest_share, 0);
+  EXPECT_EQ(port_use({}).words, "");
+}
+
+}  // namespace
+}  // namespace railgauge::nccl
