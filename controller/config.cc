@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "controller/clock/clock_page.h"
+#include "controller/mirror/pq/url.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -129,6 +131,15 @@ constexpr std::array kSettings{
                 "key that signs certificates of runs and upgrades, PEM, P-256 (as railgauge pki "
                 "makes them) or Ed25519; by default they are not signed",
                 ""},
+    SettingInfo{"mirror",
+                "postgres:// address of a database that gets a copy of everything, without a "
+                "password: ?passfile=FILE names its file; by default there is no copy",
+                ""},
+    SettingInfo{"site", "name of this site in that database; --mirror needs it", ""},
+    SettingInfo{"mirror-keep-points",
+                "days for which points are kept there, 0 is for ever; a month goes as a whole, and "
+                "not before every site's days are over",
+                "0"},
     SettingInfo{"log-level", "debug, info, warn or error", "info", false, true},
     SettingInfo{"log-format", "text, or json for one object a line", "text"},
 };
@@ -253,6 +264,28 @@ deliver::Wishes wishes_of(Values& chosen) {
           .template_file = chosen["report-template-file"]};
 }
 
+// kInvalidArgument: an address with a password or of another kind, or no name of the site.
+Result<MirrorWish> mirror_wish(Values& chosen) {
+  constexpr std::size_t kMostBytes = 64;
+  MirrorWish wish{
+      .url = chosen["mirror"],
+      .site = chosen["site"],
+      .keep_days = RG_TRY(days_value("mirror-keep-points", chosen["mirror-keep-points"]))};
+  const bool is_name = std::ranges::all_of(wish.site, [](char letter) {
+    return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '-' || letter == '_';
+  });
+  if (!is_name || wish.site.size() > kMostBytes)
+    return fail(Code::kInvalidArgument,
+                fmt::format("--site {}: letters, digits, - and _ are needed, at most {}",
+                            in_quotes(wish.site), kMostBytes));
+  if (wish.url.empty()) return wish;
+  if (const Status sound = pq::check_url(wish.url); !sound)
+    return fail(Code::kInvalidArgument, "--mirror: " + sound.error().message);
+  if (wish.site.empty())
+    return fail(Code::kInvalidArgument, "--mirror needs --site, the name of this site there");
+  return wish;
+}
+
 // kInvalidArgument: the port without the authority, or the other way round, or without TLS.
 Status check_enroll(const Config& config) {
   const EnrollOptions& enroll = config.enroll;
@@ -340,6 +373,7 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
       .console_web_config = chosen["console-web-config-file"],
       .web_config_file = chosen["web-config-file"],
       .deliver = wishes_of(chosen),
+      .mirror = RG_TRY(mirror_wish(chosen)),
       .certificate_key = chosen["certificate-key"]};
   if (config.console_listen == "none") config.console_listen.clear();
   if (config.metrics_listen == "none") config.metrics_listen.clear();

@@ -60,6 +60,13 @@ struct KeepDays {
   double audit = 0;
 };
 
+// The mirror of the database in PostgreSQL.
+struct MirrorWish {
+  std::string url{};     // without a password; "": there is none
+  std::string site{};    // the name under which this controller writes
+  double keep_days = 0;  // of points there
+};
+
 // The settings of one controller.
 struct Config {
   std::string database;
@@ -88,7 +95,8 @@ struct Config {
   std::string sql_program{};         // sql_process.h; "": statements run in this process
   std::string post_program{};        // deliver/send.h; "": reports are posted in this process
   deliver::Wishes deliver{};         // where reports go
-  std::string certificate_key{};     // file that signs certificates, PEM; "": they are not signed
+  MirrorWish mirror{};
+  std::string certificate_key{};  // file that signs certificates, PEM; "": they are not signed
 };
 
 using Values = std::map<std::string, std::string, std::less<>>;  // by setting name

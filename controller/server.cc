@@ -93,6 +93,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   store::StoreOptions store_options;
   store_options.path = config.database;
   std::unique_ptr<store::Store> store = RG_TRY(store::Store::open(std::move(store_options)));
+  const bool is_mirror_armed = RG_TRY(arm_mirror(config, *store));
   if (config.synthetic) RG_TRY_OK(mark_synthetic_for("--synthetic", *store));
   if (config.simulated_clock) RG_TRY_OK(begin_simulated_clock(*store, config));
   std::unique_ptr<audit::AuditLog> audit =
@@ -115,6 +116,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   RG_TRY_OK(server->start_console(config));
   RG_TRY_OK(server->start_enrolment(config));
   if (config.simulated_clock) server->start_fast_forward();
+  server->start_mirror(config, is_mirror_armed);
   server->note("controller_started",
                fmt::format("the controller of version {} started", RAILGAUGE_VERSION));
   return server;
@@ -222,6 +224,7 @@ void Server::look_for_follow_ups(const std::string& run_id,
 // Stops in the reverse order: no new calls, then the pools, then the loop.
 Server::~Server() {
   forward_.reset();
+  mirror_.reset();
   loop_.call([this] { is_ending_ = true; });  // later ticks do not use the pools
   store_->stop_upkeep();                      // a backup or check may take longer than the stop
   if (unix_) unix_->stop();
@@ -472,6 +475,7 @@ void Server::judge_left_open() {
 void Server::look_for_room() {
   if (is_behind_) static_cast<void>(end_interrupted_runs());
   static_cast<void>(store_->check_writable());
+  turn_mirror_off();
 }
 
 // One update at a time: an update that takes longer than the pause delays only the next one.
@@ -480,6 +484,7 @@ void Server::feed_metrics() {
   const bool taken = feeder_->submit([this] {
     site_words_.refresh();
     feed_.update(fleet::unix_seconds());
+    keep_certificates(fleet::unix_seconds());
     feeding_ = false;
   });
   if (!taken) feeding_ = false;

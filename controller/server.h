@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@
 #include "controller/log/service_manager.h"
 #include "controller/memory_guard.h"
 #include "controller/metric/controller_metrics.h"
+#include "controller/mirror/mirror.h"
 #include "controller/nodes/site_words.h"
 #include "controller/relay/relay.h"
 #include "controller/reporter.h"
@@ -186,6 +188,12 @@ class Server {
   void look_for_follow_ups(const std::string& run_id, const run::Director::PairsAnswer& answer);
   void prune_store();
   void look_for_room();
+  // Notes what changes from here on, or, without a mirror, nothing any more.
+  // False: the disk is full.
+  static Result<bool> arm_mirror(const Config& config, store::Store& store);
+  void start_mirror(const Config& config, bool is_armed);
+  void turn_mirror_off();
+  void keep_certificates(double now);
   void open_reporter(const Config& config, std::vector<deliver::Target> targets);
   void start_confirming(const std::vector<store::SeriesRow>& series);
 
@@ -213,7 +221,9 @@ class Server {
   Archive archive_;
   enrol::Tokens tokens_;
   std::unique_ptr<Reporter> reporter_;
-  store::Retention retention_;  // likewise on the upkeep pool alone
+  std::set<std::string> uncertifiable_{};           // on the feeder alone
+  std::unique_ptr<mirror::MirrorThread> mirror_{};  // absent without a mirror
+  store::Retention retention_;                      // likewise on the upkeep pool alone
   std::mutex waiting_mutex_;
   std::string waiting_settings_{};               // a line each, for people; under the mutex
   BackupKeeper backups_;                         // on the upkeep pool alone
@@ -271,6 +281,8 @@ class Server {
   ServiceManager* manager_ = nullptr;       // on the loop; nullptr: nobody asks
   std::atomic<bool> is_port_open_ = false;  // the loop may use tcp_ and grpc_
   std::atomic<bool> feeding_ = false;
+  std::atomic<bool> has_mirror_ = false;
+  std::atomic<bool> is_mirror_left_on_ = false;  // it could not be turned off on a full disk
   std::atomic<bool> is_behind_ = false;  // interrupted runs could not be ended: the disk is full
   std::atomic<bool> stopping_ = false;
 };

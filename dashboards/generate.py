@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes dashboards/prometheus, dashboards/grafana and deploy/docs/reference/alerts.md from dashboards/source.
+"""Writes dashboards/prometheus, dashboards/grafana, dashboards/postgres and deploy/docs/reference/alerts.md from dashboards/source.
 
   dashboards/generate.py                             write them
   dashboards/generate.py --check                     report files that differ from the source; exit code 1 when any does
@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "source"))
 import alerts  # noqa: E402
+import archive  # noqa: E402
 import boards  # noqa: E402
 import panels  # noqa: E402
 
@@ -215,6 +216,7 @@ def outputs():
     }
     for board in boards.BOARDS:
         files[HERE / f"grafana/{board['uid']}.json"] = board_text(board)
+    files[HERE / f"postgres/{archive.BOARD['uid']}.json"] = board_text(archive.BOARD)
     return files
 
 

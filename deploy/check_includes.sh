@@ -114,6 +114,8 @@ controller/audit: =core controller/clock controller/store controller/store/rows
 controller/http: =core
 controller/enrol: =core controller/api controller/audit controller/http controller/plan/topology controller/store controller/store/nodes controller/trust controller/trust/authority
 controller/deliver: =core controller/api controller/http controller/metric controller/report controller/store controller/store/outbox controller/trust
+controller/mirror/pq: =core kernels/dl
+controller/mirror: =core controller/clock controller/metric controller/mirror/pq controller/store controller/store/outbox controller/store/queries controller/trust
 controller/console: =core controller/api controller/detect controller/http controller/stats
 controller/log: =core
 controller/fleet: =core controller/api controller/audit controller/clock controller/plan controller/plan/* controller/store controller/store/* controller/trust
@@ -132,7 +134,7 @@ controller/findings: =core controller/api controller/findings/changes controller
 controller/gate: =core controller/api controller/control controller/report controller/schedule controller/store controller/store/queries controller/upgrades
 controller/exporter: =core controller/findings controller/findings/changes controller/fleet controller/history controller/metric controller/schedule controller/store
 controller/rpc: =core controller/api controller/audit controller/control controller/enrol controller/findings controller/fleet controller/gate controller/history controller/schedule controller/upgrades
-controller: =core kernels/core/version controller/api controller/audit controller/certificate/evidence controller/console controller/clock controller/control controller/deliver controller/enrol controller/exporter controller/findings controller/findings/proof controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/nodes controller/plan/topology controller/relay controller/report controller/rpc controller/schedule controller/store controller/store/queries controller/store/upkeep controller/trust controller/trust/authority controller/upgrades
+controller: =core kernels/core/version controller/api controller/audit controller/certificate/evidence controller/console controller/clock controller/control controller/deliver controller/enrol controller/exporter controller/findings controller/findings/proof controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/mirror controller/mirror/pq controller/nodes controller/plan/topology controller/relay controller/report controller/rpc controller/schedule controller/store controller/store/outbox controller/store/queries controller/store/upkeep controller/trust controller/trust/authority controller/upgrades
 controller/cli/render: =core kernels/core/report controller/api
 controller/cli/input: =core controller/api controller/cli/render controller/plan/topology controller/trust
 controller/cli/live: =core controller/api controller/cli/input controller/cli/render
@@ -143,7 +145,8 @@ controller/cli/demo: =core controller/api controller/clock controller/cli/input 
 controller/cli/site: =core controller/api controller/certificate controller/cli/live controller/metric controller/report controller/trust controller/cli/input controller/cli/render controller/cli/report controller/cli/verbs
 controller/cli/mcp: =core controller/api controller/report controller/cli/input controller/cli/render controller/cli/site controller/cli/verbs
 controller/cli/verbs: =core kernels/peers kernels/peers/perftest controller/api controller/clock controller/metric controller/plan/topology controller/trust/authority controller/cli/input controller/cli/live controller/cli/peers controller/cli/render controller/cli/report
-controller/cli: =core kernels/core/version controller/api controller/cli/input controller/cli/live controller/cli/render controller/cli/verbs
+controller/cli/archive: =core controller/api controller/mirror/pq controller/plan/topology controller/cli/input controller/cli/render controller/cli/verbs
+controller/cli: =core kernels/core/version controller/api controller/cli/archive controller/cli/input controller/cli/live controller/cli/render controller/cli/verbs
 deploy/vfabric: =core
 deploy/compare: =core
 deploy/truth: =core agent/fleet/* agent/tasks controller/api controller/findings controller/fleet controller/parts controller/parts/kept controller/plan controller/plan/* controller/localise
@@ -165,7 +168,7 @@ httplib.h: controller/http
 openssl/: controller/http controller/trust controller/trust/*
 date/tz.h: controller/schedule
 CLI/: agent agent/enrol agent/fleet controller controller/cli controller/cli/* kernels/runner
-spdlog/: agent agent/* controller controller/audit controller/control controller/deliver controller/enrol controller/exporter controller/findings controller/findings/proof controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/nodes controller/relay controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
+spdlog/: agent agent/* controller controller/audit controller/control controller/deliver controller/enrol controller/exporter controller/findings controller/findings/proof controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/mirror controller/nodes controller/relay controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
 '
 # Rooms that judge, and the modelled fabric. Their code reads no clock, file, socket, random number or other state of the process (std::lgamma
 # writes `signgam`).

@@ -15,7 +15,7 @@ build=(g++ lld cmake ninja-build pkg-config git make
   libhowardhinnant-date-dev tzdata
   libgtest-dev libgmock-dev libbenchmark-dev)
 check=(clang-format clang-tidy clang libclang-rt-14-dev shellcheck jq sqlite3 curl openssl procps valgrind zsh fish
-  prometheus prometheus-alertmanager python3 universal-ctags ansible-core)
+  prometheus prometheus-alertmanager python3 universal-ctags ansible-core postgresql-15 libpq-dev)
 mpi=(libopenmpi-dev openmpi-bin libmpich-dev mpich)
 fabric=(qemu-system-x86 vde2 busybox-static kmod cpio iproute2 dropbear-bin openssh-client perftest
   ibverbs-providers ibverbs-utils rdma-core)

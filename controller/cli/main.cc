@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "controller/api/contract.h"
+#include "controller/cli/archive/archive_verbs.h"
 #include "controller/cli/input/interrupts.h"
 #include "controller/cli/input/session.h"
 #include "controller/cli/input/settings.h"
@@ -153,6 +154,8 @@ Result<int> run_verb(const Arguments& arguments, const Settings& settings, const
                 fmt::format("{}: --format md and html are for railgauge report; here table, json, "
                             "csv and ndjson are",
                             full_name(*arguments.verb)));
+  if (!settings.archive.empty() && !arguments.verb->is_local)
+    return ask_archive(arguments, {.url = settings.archive, .site = settings.site}, output);
   if (arguments.has("watch"))
     return watch_verb(session, arguments, RG_TRY(watch_options(arguments)));
   if (arguments.has("interval"))

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/store/outbox/mirror_outbox.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "controller/store/store.h"
 #include "controller/store/testing/store_bench.h"
@@ -67,8 +68,10 @@ void plan(const std::string& path) {
 }
 
 // Seconds to store them all; nothing merged, a transaction for each delivery.
-double ingest_seconds(const std::string& path, const std::vector<std::vector<Record>>& all) {
+double ingest_seconds(const std::string& path, const std::vector<std::vector<Record>>& all,
+                      bool is_mirrored = false) {
   auto store = open_store(path);
+  if (is_mirrored) must(store->write(arm_mirror));
   auto copies = all;  // what the wire would hand over
   const double begin = now_seconds();
   for (auto& delivery : copies)
@@ -177,6 +180,27 @@ void ingest_with_histograms(benchmark::State& state) {
                                static_cast<double>(state.iterations()) / seconds;
 }
 BENCHMARK(ingest_with_histograms)->UseManualTime()->Iterations(3)->Unit(benchmark::kMillisecond);
+
+// Argument: whether a mirror's outbox is filled.
+void ingest_beside_outbox(benchmark::State& state) {
+  const auto all = deliveries(false);
+  double seconds = 0;
+  for (auto _ : state) {
+    const TempFolder folder;
+    plan(folder.file("db"));
+    const double once = ingest_seconds(folder.file("db"), all, state.range(0) == 1);
+    seconds += once;
+    state.SetIterationTime(once);
+  }
+  state.counters["points/s"] = kTasks * static_cast<double>(kPointsInTask) *
+                               static_cast<double>(state.iterations()) / seconds;
+}
+BENCHMARK(ingest_beside_outbox)
+    ->Arg(0)
+    ->Arg(1)
+    ->UseManualTime()
+    ->Iterations(5)
+    ->Unit(benchmark::kMillisecond);
 
 // One record, one commit: what the fsync costs.
 void append_one_and_wait(benchmark::State& state) {

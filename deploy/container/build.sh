@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Builds the images localhost/railgauge/agent and controller with buildah, on a base from debootstrap.
 #   deploy/container/build.sh [--build DIR]      packs the build in DIR [build/release]
-# Needs root, buildah, debootstrap, cpack and a Debian mirror (RAILGAUGE_MIRROR). The base root is kept in build/roots.
+# Needs root, buildah, debootstrap, cpack and a Debian mirror (RAILGAUGE_DEBIAN_MIRROR). The base root is kept in build/roots.
 # Exit 77 without one of them. RAILGAUGE_STORAGE names a folder for images in place of the machine's own.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=build/release
 case "${1:-}" in "") ;; --build) build=${2:?build.sh: --build needs a folder} ;; *) echo "build.sh: unknown option $1; allowed: --build DIR" >&2; exit 2 ;; esac
-mirror=${RAILGAUGE_MIRROR:-http://deb.debian.org/debian}
+mirror=${RAILGAUGE_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 PATH=$PATH:/usr/sbin:/sbin
 [ "$(id -u)" = 0 ] || { echo "waived: debootstrap and a chroot need root"; exit 77; }
 for tool in buildah debootstrap cpack; do

@@ -36,12 +36,17 @@ PARAGRAPH_LINES = 5  # A longer paragraph holds more than one thought.
 # Each is a pattern of a path that may hold SQL.
 SQL_OWNERS = {
     r"^controller/store/": "the store owns the controller's database",
+    r"^controller/cli/archive/": "questions to that archive",
+    r"^controller/mirror/": "the mirror owns the archive in PostgreSQL",
     r"^agent/(.*/)?spool[^/]*$": "the spool owns the agent's database",
     r"^agent/(.*/)?rpm[^/]*$": "the reader of rpm's database",
 }
 # Pages and rules for people who look after a site, and the pages that are about SQL itself.
 PAGES_FOR_PEOPLE = re.compile(r"^dashboards/(?!console/).*\.(py|yml|yaml|json|md)$|^deploy/docs/(guide|reference)/.*\.md$")
 PAGES_ABOUT_SQL = {
+    "dashboards/postgres/railgauge-archive.json": "a board of a database",
+    "dashboards/source/archive.py": "its source",
+    "deploy/docs/guide/archive.md": "the archive's own page",
     "deploy/docs/guide/audit.md": "says what the verb cannot read",
     "deploy/docs/guide/store.md": "the database's own page",
     "deploy/docs/reference/cli.md": "every verb, that of SQL too",

@@ -3,7 +3,7 @@
 # upgrade from an older version, removal, reinstallation, purge; then the rpm packages likewise, where rpmbuild is.
 # Figures are of the fake wire (synthetic).
 #   deploy/packages/clean_root.sh      RAILGAUGE_BUILD_DIR names the build [build/dev]
-# Needs root, debootstrap and a Debian mirror (RAILGAUGE_MIRROR [http://deb.debian.org/debian]); exit 77 without one. The
+# Needs root, debootstrap and a Debian mirror (RAILGAUGE_DEBIAN_MIRROR [http://deb.debian.org/debian]); exit 77 without one. The
 # bare root is kept in build/roots. The older version has a lower number and other default
 # settings; its programs are those of RAILGAUGE_PREVIOUS, a folder of deploy/packages/previous.sh, or the same ones.
 # No systemd runs in a chroot: deploy/packages/systemd_guests.sh starts the services in guests, from the last release.

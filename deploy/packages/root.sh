@@ -3,7 +3,7 @@
 
 # bare_root DIR: unpacks a root of debootstrap into DIR; `work` is a folder for what comes and goes. 77 without a mirror.
 bare_root() {
-  local kept=build/roots/bookworm.tar mirror=${RAILGAUGE_MIRROR:-http://deb.debian.org/debian}
+  local kept=build/roots/bookworm.tar mirror=${RAILGAUGE_DEBIAN_MIRROR:-http://deb.debian.org/debian}
   if [ ! -e $kept ]; then
     mkdir -p build/roots
     echo "debootstrap bookworm from $mirror" >&2

@@ -17,6 +17,9 @@ namespace {
 constexpr std::array kFlags{
     Flag{"controller", 0, "ADDRESS",
          "unix:PATH or HOST:PORT [unix:/run/railgauge/controller.sock]"},
+    Flag{"archive", 0, "ADDRESS",
+         "postgres://USER@HOST/NAME: ask the archive of all sites, not a controller"},
+    Flag{"site", 0, "NAME", "of an archive: this site alone [all]"},
     Flag{"tls-cert", 0, "FILE", "certificate of this user, for HOST:PORT"},
     Flag{"tls-key", 0, "FILE", "its private key"},
     Flag{"tls-ca", 0, "FILE", "certificate of the authority that signed the controller's"},
@@ -31,7 +34,7 @@ constexpr std::array kFlags{
     Flag{"help", 'h', "", "help for the verb before it, or for all"},
     Flag{"version", 0, "", "the version of this program, then end"},
 };
-constexpr std::size_t kSettings = 8;  // the first ones are settings, also in variables and files
+constexpr std::size_t kSettings = 10;  // the first ones are settings, also in variables and files
 
 // The words that a variable or a file may use for a switch.
 Result<bool> parse_switch(const Setting& given) {
@@ -76,6 +79,8 @@ Status apply(std::string_view name, const Setting& given, Settings& settings) {
   if (given.value.empty())
     return fail(Code::kInvalidArgument, fmt::format("{} is empty", given.source));
   if (name == "controller") settings.controller = given.value;
+  if (name == "archive") settings.archive = given.value;
+  if (name == "site") settings.site = given.value;
   if (name == "tls-cert") settings.tls_cert = given.value;
   if (name == "tls-key") settings.tls_key = given.value;
   if (name == "tls-ca") settings.tls_ca = given.value;

@@ -19,6 +19,8 @@ inline constexpr std::string_view kDefaultController = "unix:/run/railgauge/cont
 
 struct Settings {
   std::string controller{kDefaultController};  // "unix:PATH" or "HOST:PORT"
+  std::string archive{};                       // postgres:// of an archive; "": the controller
+  std::string site{};                          // of an archive; "": all sites
   std::string tls_cert;                        // files; all three or none
   std::string tls_key;
   std::string tls_ca;

@@ -28,7 +28,9 @@ constexpr std::array kPurposes{
              "site_label node_group node_pause enrolment_token enrolment "},
     TablesOf{{"pair matrices", ""}, " pair_matrix pair_outlier "},
     TablesOf{{"levels of parts", "keep_distributions"}, " part_levels "},
-    TablesOf{{"events", ""}, " event operator_note repeat_count delivery "},
+    TablesOf{{"events", ""},
+             " event operator_note repeat_count delivery mirror_outbox mirror_state "
+             "mirror_start certificate "},
     TablesOf{{"audit trail", "keep_audit"}, " audit "},
     TablesOf{{"findings, preflights", ""},
              " finding finding_series finding_step baseline upgrade upgrade_node upgrade_run "

@@ -5,9 +5,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
+#include "controller/api/archive.pb.h"
 #include "controller/api/control.pb.h"
 #include "controller/cli/input/arguments.h"
+#include "controller/cli/render/output.h"
 
 namespace railgauge::cli {
 
@@ -35,6 +38,14 @@ Command list_suites, show_suite, check_suite, plan_suite, run_suite, list_runs, 
 
 // Stored points. analyze reads files and asks no controller.
 Command show_results, show_history, compare_runs, export_points, make_bundle, analyze_files;
+
+// Pages that are printed for the controller's answers and for those of an archive alike.
+// Prints a table of any columns in the format that was asked for; `name` is the key of its rows in
+// JSON. Returns the exit code.
+int print_sql_table(const Output& output, const api::SqlTable& table, std::string_view name);
+// Prints a pair matrix as heat map, rows or --svg. kDataLoss: its size is not that of its nodes.
+Result<int> print_matrix(const Output& output, const Arguments& arguments,
+                         const api::PairMatrix& matrix);
 
 // sql, db. Long calls: check, backup and prune may take minutes.
 Command run_sql, database_stats, database_check, database_backup, database_restore, database_prune;

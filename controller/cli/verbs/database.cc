@@ -202,10 +202,11 @@ std::string joined(const google::protobuf::RepeatedPtrField<std::string>& words,
 }
 
 // Written by hand, since no message has the query's columns.
-void print_sql(const Output& output, const SqlTable& table) {
-  RowPrinter printer(output, joined(table.columns(), csv_cell, ","),
-                     fmt::format("\"columns\": [{}],\n  \"truncated\": {},\n  \"rows\"",
-                                 joined(table.columns(), json_string, ", "), table.truncated()));
+void print_sql(const Output& output, const SqlTable& table, std::string_view rows) {
+  RowPrinter printer(
+      output, joined(table.columns(), csv_cell, ","),
+      fmt::format("\"columns\": [{}],\n  \"truncated\": {},\n  \"{}\"",
+                  joined(table.columns(), json_string, ", "), table.truncated(), rows));
   for (const SqlRow& row : table.rows())
     printer.print(
         [&] {
@@ -219,18 +220,21 @@ void print_sql(const Output& output, const SqlTable& table) {
 
 }  // namespace
 
-// A column is right-aligned as soon as one of its values is a number.
 Result<int> run_sql(Session& session, const Arguments& arguments) {
   auto request = request_for<SqlRequest>(arguments.operand(0));
   request.set_max_rows(RG_TRY(count_of(arguments, "limit", kDefaultRows)));
   request.set_max_seconds(RG_TRY(seconds_of(arguments, "seconds", 0)));
   const auto table = RG_TRY(call(session, rpc::kRunSql, request, kSqlSeconds));
-  const Output& output = session.output;
+  return print_sql_table(session.output, table, "rows");
+}
+
+// A column is right-aligned as soon as one of its values is a number.
+int print_sql_table(const Output& output, const SqlTable& table, std::string_view rows_name) {
   if (table.truncated())
     print_fault(output, fmt::format("only the first {} rows are shown; --limit N shows more",
                                     table.rows_size()));
   if (output.format != Format::kTable) {
-    print_sql(output, table);
+    print_sql(output, table, rows_name);
     return kExitPassed;
   }
   std::vector<Column> columns;

@@ -145,10 +145,15 @@ void print_others(const Output& output, const char* flags, const Words& others) 
 
 }  // namespace
 
-// The picture is written before anything is printed, so that a failure prints no matrix.
 Result<int> show_matrix(Session& session, const Arguments& arguments) {
   const PairsRequest request = RG_TRY(pairs_request(arguments));
-  const auto matrix = RG_TRY(call(session, rpc::kGetMatrix, request, kReadSeconds));
+  return print_matrix(session.output, arguments,
+                      RG_TRY(call(session, rpc::kGetMatrix, request, kReadSeconds)));
+}
+
+// The picture is written before anything is printed, so that a failure prints no matrix.
+Result<int> print_matrix(const Output& output, const Arguments& arguments,
+                         const PairMatrix& matrix) {
   const std::size_t nodes = static_cast<std::size_t>(matrix.nodes_size());
   const auto is_unknown_run = [&](std::uint32_t run) {
     return run >= static_cast<std::uint32_t>(matrix.runs_size());
@@ -160,7 +165,6 @@ Result<int> show_matrix(Session& session, const Arguments& arguments) {
     return fail(Code::kDataLoss, fmt::format("run {}: the matrix does not fit its {} nodes",
                                              matrix.run_id(), nodes));
   const HeatGrid grid = grid_of(matrix);
-  const Output& output = session.output;
   if (arguments.has("svg"))
     RG_TRY_OK(write_svg(arguments.value("svg"), heat_svg(grid, title_of(matrix))));
   if (output.format != Format::kTable) {

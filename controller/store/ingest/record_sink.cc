@@ -198,6 +198,7 @@ std::map<std::string, double> RecordSink::refused() const {
 Result<NotNew> RecordSink::store(std::string_view node_id, std::span<const ReadyRecord> records,
                                  const Arrival& arrival) {
   NotNew left;
+  new_points_.begin();
   std::size_t fresh = 0;
   std::string first_reason;
   for (std::size_t i = 0; i < records.size(); ++i) {
@@ -217,6 +218,7 @@ Result<NotNew> RecordSink::store(std::string_view node_id, std::span<const Ready
       first_reason = fmt::format("{} sequence {}: {}", key_text(record.key()),
                                  record.key().sequence(), fate.refusal->text);
   }
+  RG_TRY_OK(new_points_.write(connection_));
   if (fresh == 0) return left;
   RG_TRY_OK(
       report(node_id, records.front().record.key().run_id(),
@@ -598,7 +600,9 @@ Result<RecordSink::Refusal> RecordSink::store_point(Rank& rank, const ReadyRecor
       present(point, &Point::has_rate_high, &Point::rate_high),
       present(point, &Point::has_slot_p10, &Point::slot_p10),
       present(point, &Point::has_pause_share, &Point::pause_share)));
-  if (connection_.changes() == 1) RG_TRY_OK(store_distribution(id, ready));
+  if (connection_.changes() != 1) return Refusal();
+  new_points_.note(id);
+  RG_TRY_OK(store_distribution(id, ready));
   return Refusal();
 }
 
@@ -675,6 +679,7 @@ Result<std::uint64_t> RecordSink::take_orphans(const AttemptKey& attempt, double
   constexpr std::uint32_t kPage = 256;
   const Arrival arrival{.now = now, .timing = {.is_checked = true}};
   std::uint64_t taken = 0;
+  new_points_.begin();
   for (std::vector<Orphans::Entry> page = RG_TRY(orphans_.of_attempt(attempt, nullptr, kPage));
        !page.empty();) {
     for (const Orphans::Entry& entry : page) {
@@ -686,6 +691,7 @@ Result<std::uint64_t> RecordSink::take_orphans(const AttemptKey& attempt, double
     const Orphans::Entry last = std::move(page.back());
     page = RG_TRY(orphans_.of_attempt(attempt, &last, kPage));
   }
+  RG_TRY_OK(new_points_.write(connection_));
   return taken;
 }
 

@@ -17,6 +17,7 @@
 
 #include "controller/store/ingest/interner.h"
 #include "controller/store/ingest/parcel.h"
+#include "controller/store/ingest/point_ranges.h"
 #include "controller/store/ingest/run_accounts.h"
 #include "controller/store/rows/point_flags.h"
 #include "controller/store/sqlite/sqlite.h"
@@ -227,6 +228,7 @@ class RecordSink {
   Status store_final(Rank& rank, const Record& record, const Time& time);
   Status close_attempt(const Rank& rank);
 
+  PointRanges new_points_{};
   Connection& connection_;
   Interner& interner_;
   Orphans& orphans_;

@@ -118,6 +118,13 @@ INSERT INTO enrolment VALUES (1, 1, 'n1', 'cd', '192.0.2.1', 1);
 INSERT INTO enrolment VALUES (2, NULL, 'n1', 'cd', '192.0.2.1', 2);
 SQL
       ;;
+    20) cat <<'SQL'
+UPDATE mirror_state SET store_id='0123456789abcdef0123456789abcdef', is_on=1, arming=1, even_at=1;
+INSERT INTO mirror_outbox VALUES (1, 0, 1, NULL);
+INSERT INTO mirror_start VALUES (1, 'ab', NULL);
+INSERT INTO certificate VALUES (1, 'r1', 1, 'sha256:ab', x'7b7d');
+SQL
+      ;;
   esac
 }
 

@@ -128,13 +128,33 @@ Result<std::int64_t> prune_ranks(Connection& connection, PruneLevel level,
   return taken;
 }
 
-Status mark_pruned(Connection& connection, PruneLevel level, std::int64_t run) {
+namespace {
+
+// While a mirror is on, the tasks that hold the highest ids stay: SQLite would give their ids to
+// later rows, which would overwrite earlier ones in the archive.
+constexpr std::string_view kDeleteTasks =
+    "DELETE FROM task WHERE run=?1 AND ((SELECT is_on FROM mirror_state)=0 OR id NOT IN (SELECT "
+    "max(id) FROM task UNION ALL SELECT task FROM attempt WHERE id=(SELECT max(id) FROM attempt) "
+    "UNION ALL SELECT task FROM attempt WHERE id=(SELECT attempt FROM rank WHERE id=(SELECT "
+    "max(id) "
+    "FROM rank))))";
+
+Status delete_of_run(Connection& connection, PruneLevel level, std::int64_t run) {
   if (level == PruneLevel::kPoints) {
-    RG_TRY_OK(connection.execute("DELETE FROM task WHERE run=?1", run));
+    RG_TRY_OK(connection.execute(kDeleteTasks, run));
     RG_TRY_OK(connection.execute("DELETE FROM task_rest WHERE run=?1", run));
   }
   if (level >= PruneLevel::kDistributions)
     RG_TRY_OK(connection.execute("DELETE FROM part_levels WHERE run=?1", run));
+  return {};
+}
+
+}  // namespace
+
+Status mark_pruned(Connection& connection, PruneLevel level, std::int64_t run) {
+  RG_TRY_OK(connection.execute("UPDATE mirror_state SET is_pruning=1"));
+  RG_TRY_OK(delete_of_run(connection, level, run));
+  RG_TRY_OK(connection.execute("UPDATE mirror_state SET is_pruning=0"));
   return connection.execute("UPDATE run SET pruned=max(pruned, ?2) WHERE id=?1", run,
                             static_cast<int>(level));
 }

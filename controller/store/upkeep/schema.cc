@@ -58,6 +58,9 @@ Status migrate(Connection& connection) {
       RG_TRY_OK(connection.script(kMigrations[static_cast<std::size_t>(version)]));
       RG_TRY_OK(connection.script(fmt::format("PRAGMA user_version={}", version + 1).c_str()));
     }
+    // Migrations change rows unnoted: the mirror copies everything anew.
+    constexpr std::int64_t kFirstWithMirror = 20;
+    if (from >= kFirstWithMirror) RG_TRY_OK(connection.script("UPDATE mirror_state SET is_on=0"));
     if (from == 0)
       RG_TRY_OK(connection.script(fmt::format("PRAGMA application_id={}", kApplicationId).c_str()));
     if (from > 0) RG_TRY_OK(check_references(connection));

@@ -1,0 +1,23 @@
+// The schema "railgauge" of the archive: tables made from the store's list, what the mirror itself
+// keeps, and the views for people and boards.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "controller/mirror/pq/connection.h"
+#include "kernels/core/base/result.h"
+
+namespace railgauge::mirror {
+
+// Raise it with every change of tables or views.
+inline constexpr std::int64_t kSchemaVersion = 1;
+
+// The statements that make this version, or make it of an earlier one. Pure.
+std::string schema_sql();
+
+// Makes or raises the schema where it is not of this version. kFailedPrecondition: a newer
+// Railgauge made it. Thread safe between processes.
+Status ensure_schema(pq::Connection& database);
+
+}  // namespace railgauge::mirror

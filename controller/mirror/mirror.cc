@@ -1,0 +1,243 @@
+#include "controller/mirror/mirror.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "controller/clock/wall_clock.h"
+#include "controller/store/outbox/mirror_tables.h"
+#include "controller/store/queries/data_kind.h"
+
+namespace railgauge::mirror {
+namespace {
+
+// Lines about the same trouble are so far apart.
+constexpr double kLogSeconds = 60;
+constexpr double kDropSeconds = 3'600;
+constexpr std::int64_t kTrimRows = 200'000;  // in one write: a larger one would hold up records
+constexpr double kShowSeconds = 1;
+
+}  // namespace
+
+Mirror::Mirror(MirrorOptions options, store::Store& store, Note note, std::function<bool()> is_over)
+    : options_(std::move(options)),
+      store_(store),
+      note_(std::move(note)),
+      is_over_(std::move(is_over)),
+      batch_(options_.batch),
+      pace_(options_.first_pause_seconds, options_.longest_pause_seconds, kLogSeconds),
+      is_armed_(options_.is_armed) {}
+
+// Figures are taken first, so that they are shown while the archive is away too.
+double Mirror::step(double now) {
+  const auto state = store_.read(store::read_mirror_state);
+  if (state) show(*state, now);
+  if (!pace_.is_due(now)) return std::min(pace_.left(now), kShowSeconds);
+  if (!state) {
+    fail_at(now, state.error());
+    return options_.poll_seconds;
+  }
+  if (state->newest - state->oldest + 1 > options_.most_rows) {
+    link_.reset();
+    const Status bounded = store_.write(store::bound_mirror, options_.most_rows);
+    if (bounded) return 0;
+    fail_at(now, bounded.error());
+    return options_.poll_seconds;
+  }
+  if (link_ && state->arming != arming_) link_.reset();
+  const Result<double> pause = work(now);
+  if (pause) return *pause;
+  if (pause.error().code != Code::kCancelled) fail_at(now, pause.error());
+  // A batch that takes too long is sent again as smaller ones.
+  if (pause.error().code == Code::kDeadlineExceeded) shrink();
+  link_.reset();
+  return std::min(pace_.left(now), kShowSeconds);
+}
+
+Result<double> Mirror::work(double now) {
+  if (!is_armed_) RG_TRY_OK(store_.write(store::arm_mirror_anew));
+  is_armed_ = true;
+  if (!link_) RG_TRY_OK(connect());
+  // Changes and the first copy take turns, so that neither waits for the other's end.
+  walks_next_ = !walks_next_;
+  bool more = false;
+  if (walks_next_) more = RG_TRY(send_walk(now));
+  if (!more) more = RG_TRY(send_changes(now));
+  if (is_told_) {
+    is_told_ = false;
+    note_("mirror_works", fmt::format("the archive of site {} takes data again", options_.site));
+    spdlog::info("mirror: the archive takes data again");
+  }
+  pace_.worked();
+  if (now >= next_drop_ || next_drop_ - now > kDropSeconds) {
+    next_drop_ = now + kDropSeconds;
+    if (const int months = RG_TRY(link_->drop_old_months(now)); months > 0)
+      spdlog::info("mirror: {} months of points dropped in the archive", months);
+  }
+  if (more || !link_->place().walks.empty()) return 0;
+  return options_.poll_seconds;
+}
+
+// The claim has the state of one snapshot each; a start that is under way changes none of them.
+Status Mirror::connect() {
+  const store::MirrorState state = RG_TRY(store_.read(store::read_mirror_state));
+  const auto kind = RG_TRY(store_.read(store::read_data_kind));
+  auto starts = RG_TRY(store_.read(store::read_mirror_starts));
+  link_ = RG_TRY(SiteLink::open({.url = options_.url,
+                                 .application = "railgauge-controller " + options_.site,
+                                 .answer_seconds = options_.answer_seconds,
+                                 .is_over = is_over_},
+                                {.name = options_.site,
+                                 .store_id = state.store_id,
+                                 .arming = state.arming,
+                                 .oldest = state.oldest,
+                                 .newest = state.newest,
+                                 .start = state.start,
+                                 .starts = std::move(starts),
+                                 .generation = generation_,
+                                 .is_synthetic = kind == store::DataKind::kSynthetic,
+                                 .keep_days = options_.keep_days}));
+  generation_ = link_->generation();
+  // The numbers of the outbox began anew.
+  if (arming_ != state.arming) lag_.emplace(state.even_at);
+  arming_ = state.arming;
+  spdlog::info("mirror: writes to the archive as site {}; {} rows wait, {} tables are to be copied",
+               options_.site,
+               std::max<std::int64_t>(0, state.newest - link_->place().outbox_through),
+               link_->place().walks.size());
+  return {};
+}
+
+// True: more waits.
+Result<bool> Mirror::send_changes(double now) {
+  const std::int64_t after = link_->place().outbox_through;
+  const store::MirrorBatch batch = RG_TRY(store_.read(store::read_mirror_batch, after, batch_));
+  const store::MirrorState state = RG_TRY(store_.read(store::read_mirror_state));
+  const std::int64_t waiting = std::max<std::int64_t>(0, state.newest - batch.through);
+  const bool is_even = waiting == 0 && link_->place().walks.empty();
+  if (batch.entries > 0) {
+    RG_TRY_OK(link_->send(batch, waiting, is_even ? now : 0, now));
+    const std::lock_guard lock(mutex_);
+    for (const store::MirrorRows& rows : batch.tables)
+      figures_.rows_sent += static_cast<double>(rows.count());
+  }
+  if (lag_) lag_->note_through(link_->place().outbox_through);
+  trim(state, now, is_even ? now : 0);
+  return waiting > 0;
+}
+
+// True: the table has more, or another one is to be copied.
+Result<bool> Mirror::send_walk(double now) {
+  const auto& walks = link_->place().walks;
+  // In the order of the list: what others refer to comes first, points last but for small tables.
+  const auto tables = store::mirror_tables();
+  const auto next = std::ranges::find_if(
+      tables, [&](const store::MirrorTable& table) { return walks.contains(table.name); });
+  if (next == tables.end()) return false;
+  const auto number = static_cast<std::size_t>(next - tables.begin());
+  const store::MirrorBatch batch =
+      RG_TRY(store_.read(store::walk_mirror_table, number, walks.find(next->name)->second, batch_));
+  RG_TRY_OK(link_->send_walk(number, batch, batch.entries == 0, now));
+  const std::lock_guard lock(mutex_);
+  for (const store::MirrorRows& rows : batch.tables)
+    figures_.rows_sent += static_cast<double>(rows.count());
+  return !link_->place().walks.empty();
+}
+
+// Batches stay small until the next start: a server that was too slow once may be so again.
+void Mirror::shrink() {
+  constexpr std::size_t kLeastEntries = 16;
+  constexpr std::size_t kLeastBytes = 64U << 10U;
+  batch_.entries = std::max(kLeastEntries, batch_.entries / 2);
+  batch_.bytes = std::max(kLeastBytes, batch_.bytes / 2);
+}
+
+// An archive that has all, and a store that rests, cost a write a minute.
+void Mirror::trim(const store::MirrorState& state, double now, double even_at) {
+  constexpr double kEvenSeconds = 60;
+  const bool is_late = even_at > 0 && std::abs(even_at - state.even_at) >= kEvenSeconds;
+  if (link_->place().outbox_through <= state.oldest && !is_late) return;
+  if (now < next_trim_ && next_trim_ - now <= options_.trim_seconds) return;
+  next_trim_ = now + options_.trim_seconds;
+  // A delete that fails now, as on a full disk, is done later.
+  static_cast<void>(
+      store_.write(store::trim_mirror, link_->place().outbox_through, kTrimRows, even_at));
+}
+
+// One event for a row of failures, a line a minute, and the count of all.
+void Mirror::fail_at(double now, const Error& error) {
+  pace_.failed(now);
+  {
+    const std::lock_guard lock(mutex_);
+    ++figures_.failures;
+  }
+  if (pace_.may_log(now))
+    spdlog::warn("mirror: {}; the outbox keeps what is new, and it is sent later", error.message);
+  if (is_told_) return;
+  is_told_ = true;
+  note_("mirror_behind",
+        fmt::format("the archive of site {} takes no data: {}", options_.site, error.message));
+}
+
+// The lag counts from the look before the one that saw a row: it never understates.
+void Mirror::show(const store::MirrorState& state, double now) {
+  if (!lag_) lag_.emplace(state.even_at);
+  lag_->note(state.newest, now);
+  const std::lock_guard lock(mutex_);
+  figures_.is_connected = link_ != nullptr;
+  figures_.lag_seconds = lag_->lag(now);
+  // Rows behind the mark are not deleted at once: they do not wait.
+  const std::int64_t through = link_ ? link_->place().outbox_through : state.oldest;
+  figures_.waiting_rows = static_cast<double>(std::max<std::int64_t>(0, state.newest - through));
+  figures_.tables_left = link_ ? static_cast<double>(link_->place().walks.size()) : 0;
+}
+
+MirrorFigures Mirror::figures() const {
+  const std::lock_guard lock(mutex_);
+  return figures_;
+}
+
+// --- the thread --------------------------------------------------------------------------------
+
+MirrorThread::MirrorThread(MirrorOptions options, store::Store& store, metric::Registry& series,
+                           Note note)
+    : series_(series),
+      mirror_(std::move(options), store, std::move(note), [this] { return ending_.load(); }),
+      thread_([this] { work(); }) {}
+
+MirrorThread::~MirrorThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+// A step waits at most as long as one answer may take; the end of the program ends it at once.
+void MirrorThread::work() {
+  while (!ending_) {
+    const double pause = mirror_.step(wall_seconds());
+    show();
+    if (pause <= 0) continue;
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::duration<double>(pause),
+                      [this] { return ending_.load(); });
+  }
+}
+
+void MirrorThread::show() {
+  const MirrorFigures figures = mirror_.figures();
+  series_.set("railgauge_mirror_connected", {}, figures.is_connected ? 1 : 0);
+  series_.set("railgauge_mirror_lag_seconds", {}, figures.lag_seconds);
+  series_.set("railgauge_mirror_waiting_rows", {}, figures.waiting_rows);
+  series_.set("railgauge_mirror_tables_left", {}, figures.tables_left);
+  series_.raise_to("railgauge_mirror_rows_total", {}, figures.rows_sent);
+  series_.raise_to("railgauge_mirror_failures_total", {}, figures.failures);
+}
+
+}  // namespace railgauge::mirror

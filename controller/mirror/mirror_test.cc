@@ -1,0 +1,131 @@
+#include "controller/mirror/mirror.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "controller/mirror/testing/archive_testing.h"
+
+namespace railgauge::mirror {
+namespace {
+
+TEST_F(MirrorTest, WhatWasStoredBeforeAndAfterTheStartArrivesOnce) {
+  measure("before", 5);
+  expect_same();
+  measure("after", 7);
+  expect_same();
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.point"), "12");
+  EXPECT_EQ(ask("SELECT median FROM railgauge.point LIMIT 1"), "1500");
+  EXPECT_EQ(ask("SELECT measured_at AT TIME ZONE 'UTC' FROM railgauge.point LIMIT 1"),
+            "2023-11-14 22:13:21");
+}
+
+TEST_F(MirrorTest, AnUpdateOfARunReachesTheArchive) {
+  measure("r1", 1);
+  expect_same();
+  ASSERT_TRUE(
+      store_->update_run({.run_id = "r1", .state = store::RunState::kEnded, .outcome = "passed"}));
+  ASSERT_TRUE(store_->flush());
+  expect_same();
+  EXPECT_EQ(ask("SELECT state || ' ' || outcome FROM railgauge.run"), "ended passed");
+}
+
+// The last answer was lost: everything is sent once more.
+TEST_F(MirrorTest, ARepeatDoublesNothing) {
+  measure("r1", 6);
+  expect_same();
+  ask("UPDATE railgauge.site SET outbox_through=0");
+  ask("UPDATE railgauge.walk SET is_done=false, through=-1");
+  mirror_ = make();
+  expect_same();
+}
+
+TEST_F(MirrorTest, WhatWentUnnotedIsCopiedOnceTheMirrorIsOnAgain) {
+  measure("r1", 2);
+  expect_same();
+  reopen_without_mirror();
+  measure("r2", 3);
+  reopen_armed();
+  expect_same();
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.point"), "5");
+}
+
+TEST_F(MirrorTest, AnOutboxBeyondItsBoundIsReplacedByACopy) {
+  MirrorOptions bounded = options("east");
+  bounded.most_rows = 50;
+  mirror_ = std::make_unique<Mirror>(bounded, *store_, note_, [] { return false; });
+  measure("r1", 30);
+  expect_same();
+  EXPECT_GT(store_->read(store::read_mirror_state)->arming, 1);
+}
+
+TEST_F(MirrorTest, APairMatrixIsContentByItsDigestAndItsReplacementReplacesIt) {
+  measure("r1", 1);
+  store::PairMatrixRow matrix{.run_id = "r1", .kernel = "k", .metric = "latency_ns", .unit = "ns"};
+  matrix.endpoints = {"n1/rxe0:1", "n2/rxe0:1"};
+  matrix.values = {NAN, 1500, 1600, NAN};
+  ASSERT_TRUE(store_->put_pair_matrix(matrix));
+  expect_same();
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.pair_matrix m JOIN railgauge.blob b ON "
+                "b.digest=m.body_digest AND sha256(b.body)=b.digest"),
+            "1");
+  matrix.values = {NAN, 1700, 1600, NAN};
+  ASSERT_TRUE(store_->put_pair_matrix(matrix));
+  expect_same();
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.pair_matrix"), "1");
+}
+
+TEST_F(MirrorTest, MonthsThatNoSiteKeepsAreDropped) {
+  measure("r1", 1);
+  MirrorOptions brief = options("east");
+  brief.keep_days = 30;
+  mirror_ = std::make_unique<Mirror>(brief, *store_, note_, [] { return false; });
+  expect_same();
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.point_y2023m11"), "1");
+  mirror_->step(1.7e9 + 100 * 86'400.0);
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.point"), "0");
+  EXPECT_EQ(ask("SELECT to_regclass('railgauge.point_y2023m11') IS NULL"), "t");
+}
+
+// Deletes that the triggers did not see are found by the walk.
+TEST_F(MirrorTest, WhatWasDeletedWhileTheMirrorWasOffIsDeletedThere) {
+  measure("r1", 1);
+  store::PairMatrixRow matrix{.run_id = "r1", .kernel = "k", .metric = "latency_ns", .unit = "ns"};
+  matrix.endpoints = {"n1/rxe0:1", "n2/rxe0:1"};
+  matrix.values = {NAN, 1500, 1600, NAN};
+  ASSERT_TRUE(store_->put_pair_matrix(matrix));
+  expect_same();
+  reopen_without_mirror();
+  ASSERT_TRUE(store_->put_pair_matrices("r1", {}));
+  reopen_armed();
+  expect_same();
+}
+
+TEST_F(MirrorTest, APreflightThatIsStoredAgainReplacesTheFirst) {
+  measure("r1", 1);
+  store::PreflightRow preflight{.node_id = "id-1", .at = 5, .state = "warn"};
+  preflight.checks.push_back({.check_id = "acs_on_path", .state = "warn"});
+  ASSERT_TRUE(store_->write(store::write_preflight, preflight));
+  expect_same();
+  preflight.checks[0].check_id = "mtu";
+  ASSERT_TRUE(store_->write(store::write_preflight, preflight));
+  expect_same();
+}
+
+// Rows that retention takes here stay there, and their ids are never given again.
+TEST_F(MirrorTest, RetentionTakesNothingFromTheArchive) {
+  measure("r1", 2);
+  ASSERT_TRUE(store_->update_run(
+      {.run_id = "r1", .state = store::RunState::kEnded, .outcome = "passed", .ended_at = 1.7e9}));
+  expect_same();
+  ASSERT_TRUE(store_->prune({.point_days = 1}, 4e9));
+  measure("r2", 2);
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.point"), "4");
+  EXPECT_EQ(ask("SELECT string_agg(run_id || ' ' || tasks, ', ' ORDER BY run_id) FROM "
+                "railgauge.run_tasks"),
+            "r1 2, r2 2");
+}
+
+}  // namespace
+}  // namespace railgauge::mirror

@@ -1,0 +1,318 @@
+#include "controller/mirror/site_link.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/mirror/archive_schema.h"
+#include "controller/mirror/copy_rows.h"
+#include "controller/mirror/merge_sql.h"
+#include "controller/store/outbox/mirror_tables.h"
+
+namespace railgauge::mirror {
+namespace {
+
+// Points of clocks that are far off go to one table that is no month.
+constexpr int kPastMonths = 240;
+constexpr int kFutureMonths = 2;
+// Digests that are remembered, to ask for each only once.
+constexpr std::size_t kMaxKnownBlobs = 100'000;
+constexpr double kDaySeconds = 86'400;
+constexpr int kMostDrops = 3;  // months of one call
+// Before the first key of a walk, and behind the last one.
+constexpr std::int64_t kFirstKey = -9'223'372'036'854'775'807;
+constexpr std::int64_t kLastKey = 9'223'372'036'854'775'807;
+
+// Two digits a byte.
+std::string hex_of(std::string_view bytes) {
+  std::string hex;
+  for (const char byte : bytes) hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return hex;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SiteLink>> SiteLink::open(pq::ConnectOptions options,
+                                                 const SiteClaim& claim) {
+  auto database = RG_TRY(pq::Connection::open(std::move(options)));
+  RG_TRY_OK(ensure_schema(*database));
+  // A merge waits for no other session for long; a drop of a month may hold it.
+  RG_TRY_OK(database->script(
+      "SET TimeZone='UTC'; SET lock_timeout='5s'; SET idle_in_transaction_session_timeout='60s'"));
+  std::unique_ptr<SiteLink> session(new SiteLink(std::move(database), claim));
+  RG_TRY_OK(session->claim_site());
+  return session;
+}
+
+// --- the claim ---------------------------------------------------------------------------------
+
+// In one transaction, so that of two controllers that start at once one is the later. A lock of the
+// names alone: merges of other sites go on meanwhile.
+Status SiteLink::claim_site() {
+  RG_TRY_OK(database_->script("BEGIN; SELECT pg_advisory_xact_lock(5927844)"));
+  RG_TRY_OK(check_names());
+  RG_TRY_OK(insert_site());
+  const pq::Answer found = RG_TRY(database_->query(
+      "SELECT site, store_id, generation, arming, outbox_through, start, schema_version FROM "
+      "railgauge.site WHERE name=$1 FOR UPDATE",
+      {claim_.name}));
+  site_ = found.integer(0, 0);
+  place_.outbox_through = found.integer(0, 4);
+  if (found.text(0, 1) != claim_.store_id)
+    return fail(
+        Code::kFailedPrecondition,
+        "the archive has a site {} of another database; give this controller another --site",
+        claim_.name);
+  RG_TRY_OK(check_start(found.text(0, 5), place_.outbox_through, found.integer(0, 2)));
+  const bool is_new_arming = found.integer(0, 3) != claim_.arming;
+  if (is_new_arming) place_.outbox_through = 0;
+  // The archive went back in time behind rows that were trimmed, or has columns that it lacks.
+  const bool has_gap = place_.outbox_through + 1 < claim_.oldest;
+  if (is_new_arming || has_gap || found.integer(0, 6) != kSchemaVersion) RG_TRY_OK(begin_walks());
+  generation_ = found.integer(0, 2) + 1;
+  RG_TRY_OK(database_->execute(
+      "UPDATE railgauge.site SET generation=$2, arming=$3, outbox_through=$4, keep_days=$5, "
+      "start=$6, schema_version=$7, is_synthetic=$8 WHERE site=$1",
+      {std::to_string(site_), std::to_string(generation_), std::to_string(claim_.arming),
+       std::to_string(place_.outbox_through), fmt::format("{}", claim_.keep_days), claim_.start,
+       std::to_string(kSchemaVersion), claim_.is_synthetic ? "true" : "false"}));
+  RG_TRY_OK(read_walks());
+  return database_->execute("COMMIT");
+}
+
+// One database is one site, also after a change of its name: it would be there twice.
+Status SiteLink::check_names() {
+  const pq::Answer others = RG_TRY(database_->query(
+      "SELECT name, start, outbox_through FROM railgauge.site WHERE store_id=$1 AND name<>$2",
+      {claim_.store_id, claim_.name}));
+  for (int row = 0; row < others.rows(); ++row) {
+    // The archive of a database that was restored since may be continued under another name.
+    if (!check_start(others.text(row, 1), others.integer(row, 2), 0)) continue;
+    return fail(Code::kFailedPrecondition,
+                "this database writes to the archive as site {}; use that name, or rename the site "
+                "there first: UPDATE railgauge.site SET name='{}' WHERE name='{}'",
+                others.text(row, 0), claim_.name, others.text(row, 0));
+  }
+  return {};
+}
+
+// `start` and `mark`: which start sent the last row, and its number in that start's outbox.
+Status SiteLink::check_start(std::string_view start, std::int64_t mark,
+                             std::int64_t generation) const {
+  if (start.empty()) return {};
+  const bool is_mine = start == claim_.start;
+  if (!is_mine && claim_.generation > 0 && generation > claim_.generation)
+    return fail(Code::kFailedPrecondition,
+                "another controller writes to the archive as site {}; this one sends nothing more "
+                "until it is started anew",
+                claim_.name);
+  const auto known = std::ranges::find(claim_.starts, start, &store::MirrorStart::token);
+  const bool is_known =
+      is_mine ? mark <= claim_.newest : known != claim_.starts.end() && mark <= known->last_id;
+  if (is_known) return {};
+  return fail(Code::kFailedPrecondition,
+              "the archive of site {} is ahead of this database: it was restored, or is a copy; "
+              "deploy/docs/guide/archive.md has the ways to continue",
+              claim_.name);
+}
+
+// Sites are few: their numbers are given under the lock of the names.
+Status SiteLink::insert_site() {
+  return database_->execute(
+      "INSERT INTO railgauge.site (site, name, store_id, start, schema_version, is_synthetic, "
+      "generation, arming, outbox_through) SELECT (SELECT coalesce(max(site), 0) + 1 FROM "
+      "railgauge.site), $1, $2, '', $3, false, 0, 0, 0 WHERE NOT EXISTS (SELECT 1 FROM "
+      "railgauge.site WHERE name=$1)",
+      {claim_.name, claim_.store_id, std::to_string(kSchemaVersion)});
+}
+
+// Rows that are there already stay as they are, so that a second copy costs reading alone.
+Status SiteLink::begin_walks() {
+  std::string rows;
+  for (const store::MirrorTable& table : store::mirror_tables())
+    rows += fmt::format("{}({}, '{}', {}, false)", rows.empty() ? "" : ", ", site_, table.name,
+                        kFirstKey);
+  RG_TRY_OK(database_->execute(fmt::format("DELETE FROM railgauge.walk WHERE site={}", site_)));
+  return database_->execute("INSERT INTO railgauge.walk (site, name, through, is_done) VALUES " +
+                            rows);
+}
+
+// A table that this program knows and the walk does not came with an update: it is walked too.
+Status SiteLink::read_walks() {
+  const pq::Answer rows = RG_TRY(database_->query(
+      "SELECT name, through, is_done FROM railgauge.walk WHERE site=$1", {std::to_string(site_)}));
+  for (int row = 0; row < rows.rows(); ++row) {
+    const std::string name(rows.text(row, 0));
+    if (rows.text(row, 2) == "t")
+      place_.walked.insert(name);
+    else
+      place_.walks[name] = rows.integer(row, 1);
+  }
+  for (const store::MirrorTable& table : store::mirror_tables())
+    if (!place_.walked.contains(table.name))
+      place_.walks.try_emplace(std::string(table.name), kFirstKey);
+  return {};
+}
+
+// --- batches -----------------------------------------------------------------------------------
+
+// The mark is the last row of the outbox that the batch covers; rows that changed since were read
+// as they are now and are sent once more later, which changes nothing.
+Status SiteLink::send(const store::MirrorBatch& batch, std::int64_t waiting, double even_at,
+                      double now) {
+  const std::string mark = fmt::format(
+      "UPDATE railgauge.site SET outbox_through={}, waiting={}, merged_at=now(){} WHERE site={} "
+      "AND "
+      "generation={} RETURNING 1",
+      batch.through, waiting, even_at > 0 ? fmt::format(", even_at=to_timestamp({})", even_at) : "",
+      site_, generation_);
+  RG_TRY_OK(commit(batch, mark, "", now));
+  place_.outbox_through = batch.through;
+  return {};
+}
+
+// Rows of the page's keys that are gone here go there too.
+Status SiteLink::send_walk(std::size_t table, const store::MirrorBatch& batch, bool is_last,
+                           double now) {
+  const std::string name(store::mirror_tables()[table].name);
+  const std::string mark = fmt::format(
+      "INSERT INTO railgauge.walk (site, name, through, is_done) VALUES ({0}, '{1}', {2}, {3}) ON "
+      "CONFLICT (site, name) DO UPDATE SET through=EXCLUDED.through, is_done=EXCLUDED.is_done; "
+      "UPDATE railgauge.site SET merged_at=now() WHERE site={0} AND generation={4} RETURNING 1",
+      site_, name, batch.through, is_last, generation_);
+  RG_TRY_OK(stage(table));
+  const auto before = place_.walks.find(name);
+  const std::int64_t after = before == place_.walks.end() ? kFirstKey : before->second;
+  RG_TRY_OK(commit(batch, mark,
+                   delete_range_sql(table, site_, after, is_last ? kLastKey : batch.through), now));
+  if (is_last) {
+    place_.walks.erase(name);
+    place_.walked.insert(name);
+  } else {
+    place_.walks[name] = batch.through;
+  }
+  return {};
+}
+
+// The mark comes first: it locks the site's row, and fails a session that was shut out.
+// Without rows the mark moves all the same: rows of the outbox may be of tables that are gone.
+Status SiteLink::commit(const store::MirrorBatch& batch, const std::string& mark,
+                        const std::string& first, double now) {
+  for (const store::MirrorRows& rows : batch.tables) {
+    RG_TRY_OK(stage(rows.table));
+    if (store::mirror_tables()[rows.table].name == "point") RG_TRY_OK(make_months(rows, now));
+  }
+  RG_TRY_OK(carry_blobs(batch));
+  const Status done = [&]() -> Status {
+    const pq::Answer mine = RG_TRY(database_->script("BEGIN; " + mark));
+    if (mine.rows() != 1)
+      return fail(Code::kFailedPrecondition,
+                  "another controller writes to the archive as site {}; this one sends "
+                  "nothing more",
+                  claim_.name);
+    std::string merges = first;
+    RG_TRY_OK(carry(batch, merges));
+    RG_TRY_OK(database_->script(merges + "COMMIT"));
+    return {};
+  }();
+  if (!done) static_cast<void>(database_->execute("ROLLBACK"));
+  return done;
+}
+
+// It lives as long as the link, and is empty between batches.
+Status SiteLink::stage(std::size_t table) {
+  if (staged_.contains(table)) return {};
+  RG_TRY_OK(database_->execute(staging_sql(table)));
+  staged_.insert(table);
+  return {};
+}
+
+// The merges run in one round trip, behind all copies.
+Status SiteLink::carry(const store::MirrorBatch& batch, std::string& merges) {
+  std::vector<BlobRef> blobs;
+  for (const store::MirrorRows& rows : batch.tables) {
+    if (!rows.cells.empty())
+      RG_TRY_OK(database_->copy_in(copy_sql(rows.table), copy_of(rows, blobs)));
+    merges += merge_sql(rows.table, site_, rows.keys);
+  }
+  return {};
+}
+
+// Content goes before the rows that refer to it, each piece by itself: a crash leaves at worst
+// content that nothing refers to yet.
+Status SiteLink::carry_blobs(const store::MirrorBatch& batch) {
+  std::vector<BlobRef> blobs;
+  for (const store::MirrorRows& rows : batch.tables)
+    if (std::ranges::any_of(store::mirror_tables()[rows.table].columns, [](const auto& column) {
+          return column.kind == store::MirrorKind::kBlob;
+        }))
+      static_cast<void>(copy_of(rows, blobs));
+  if (blobs_.size() > kMaxKnownBlobs) blobs_.clear();
+  for (const BlobRef& blob : blobs) {
+    if (!blobs_.insert(blob.digest).second) continue;
+    const std::size_t parts =
+        std::max<std::size_t>(1, (blob.bytes.size() + kBlobPartBytes - 1) / kBlobPartBytes);
+    const std::string digest = hex_of(blob.digest);
+    const pq::Answer there = RG_TRY(database_->query(
+        fmt::format("SELECT count(*) FROM railgauge.blob WHERE digest='\\x{}'", digest)));
+    if (there.integer(0, 0) == static_cast<std::int64_t>(parts)) continue;
+    RG_TRY_OK(database_->script(
+        "CREATE TEMP TABLE IF NOT EXISTS stage_blob (digest bytea, part integer, body bytea); "
+        "TRUNCATE pg_temp.stage_blob"));
+    for (std::size_t part = 0; part < parts; ++part)
+      RG_TRY_OK(database_->copy_in("COPY pg_temp.stage_blob FROM STDIN (FORMAT binary)",
+                                   copy_of_blob(blob, part, 1)));
+    RG_TRY_OK(database_->script(
+        "INSERT INTO railgauge.blob SELECT digest, part, body FROM pg_temp.stage_blob ON CONFLICT "
+        "DO NOTHING; TRUNCATE pg_temp.stage_blob"));
+  }
+  return {};
+}
+
+// --- months ------------------------------------------------------------------------------------
+
+// Partitions are made before the transaction that fills them, so that a refusal spoils no batch.
+Status SiteLink::make_months(const store::MirrorRows& points, double now) {
+  const store::MirrorTable& table = store::mirror_tables()[points.table];
+  const auto column = std::ranges::find(table.columns, "measured_ms", &store::MirrorColumn::name);
+  const auto place = static_cast<std::size_t>(column - table.columns.begin());
+  const int present = month_of(now);
+  std::set<int> wanted;
+  for (std::size_t row = 0; row < points.count(); ++row) {
+    const std::int64_t ms =
+        std::get<std::int64_t>(points.cells[row * table.columns.size() + place]);
+    const int month = month_of(static_cast<double>(ms) / 1e3);
+    if (month >= present - kPastMonths && month <= present + kFutureMonths) wanted.insert(month);
+  }
+  for (const int month : wanted) {
+    if (months_.contains(month)) continue;
+    const Status made = database_->execute(month_sql(month));
+    // Points of that month came before it was near enough: they stay in the table of the others.
+    if (!made && database_->last_state() != "23514") return made;
+    months_.insert(month);
+  }
+  return {};
+}
+
+// A month is dropped when the site that keeps the longest needs it no more.
+Result<int> SiteLink::drop_old_months(double now) {
+  const pq::Answer keep = RG_TRY(database_->query(
+      "SELECT min(keep_days), max(keep_days), extract(epoch FROM now()) FROM railgauge.site"));
+  if (keep.is_null(0, 0) || keep.real(0, 0) <= 0) return 0;  // a site keeps all
+  // A controller whose clock is far ahead must not delete what all sites have.
+  const double today = std::min(now, keep.real(0, 2));
+  const int oldest = month_of(today - keep.real(0, 1) * kDaySeconds);
+  const pq::Answer tables = RG_TRY(database_->query(
+      "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid=i.inhrelid WHERE "
+      "i.inhparent='railgauge.point'::regclass AND c.relname LIKE 'point\\_y%' AND c.relname<$1 "
+      "ORDER BY 1",
+      {month_name(oldest)}));
+  const int drops = std::min(tables.rows(), kMostDrops);
+  for (int row = 0; row < drops; ++row)
+    RG_TRY_OK(database_->execute(fmt::format("DROP TABLE railgauge.{}", tables.text(row, 0))));
+  return drops;
+}
+
+}  // namespace railgauge::mirror

@@ -1,0 +1,133 @@
+#include "controller/mirror/site_link.h"
+
+#include <gmock/gmock.h>
+
+#include "controller/mirror/testing/archive_testing.h"
+
+namespace railgauge::mirror {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class SiteLinkTest : public MirrorTest {};
+
+TEST_F(SiteLinkTest, TwoSitesWriteToOneDatabase) {
+  measure("r1", 3);
+  auto other = open_armed(folder_.file("west"));
+  Mirror west(options("west"), *other, note_, [] { return false; });
+  store::plan_run(*other, "r1", 2);
+  for (const char* task : {"t0001", "t0002"})
+    store::append_passed(*other, {.run_id = "r1", .task_id = task});
+  expect_same();
+  ASSERT_TRUE(drain(west, *other));
+  EXPECT_THAT(differences(*other, 2), IsEmpty());
+  EXPECT_THAT(differences(*store_, 1), IsEmpty());
+  EXPECT_EQ(ask("SELECT string_agg(site || ' ' || n, ', ' ORDER BY site) FROM (SELECT site, "
+                "count(*) AS n FROM railgauge.points GROUP BY site) AS counted"),
+            "east 3, west 2");
+  EXPECT_EQ(ask("SELECT count(DISTINCT endpoints) FROM railgauge.all_series"), "1");
+}
+
+// The first one sends nothing more, however often it tries; started anew it is behind the copy.
+TEST_F(SiteLinkTest, ACopyOfTheDatabaseShutsTheOriginalOut) {
+  measure("r1", 1);
+  expect_same();
+  ASSERT_TRUE(store_->back_up(folder_.file("copy")));
+  auto copied = open_armed(folder_.file("copy"));
+  Mirror second(options("east"), *copied, note_, [] { return false; });
+  ASSERT_TRUE(drain(second, *copied));
+  const std::string generation = ask("SELECT generation FROM railgauge.site");
+  measure("r2", 1);
+  for (int step = 0; step < 50; ++step) mirror_->step(1.8e9 + 100.0 * step);
+  EXPECT_THAT(events_.back().second, HasSubstr("another controller writes to the archive"));
+  EXPECT_EQ(ask("SELECT generation FROM railgauge.site"), generation);
+  reopen_armed();
+  for (int step = 0; step < 50; ++step) mirror_->step(1.8e9 + 100.0 * step);
+  EXPECT_THAT(events_.back().second, HasSubstr("is a copy"));
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.point"), "1");
+}
+
+TEST_F(SiteLinkTest, AControllerThatIsShutOutClaimsNothingBack) {
+  measure("r1", 1);
+  expect_same();
+  ask("UPDATE railgauge.site SET generation=generation + 1, start='of another'");
+  measure("r2", 1);
+  for (int step = 0; step < 50; ++step) mirror_->step(1.8e9 + 100.0 * step);
+  EXPECT_THAT(events_.back().second, HasSubstr("another controller writes to the archive"));
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.point"), "1");
+  EXPECT_EQ(ask("SELECT start FROM railgauge.site"), "of another");
+}
+
+TEST_F(SiteLinkTest, ADatabaseOfAnotherNameIsNoSiteOfThisOne) {
+  measure("r1", 1);
+  expect_same();
+  auto other = open_armed(folder_.file("other"));
+  Mirror stranger(options("east"), *other, note_, [] { return false; });
+  stranger.step(1.7e9);
+  ASSERT_FALSE(events_.empty());
+  EXPECT_THAT(events_.back().second, HasSubstr("give this controller another --site"));
+}
+
+// It is refused for good: what it measures later must not pass for rows that the archive has.
+TEST_F(SiteLinkTest, ARestoredBackupStaysRefusedHoweverMuchItMeasures) {
+  measure("r1", 1);
+  expect_same();
+  ASSERT_TRUE(store_->back_up(folder_.file("backup")));
+  measure("r2", 2);
+  expect_same();
+  const std::string before = ask("SELECT outbox_through FROM railgauge.site");
+  mirror_.reset();
+  store_.reset();
+  store_ = open_armed(folder_.file("backup"));
+  mirror_ = make();
+  for (int run = 0; run < 10; ++run) {
+    measure(fmt::format("later{}", run), 3);
+    mirror_->step(1.7e9 + 100.0 * run);
+  }
+  ASSERT_FALSE(events_.empty());
+  EXPECT_THAT(events_.back().second, HasSubstr("it was restored"));
+  EXPECT_EQ(ask("SELECT outbox_through FROM railgauge.site"), before);
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.point"), "3");
+  // Under another name it is a site of its own.
+  mirror_ = make("east-b");
+  ASSERT_TRUE(drain(*mirror_, *store_, 1.8e9));
+  EXPECT_EQ(differences(*store_, 2), "");
+}
+
+TEST_F(SiteLinkTest, AnArchiveThatWentBackInTimeGetsWhatItLacks) {
+  measure("r1", 1);
+  expect_same();
+  const std::string mark = ask("SELECT outbox_through FROM railgauge.site");
+  measure("r2", 3);
+  expect_same();
+  // Restored to its state of before, while the outbox was trimmed.
+  ask("DELETE FROM railgauge.point WHERE id >> 20 > 2");
+  ask("DELETE FROM railgauge.run WHERE run_id='r2'");
+  ask("UPDATE railgauge.site SET generation=1, outbox_through=" + mark);
+  mirror_ = make();
+  expect_same();
+}
+
+TEST_F(SiteLinkTest, OneDatabaseIsOneSite) {
+  measure("r1", 1);
+  expect_same();
+  mirror_ = make("eats");
+  mirror_->step(1.7e9);
+  ASSERT_FALSE(events_.empty());
+  EXPECT_THAT(events_.back().second, HasSubstr("this database writes to the archive as site east"));
+}
+
+TEST_F(SiteLinkTest, ARestartContinuesWhereTheLastStartEnded) {
+  for (int start = 0; start < 5; ++start) {
+    measure(fmt::format("r{}", start), 2);
+    expect_same();
+    measure(fmt::format("unsent{}", start), 1);
+    reopen_armed();
+  }
+  expect_same();
+  EXPECT_TRUE(events_.empty());
+}
+
+}  // namespace
+}  // namespace railgauge::mirror

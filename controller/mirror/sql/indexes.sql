@@ -1,0 +1,11 @@
+CREATE INDEX IF NOT EXISTS run_by_time ON railgauge.run (created_at);
+CREATE UNIQUE INDEX IF NOT EXISTS run_by_name ON railgauge.run (site, run_id);
+CREATE INDEX IF NOT EXISTS task_by_run ON railgauge.task (site, run);
+CREATE INDEX IF NOT EXISTS attempt_by_task ON railgauge.attempt (site, task);
+CREATE INDEX IF NOT EXISTS rank_by_attempt ON railgauge.rank (site, attempt);
+CREATE INDEX IF NOT EXISTS series_by_metric ON railgauge.series (metric, kernel, message_bytes);
+CREATE INDEX IF NOT EXISTS series_endpoint_by_endpoint ON railgauge.series_endpoint (site, endpoint);
+CREATE INDEX IF NOT EXISTS event_by_time ON railgauge.event (at);
+CREATE INDEX IF NOT EXISTS finding_by_time ON railgauge.finding (changed_at);
+CREATE INDEX IF NOT EXISTS pair_matrix_by_run ON railgauge.pair_matrix (site, run);
+CREATE INDEX IF NOT EXISTS audit_by_time ON railgauge.audit (at);
