@@ -4,6 +4,8 @@
 // machines do not permit it to everybody.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cctype>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -204,6 +206,8 @@ INSTANTIATE_TEST_SUITE_P(Catalog, OnGpus, ::testing::ValuesIn(ways()), [](const 
       const std::string& value = way.parameters.at(parameter);
       name += std::string("_") + (value == "true" ? parameter : value);
     }
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
   return name;
 });
 

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
 #include "kernels/fakes/cuda/cuda_objects.h"
 #include "kernels/fakes/nccl/nccl_objects.h"
@@ -247,10 +250,20 @@ nc::Return ncclCommSplit(nc::Comm parent, int color, int key, nc::Comm* comm, nc
     return failed;
   auto member = std::make_shared<fake::Member>();
   member->rank = made.rank;
-  *comm = new nc::CommObject{std::move(made.world), std::move(member), parent->waits};
+  auto* const object = new nc::CommObject{std::move(made.world), std::move(member), parent->waits};
   ++nccl_control().communicators;
   ++nccl_control().splits;
-  return parent->waits ? nc::kSuccess : nc::kInProgress;
+  if (parent->waits) {
+    *comm = object;
+    return nc::kSuccess;
+  }
+  // As 2.28.3: the handle comes later, although the parent has nothing under way.
+  static constexpr std::chrono::milliseconds kLate(2);
+  std::thread([comm, object] {
+    std::this_thread::sleep_for(kLate);
+    std::atomic_ref(*comm).store(object, std::memory_order_release);
+  }).detach();
+  return nc::kInProgress;
 }
 
 nc::Return ncclCommFinalize(nc::Comm) {

@@ -3,9 +3,11 @@
 #include "kernels/nccl/communicator/team.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -112,23 +114,31 @@ Result<Communicator> Communicator::join(const gpu::Gpu& gpu, const Progress& pro
   return made;
 }
 
-// Without a configuration the new communicator inherits the old one's. NCCL gives the handle at
-// once also where the call continues in the background.
+// Without a configuration the new communicator inherits the old one's. Without blocking NCCL writes
+// the handle from a thread of its own; 2.28.3 does so after the parent has nothing under way.
 Status Communicator::split(std::uint32_t color, std::uint32_t rank) {
-  nc::Comm raw = nullptr;
+  auto given = std::make_unique<nc::Comm>(nullptr);
   const std::string act = fmt::format("{}: split the communicator", gpu_->name());
   const nc::Comm old = get();
-  const nc::Return returned =
-      loaded_nccl().comm_split(old, static_cast<int>(color), static_cast<int>(rank), &raw, nullptr);
-  // A handle is ours to end as soon as it is there, also where the wait for it is stopped.
-  const bool is_begun = returned == nc::kSuccess || returned == nc::kInProgress;
-  if (is_begun && raw != nullptr) {
-    static_cast<void>(comm_.release());
-    comm_ = Handle<Traits>({.comm = raw, .parent = old});
+  const nc::Return returned = loaded_nccl().comm_split(
+      old, static_cast<int>(color), static_cast<int>(rank), given.get(), nullptr);
+  Status came = done_of(old, returned, act);
+  const auto handle = [&] { return std::atomic_ref(*given).load(std::memory_order_acquire); };
+  while (came && returned == nc::kInProgress && handle() == nullptr) {
+    std::this_thread::sleep_for(kNap);
+    came = progress_->stopped() ? progress_->stopped_at(act) : done_of(old, nc::kInProgress, act);
   }
-  RG_TRY_OK(done_of(old, returned, act));
-  if (raw == nullptr) return fail(Code::kInternal, act + ": NCCL gave no communicator");
-  return done_of(raw, nc::kInProgress, act);
+  const nc::Comm made = handle();
+  // It may be written still: its place stays.
+  if (made == nullptr && returned == nc::kInProgress) static_cast<void>(given.release());
+  // A handle is ours to end, also where the wait for it was stopped.
+  if (made != nullptr) {
+    static_cast<void>(comm_.release());
+    comm_ = Handle<Traits>({.comm = made, .parent = old});
+  }
+  RG_TRY_OK(came);
+  if (made == nullptr) return fail(Code::kInternal, act + ": NCCL gave no communicator");
+  return done_of(made, nc::kInProgress, act);
 }
 
 Status Communicator::done(nc::Return returned, std::string_view act) const {
