@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include "controller/mirror/archive_schema.h"
 #include "controller/mirror/lease.h"
 #include "controller/mirror/testing/archive_testing.h"
 
