@@ -37,10 +37,14 @@ void BackupKeeper::note(std::string kind, std::string text) {
 // The newest backup of the folder counts, whoever made it. An hour passes between a fault and the
 // next attempt, but a stop of the controller delays nothing.
 void BackupKeeper::look(double monotonic_now, double now) {
+  const store::BackupPlan plan = [this] {
+    const std::lock_guard lock(mutex_);
+    return plan_;
+  }();
   Result<std::string> made;
   if (monotonic_now >= next_try_)
     made = store::make_due_backup(
-        folder_, plan_, now, [this](const std::string& path) { return site_.store.back_up(path); },
+        folder_, plan, now, [this](const std::string& path) { return site_.store.back_up(path); },
         [this] { return site_.store.stops(); });
   // A stop of the controller is no fault of its backups; the next start makes the one that is due.
   if (!made && made.error().code == Code::kCancelled)
@@ -57,7 +61,7 @@ void BackupKeeper::look(double monotonic_now, double now) {
     if (std::exchange(is_failing_, false)) note(kBackupWorks, *made + " is made");
     site_.series.add("railgauge_backups_total", {{"outcome", "made"}});
   }
-  site_.series.set("railgauge_backup_interval_seconds", {}, plan_.every_seconds);
+  site_.series.set("railgauge_backup_interval_seconds", {}, plan.every_seconds);
   const auto newest = store::newest_backup(folder_);
   site_.series.set("railgauge_backup_timestamp_seconds", {}, newest ? newest->written_at : 0);
 }

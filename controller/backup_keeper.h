@@ -2,6 +2,7 @@
 // events, audit trail, metrics and log.
 #pragma once
 
+#include <mutex>
 #include <string>
 
 #include "controller/control/control.h"
@@ -32,13 +33,17 @@ class BackupKeeper {
   // `backup_failed`, the backup that ends the row `backup_works`.
   void look(double monotonic_now, double now);
   // The plan of the next look.
-  void set_plan(store::BackupPlan plan) { plan_ = plan; }
+  void set_plan(store::BackupPlan plan) {
+    const std::lock_guard lock(mutex_);
+    plan_ = plan;
+  }
 
  private:
   void note(std::string kind, std::string text);
 
   const std::string folder_;
-  store::BackupPlan plan_;
+  std::mutex mutex_;
+  store::BackupPlan plan_;  // under mutex_
   const Site site_;
   double next_try_ = 0;
   bool is_failing_ = false;

@@ -422,9 +422,12 @@ SettingChanges changes_between(const Values& in_force, const Values& now) {
   for (const SettingInfo& setting : kSettings) {
     const std::string& before = in_force.find(setting.name)->second;
     const std::string& after = now.find(setting.name)->second;
-    if (before != after)
-      (setting.reloads ? changes.applied : changes.waiting)
-          .push_back(fmt::format("{} {} -> {}", setting.name, in_quotes(before), in_quotes(after)));
+    if (before == after) continue;
+    if (setting.reloads)
+      changes.applied.push_back(
+          fmt::format("{} {} -> {}", setting.name, in_quotes(before), in_quotes(after)));
+    else
+      changes.waiting.emplace_back(setting.name);  // whose text may be a secret
   }
   return changes;
 }

@@ -111,8 +111,8 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
 // The text of each setting, or its default. Pure.
 Values chosen_values(const Values& flags, const Environment& environment, const SettingsFile& file);
 
-// Settings whose texts differ, "backup-keep 7 -> 14", in the order of the table: those that SIGHUP
-// applies, and those that wait for a restart. Pure.
+// Settings whose texts differ, in the order of the table: those that SIGHUP applies, as
+// "backup-keep \"7\" -> \"14\"", and the names of those that wait for a restart. Pure.
 struct SettingChanges {
   std::vector<std::string> applied{};
   std::vector<std::string> waiting{};

@@ -360,8 +360,8 @@ std::string Server::remarks() {
   if (!lines.empty()) lines += '\n';
   if (const Status short_of = memory_.check(); !short_of) lines += short_of.error().message + '\n';
   if (tls_) lines += tls_->trouble();
-  const std::lock_guard lock(waiting_mutex_);
-  return lines + waiting_settings_;
+  const std::lock_guard lock(settings_mutex_);
+  return lines + waiting_settings_ + refused_settings_;
 }
 
 // The clock of the controller: called on the event loop.
@@ -608,7 +608,10 @@ void Server::show_targets() {
 
 // Deletes in small transactions, so that readers and writers continue.
 void Server::prune_store() {
-  store::Retention retention = retention_;
+  store::Retention retention = [this] {
+    const std::lock_guard lock(settings_mutex_);
+    return retention_;
+  }();
   retention.largest_share = kLargestPrunedShare;
   const auto counts = store_->prune(retention, fleet::unix_seconds());
   if (!counts) {

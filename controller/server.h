@@ -223,10 +223,11 @@ class Server {
   std::unique_ptr<Reporter> reporter_;
   std::set<std::string> uncertifiable_{};           // on the feeder alone
   std::unique_ptr<mirror::MirrorThread> mirror_{};  // absent without a mirror
-  store::Retention retention_;                      // likewise on the upkeep pool alone
-  std::mutex waiting_mutex_;
-  std::string waiting_settings_{};               // a line each, for people; under the mutex
-  BackupKeeper backups_;                         // on the upkeep pool alone
+  std::mutex settings_mutex_;
+  store::Retention retention_;      // under settings_mutex_, as the next two
+  std::string waiting_settings_{};  // a line for people
+  std::string refused_settings_{};  // likewise
+  BackupKeeper backups_;
   std::unique_ptr<fleet::WorkerPool> viewers_;   // calls of viewers, but those of sql_ and whole_
   std::unique_ptr<fleet::WorkerPool> pool_;      // calls of Control
   std::unique_ptr<fleet::WorkerPool> plans_;     // suites read and planned for readers

@@ -15,18 +15,18 @@ store::Retention Server::retention_of(const KeepDays& days) {
           .audit_days = days.audit};
 }
 
+// The window of upgrades is read first: an error changes nothing.
 Status Server::reload(const Config& config, const SettingChanges& changes) {
   WatchPolicy upgrades = RG_TRY(watch_policy_of(config.upgrade_policy, config.upgrade_window));
   upgrade_watch_.set_policy(std::move(upgrades));
   set_log_level(config.log_level);
   const store::Retention retention = retention_of(config.keep_days);
   archive_.set_retention(retention);
-  static_cast<void>(upkeep_->submit([this, retention, backups = config.backups] {
-    retention_ = retention;
-    backups_.set_plan(backups);
-  }));
+  backups_.set_plan(config.backups);
   {
-    const std::lock_guard lock(waiting_mutex_);
+    const std::lock_guard lock(settings_mutex_);
+    retention_ = retention;
+    refused_settings_.clear();
     waiting_settings_ = changes.waiting.empty()
                             ? ""
                             : fmt::format("settings that wait for a restart: {}\n",
@@ -45,8 +45,8 @@ Status Server::reload(const Config& config, const SettingChanges& changes) {
 void Server::refuse_settings(const Error& error) {
   audit_->did("reload_settings", "none", tl::unexpected(error));
   spdlog::error("SIGHUP: {}; the settings before stay in force", error.message);
-  const std::lock_guard lock(waiting_mutex_);
-  waiting_settings_ = fmt::format("settings: {}\n", error.message);
+  const std::lock_guard lock(settings_mutex_);
+  refused_settings_ = fmt::format("settings: {}\n", error.message);
 }
 
 }  // namespace railgauge

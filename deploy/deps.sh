@@ -74,9 +74,10 @@ if [ ! -e $policy ]; then
   trap '"${as_root[@]}" rm -f $policy' EXIT
 fi
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
-if [[ " ${missing[*]} " =~ " prometheus "|" prometheus-alertmanager "|" slurmd " ]] && [ -d /run/systemd/system ]; then
-  for service in prometheus prometheus-node-exporter prometheus-alertmanager munge slurmctld slurmd; do
-    [[ " ${missing[*]} " != *" ${service/prometheus-node-exporter/prometheus} "* ]] ||
+if [[ " ${missing[*]} " =~ " prometheus "|" prometheus-alertmanager "|" slurmd "|" postgresql-15 " ]] && [ -d /run/systemd/system ]; then
+  for service in prometheus prometheus-node-exporter prometheus-alertmanager munge slurmctld slurmd postgresql; do
+    package=${service/prometheus-node-exporter/prometheus}
+    [[ " ${missing[*]} " != *" ${package/%postgresql/postgresql-15} "* ]] ||
       "${as_root[@]}" systemctl disable --quiet "$service" 2>/dev/null || true
   done
 fi

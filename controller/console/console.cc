@@ -24,6 +24,7 @@ namespace railgauge::console {
 namespace {
 
 constexpr std::string_view kApi = "/api/v1/";
+constexpr std::string_view kAssetsBegin = "assets-";
 constexpr std::string_view kInterface = "/api/v1/openapi.json";
 constexpr std::string_view kLive = "/api/v1/live/runs";
 constexpr std::string_view kJsonType = "application/json";
@@ -55,6 +56,7 @@ constexpr std::string_view kNoPages =
 
 // The built pages, and the script that begins a session.
 PageFiles pages_in(const std::string& folder, const std::string& assets) {
+  if (assets == kAssetsBegin) return {};  // the system gave no random bits for the name
   PageFiles files = read_page_files(folder);
   files["/assets/enter.js"] = {.type = "text/javascript; charset=utf-8",
                                .text = std::string(kEnter)};
@@ -103,7 +105,7 @@ Result<std::string> text_of(const google::protobuf::Message& answer) {
 
 Console::Console(Options options)
     : options_(std::move(options)),
-      assets_(fmt::format("assets-{}", new_secret())),
+      assets_(fmt::format("{}{}", kAssetsBegin, new_secret())),
       files_(pages_in(options_.folder, assets_)),
       reader_(options_.connect),
       doer_(options_.connect),

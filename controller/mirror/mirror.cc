@@ -75,8 +75,12 @@ Result<double> Mirror::work(double now) {
   pace_.worked();
   if (now >= next_drop_ || next_drop_ - now > kDropSeconds) {
     next_drop_ = now + kDropSeconds;
-    if (const int months = RG_TRY(link_->drop_old_months(now)); months > 0)
-      spdlog::info("mirror: {} months of points dropped in the archive", months);
+    // A reader that holds the table delays the drop, and no data.
+    const Result<int> months = link_->drop_old_months(now);
+    if (!months)
+      spdlog::warn("mirror: old months are not dropped: {}", months.error().message);
+    else if (*months > 0)
+      spdlog::info("mirror: {} months of points dropped in the archive", *months);
   }
   if (more || !link_->place().walks.empty()) return 0;
   return options_.poll_seconds;

@@ -159,7 +159,7 @@ rpm_packages() {
   check "the new version is installed over it" rpms --nodeps -U "$work"/rpms/*.rpm
   check "all three have its version" sh -c "[ \"\$(rpm --root '$root' --dbpath /var/lib/rpm -q --qf '%{VERSION}\n' ${packages[*]} | sort -u)\" = '$version' ]"
   check "settings that a person changed stay" holds agent.conf "log_level = debug"
-  check "no file differs from its package but those" sh -c "[ \"\$(rpm --root '$root' --dbpath /var/lib/rpm -V --nodeps ${packages[*]} | grep -v ' c /etc/railgauge/agent.conf' | grep -cv '^.......T.')\" = 0 ]"
+  check "no file differs from its package but those" sh -c "[ \"\$(rpm --root '$root' --dbpath /var/lib/rpm -V --nodeps ${packages[*]} | grep -v ' c /etc/railgauge/agent.conf' | grep -cvF '.......T.')\" = 0 ]"
   install -d -m 0700 "$root/var/lib/railgauge"
   within chown railgauge-controller: /var/lib/railgauge
   measure_pair

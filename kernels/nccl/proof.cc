@@ -114,9 +114,7 @@ Status Stage::begin_round(const ProofRound& round) {
 // progress, for none may take longer than the limit of a sample.
 Status Stage::run_round(const ProofRound& round) {
   const auto queue_slot = [this](std::uint64_t slot) -> Status {
-    const nc::Return returned = operation_->enqueue(loaded_nccl(), call_in(slot));
-    if (returned == nc::kSuccess || (returned == nc::kInProgress && plan_.aggregate > 1)) return {};
-    return comm_->done(returned, gpu_->name() + ": " + what());
+    return queued(operation_->enqueue(loaded_nccl(), call_in(slot)));
   };
   // As many calls in a group as the timed ones have.
   const auto queue_from = [&](std::uint64_t first) -> Status {

@@ -212,8 +212,19 @@ Status Stage::queue_one() {
       operation_->enqueue(loaded_nccl(), call_at(next_place_ * place_bytes_));
   next_place_ = (next_place_ + 1) % places_;
   used_places_ = std::min(used_places_ + 1, places_);
+  return queued(returned);
+}
+
+// The driver names what NCCL calls an unhandled CUDA error. The question is legal in a capture.
+Status Stage::queued(nc::Return returned) {
   if (returned == nc::kSuccess || (returned == nc::kInProgress && plan_.aggregate > 1)) return {};
-  return comm_->done(returned, gpu_->name() + ": " + what());
+  const std::string act = gpu_->name() + ": " + what();
+  if (returned == nc::kUnhandledCudaError) {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    RG_TRY_OK(cuda_status(loaded_cuda(), loaded_cuda().mem_get_info(&free, &total), act));
+  }
+  return comm_->done(returned, act);
 }
 
 Status Stage::queue_call() {

@@ -223,6 +223,7 @@ class Stage {
   // Another one for each size, and for each group of ranks: data of another group is wrong data.
   [[nodiscard]] std::uint64_t seed_of_size(std::uint64_t count) const;
   Status queue_one();
+  Status queued(nc::Return returned);
   Status queue_call();
   Status queue_sample();
   // Puts `queue` into one group of NCCL, where calls are aggregated.

@@ -27,24 +27,33 @@ enum class Route {
   kWithGpus,   // between the GPUs of a node
 };
 
-// The metrics of a kernel, in the order of its points.
+// The metrics of a kernel, in the order of its points. Times are in nanoseconds, rates in bytes or
+// messages a second.
 enum class Metrics {
   kLatency,
   kRate,
+  // Bandwidth first, then messages.
   kRateAndMessages,
   kMessages,
-  kCollective,  // latency, algorithm and bus bandwidth
+  // Latency, algorithm and bus bandwidth.
+  kCollective,
+  // Pin, map, unmap and unpin of a GPU's memory on the BAR.
   kMapCosts,
+  // Latency of both ways, and the size from which the other way is faster.
   kCrossover,
   kCheck,
-  kStartUp,  // of a communicator
+  // A communicator's start, first call, split and end.
+  kStartUp,
 };
 
 // How a figure follows from a node's hardware.
 struct KernelShape {
+  // As `railgauge-runner --list` has it; a unit test compares both lists, with metrics and sizes.
   std::string_view name;
   Route route;
   Metrics metrics;
+  // The word that a point of the kernel has for its figure, such as half_rtt or unidirectional. A
+  // series of another meaning is another series.
   std::string_view meaning;
   // Whose rate bounds the data.
   enum class Pace : std::uint8_t { kNic, kGpu, kPcie, kCpu } pace;

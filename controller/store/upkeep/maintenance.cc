@@ -145,7 +145,10 @@ Status delete_of_run(Connection& connection, PruneLevel level, std::int64_t run)
     RG_TRY_OK(connection.execute("DELETE FROM task_rest WHERE run=?1", run));
   }
   if (level >= PruneLevel::kDistributions)
-    RG_TRY_OK(connection.execute("DELETE FROM part_levels WHERE run=?1", run));
+    RG_TRY_OK(
+        connection.execute("DELETE FROM part_levels WHERE run=?1 AND ((SELECT is_on FROM "
+                           "mirror_state)=0 OR id<(SELECT max(id) FROM part_levels))",
+                           run));
   return {};
 }
 

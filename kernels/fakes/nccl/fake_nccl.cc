@@ -257,13 +257,16 @@ nc::Return ncclCommSplit(nc::Comm parent, int color, int key, nc::Comm* comm, nc
     *comm = object;
     return nc::kSuccess;
   }
-  // As 2.28.3: the handle comes later, although the parent has nothing under way.
+  // As 2.28.3: the handle comes later, and twice, although the call or the parent says that nothing
+  // is under way.
   static constexpr std::chrono::milliseconds kLate(2);
   std::thread([comm, object] {
     std::this_thread::sleep_for(kLate);
     std::atomic_ref(*comm).store(object, std::memory_order_release);
+    std::this_thread::sleep_for(10 * kLate);
+    std::atomic_ref(*comm).store(object, std::memory_order_release);
   }).detach();
-  return nc::kInProgress;
+  return color == 0 ? nc::kSuccess : nc::kInProgress;
 }
 
 nc::Return ncclCommFinalize(nc::Comm) {

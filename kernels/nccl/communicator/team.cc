@@ -7,7 +7,8 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
-#include <memory>
+#include <deque>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -114,23 +115,34 @@ Result<Communicator> Communicator::join(const gpu::Gpu& gpu, const Progress& pro
   return made;
 }
 
-// Without a configuration the new communicator inherits the old one's. Without blocking NCCL writes
-// the handle from a thread of its own; 2.28.3 does so after the parent has nothing under way.
+namespace {
+
+// A place for a handle that NCCL writes from a thread of its own, 2.28.3 more than once and after
+// it said that it is done. It is never freed: a process makes few.
+nc::Comm& place_for_handle() {
+  static std::mutex mutex;
+  static auto* const places = new std::deque<nc::Comm>;
+  const std::lock_guard lock(mutex);
+  return places->emplace_back(nullptr);
+}
+
+}  // namespace
+
+// Without a configuration the new communicator inherits the old one's. Without blocking the handle
+// comes after the call, which may say that it is done, and after the parent has nothing under way.
 Status Communicator::split(std::uint32_t color, std::uint32_t rank) {
-  auto given = std::make_unique<nc::Comm>(nullptr);
+  nc::Comm& given = place_for_handle();
   const std::string act = fmt::format("{}: split the communicator", gpu_->name());
   const nc::Comm old = get();
-  const nc::Return returned = loaded_nccl().comm_split(
-      old, static_cast<int>(color), static_cast<int>(rank), given.get(), nullptr);
+  const nc::Return returned = loaded_nccl().comm_split(old, static_cast<int>(color),
+                                                       static_cast<int>(rank), &given, nullptr);
   Status came = done_of(old, returned, act);
-  const auto handle = [&] { return std::atomic_ref(*given).load(std::memory_order_acquire); };
-  while (came && returned == nc::kInProgress && handle() == nullptr) {
+  const auto handle = [&] { return std::atomic_ref(given).load(std::memory_order_acquire); };
+  while (came && handle() == nullptr) {
     std::this_thread::sleep_for(kNap);
     came = progress_->stopped() ? progress_->stopped_at(act) : done_of(old, nc::kInProgress, act);
   }
   const nc::Comm made = handle();
-  // It may be written still: its place stays.
-  if (made == nullptr && returned == nc::kInProgress) static_cast<void>(given.release());
   // A handle is ours to end, also where the wait for it was stopped.
   if (made != nullptr) {
     static_cast<void>(comm_.release());
