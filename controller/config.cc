@@ -10,6 +10,7 @@
 
 #include "controller/clock/clock_page.h"
 #include "controller/mirror/pq/url.h"
+#include "kernels/core/text/lines.h"
 #include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -61,6 +62,10 @@ constexpr std::array kSettings{
     SettingInfo{"console-web-config-file",
                 "TLS, passwords and client certificates of the web console, in the form of "
                 "--web-config-file",
+                ""},
+    SettingInfo{"console-operators",
+                "users of that file's passwords who may act, separated by commas; the others may "
+                "only read",
                 ""},
     SettingInfo{"suites", "folder of suites; by default the one installed with the program", ""},
     SettingInfo{"site-profile",
@@ -286,6 +291,14 @@ Result<MirrorWish> mirror_wish(Values& chosen) {
   return wish;
 }
 
+// Names between commas and blanks.
+std::set<std::string> names_in(std::string_view text) {
+  std::set<std::string> names;
+  for (const std::string_view part : split(text, ','))
+    if (const std::string_view name = trimmed(part); !name.empty()) names.emplace(name);
+  return names;
+}
+
 // kInvalidArgument: the port without the authority, or the other way round, or without TLS.
 Status check_enroll(const Config& config) {
   const EnrollOptions& enroll = config.enroll;
@@ -371,6 +384,7 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
       .console_listen = chosen["console-listen"],
       .console_may_lack = is_default("console-listen"),
       .console_web_config = chosen["console-web-config-file"],
+      .console_operators = names_in(chosen["console-operators"]),
       .web_config_file = chosen["web-config-file"],
       .deliver = wishes_of(chosen),
       .mirror = RG_TRY(mirror_wish(chosen)),
@@ -379,6 +393,9 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
   if (config.metrics_listen == "none") config.metrics_listen.clear();
   RG_TRY_OK(check_tcp_options(config.tcp));
   RG_TRY_OK(check_enroll(config));
+  if (!config.console_operators.empty() && config.console_web_config.empty())
+    return fail(Code::kInvalidArgument,
+                "--console-operators: it needs --console-web-config-file with basic_auth_users");
   RG_TRY_OK(check_log(config));
   RG_TRY_OK(check_choice("upgrade-policy", config.upgrade_policy, {"off", "propose", "run"}));
   RG_TRY_OK(check_deliveries(config.deliver));

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -90,11 +91,12 @@ struct Config {
   std::string console_listen{};             // HOST:PORT; "" for none
   bool console_may_lack = false;            // its port was nobody's wish: a taken one is no error
   std::string console_web_config{};  // of the console's port; "": plain HTTP, on loopback only
-  std::string console_folder{};      // of its built pages; "": found beside the program
-  std::string web_config_file{};     // of /metrics and /healthz; "": plain HTTP for anybody
-  std::string sql_program{};         // sql_process.h; "": statements run in this process
-  std::string post_program{};        // deliver/send.h; "": reports are posted in this process
-  deliver::Wishes deliver{};         // where reports go
+  std::set<std::string> console_operators{};  // of its passwords' users; the others may only read
+  std::string console_folder{};               // of its built pages; "": found beside the program
+  std::string web_config_file{};  // of /metrics and /healthz; "": plain HTTP for anybody
+  std::string sql_program{};      // sql_process.h; "": statements run in this process
+  std::string post_program{};     // deliver/send.h; "": reports are posted in this process
+  deliver::Wishes deliver{};      // where reports go
   MirrorWish mirror{};
   std::string certificate_key{};  // file that signs certificates, PEM; "": they are not signed
 };

@@ -155,6 +155,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
       sql_(std::make_unique<fleet::WorkerPool>(1)),
       whole_(std::make_unique<fleet::WorkerPool>(1)),
       upkeep_(std::make_unique<fleet::WorkerPool>(1)),
+      tickets_(std::make_unique<fleet::WorkerPool>(1)),
       starter_(std::make_unique<fleet::WorkerPool>(1)),
       feeder_(std::make_unique<fleet::WorkerPool>(1)),
       agent_link_(make_agent_link_service(fleet_, peers_, gate_)),
@@ -165,7 +166,7 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
           control_, *store_, gate_, {*queries_, *verdicts_},
           [this](const std::string& subject) { return certifier_.certify(subject); }, leaves_)),
       console_service_(make_console_service(
-          [this](const auth::Peer& caller) { return make_ticket(caller); }, gate_, *pool_)),
+          [this](const auth::Peer& caller) { return make_ticket(caller); }, gate_, *tickets_)),
       enrolment_service_(make_enrolment_service(tokens_, gate_, *pool_)) {
   schedules_.on_act(own_acts());
   upgrade_watch_.on_act(own_acts());
@@ -243,7 +244,7 @@ Server::~Server() {
   }
   run_judge_.stop();
   for (auto* pool : {&pool_, &plans_, &queries_, &viewers_, &verdicts_, &sql_, &whole_, &upkeep_,
-                     &starter_, &feeder_})
+                     &tickets_, &starter_, &feeder_})
     pool->reset();    // before the loop, which their work may call
   reporter_.reset();  // its calls of services have ended with the pools
   loop_.stop();

@@ -166,7 +166,7 @@ class Server {
   void note_refused_action(const console::Visitor* visitor, const std::string& address,
                            const console::Action& action, const std::string& subject,
                            const Error& reason);
-  void let_console_act(console::Console::Options& options);
+  void let_console_act(const Config& config, console::Console::Options& options);
   void note_stranger(const std::string& user, const std::string& address, const std::string& act,
                      const std::string& subject, const Error& reason);
   [[nodiscard]] std::string remarks();
@@ -236,6 +236,7 @@ class Server {
   std::unique_ptr<fleet::WorkerPool> sql_;       // statements that people wrote
   std::unique_ptr<fleet::WorkerPool> whole_;     // reads of every page of the database
   std::unique_ptr<fleet::WorkerPool> upkeep_;    // backup, pruning: one at a time
+  std::unique_ptr<fleet::WorkerPool> tickets_;   // of the console: they wait for the user database
   std::unique_ptr<fleet::WorkerPool> starter_;   // runs that are due by schedule
   std::unique_ptr<fleet::WorkerPool> feeder_;    // metrics from the store
   std::unique_ptr<grpc::Service> agent_link_;

@@ -213,13 +213,23 @@ Result<console::Visitor> Server::console_visitor(const http::Request& request) c
                           .until_unix = certificate.until_unix};
 }
 
+namespace {
+
+// A person may have several sessions; the address says which one it was.
+std::string address_of(const console::Visitor& visitor, const std::string& address) {
+  return visitor.session == 0 ? address
+                              : fmt::format("{} console session {}", address, visitor.session);
+}
+
+}  // namespace
+
 // Entered for one call, which begins within the time that the book keeps those who left.
 std::string Server::introduce(const console::Visitor& visitor, const std::string& address) {
   std::string name = fmt::format("console visitor {}", ++console_calls_);
   peers_.enter(name, {.role = auth::role_named(visitor.role),
                       .who = visitor.who,
                       .common_name = visitor.serial.empty() ? "" : visitor.who,
-                      .address = address,
+                      .address = address_of(visitor, address),
                       .certificate = {.issuer = visitor.issuer, .serial = visitor.serial},
                       .certificate_until_unix = visitor.until_unix});
   peers_.leave(name, fleet::monotonic_seconds());
@@ -233,16 +243,17 @@ void Server::note_refused_action(const console::Visitor* visitor, const std::str
                                  const Error& reason) {
   const std::string rpc = console::name_of(action);
   if (visitor == nullptr) return note_stranger("", address, rpc, subject, reason);
-  const bool has_row =
-      audit_->refused({.caller = {.who = visitor->who, .role = visitor->role, .address = address},
-                       .rpc = rpc,
-                       .subject = subject},
-                      reason);
+  const bool has_row = audit_->refused({.caller = {.who = visitor->who,
+                                                   .role = visitor->role,
+                                                   .address = address_of(*visitor, address)},
+                                        .rpc = rpc,
+                                        .subject = subject},
+                                       reason);
   if (has_row) spdlog::warn("call refused: {}: {}", rpc, audit::clean_text(reason.message));
 }
 
 // The functions by which the console acts for its visitors.
-void Server::let_console_act(console::Console::Options& options) {
+void Server::let_console_act(const Config& config, console::Console::Options& options) {
   options.is_revoked = [this](const console::Visitor& visitor) {
     return tls_ && tls_->is_revoked({.issuer = visitor.issuer, .serial = visitor.serial});
   };
@@ -258,6 +269,13 @@ void Server::let_console_act(console::Console::Options& options) {
     return right != nullptr &&
            rpc::check_access({.role = auth::role_named(visitor.role), .who = visitor.who},
                              right->access);
+  };
+  options.may_act = [operators = config.console_operators](const std::string& user) {
+    return operators.contains(user);
+  };
+  options.begun = [](const console::Visitor& visitor, const std::string& address) {
+    spdlog::info("console session {} of {} ({}) from {}", visitor.session,
+                 audit::clean_text(visitor.who), visitor.role, address);
   };
   options.refused = [this](const console::Visitor* visitor, const std::string& address,
                            const console::Action& action, const std::string& subject,
@@ -307,7 +325,7 @@ Status Server::start_console(const Config& config) {
       .has_tls = has_tls,
       .now_unix = fleet::unix_seconds,
       .holder = [this](const http::Request& request) { return console_visitor(request); }};
-  let_console_act(options);
+  let_console_act(config, options);
   console_ = std::make_unique<console::Console>(std::move(options));
   auto started = http::Server::start(
       address.host, address.port,

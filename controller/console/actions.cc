@@ -44,6 +44,8 @@ constexpr std::array kActions{
            kControl, PauseNodes, control, PauseNodesRequest, NodeList),
     ACTION("nodes/{node_set}/resume", "end the maintenance of nodes", kControl, ResumeNodes,
            control, ResumeNodesRequest, NodeList),
+    ACTION("nodes/{node_set}/preflight", "check whether nodes are fit, with remedies", kControl,
+           RunPreflight, control, PreflightRequest, PreflightReport),
     ACTION("schedules/{name}/run", "start a schedule's suite now as well", kControl, RunSchedule,
            control, ScheduleRef, RunSummary),
     ACTION("schedules/{name}/pause", "let a schedule wait", kControl, PauseSchedule, control,

@@ -75,8 +75,8 @@ bool is_same_secret(std::string_view a, std::string_view b) {
 Status check_token(std::string_view given, std::string_view wanted) {
   if (wanted.empty())
     return fail(Code::kPermissionDenied,
-                "a password may only read; a session of `railgauge console` or a certificate of "
-                "an operator may act");
+                "this password may only read; a session of `railgauge console`, a certificate of "
+                "an operator or a user of --console-operators may act");
   if (!is_same_secret(given, wanted))
     return fail(Code::kPermissionDenied,
                 "x-railgauge-token: it is missing, or of another session; /api/v1/actions has it");
@@ -141,11 +141,7 @@ Status Console::check_origin(const http::Request& request) const {
 }
 
 Result<Console::Guest> Console::guest_of(const http::Request& request) {
-  if (!request.user.empty())
-    return Guest{.visitor = {.who = request.user, .role = "viewer"},
-                 .ends_unix = std::nullopt,
-                 .token = "",
-                 .person = "password " + request.user};
+  if (!request.user.empty()) return guest_by_password(request.user);
   if (!request.certificate.empty()) return guest_by_certificate(request);
   const auto session = sessions_.find(session_of(request), options_.now_unix());
   if (!session)
@@ -160,6 +156,15 @@ Result<Console::Guest> Console::guest_of(const http::Request& request) {
                .ends_unix = session->ends_unix,
                .token = session->token,
                .person = person_of(session->visitor)};
+}
+
+Console::Guest Console::guest_by_password(const std::string& user) {
+  const bool may_act = options_.may_act && options_.may_act(user);
+  Guest guest{.visitor = {.who = user, .role = may_act ? "operator" : "viewer"},
+              .ends_unix = std::nullopt,
+              .person = "password " + user};
+  if (may_act) guest.token = sessions_.token_of(guest.visitor, options_.now_unix());
+  return guest;
 }
 
 Result<Console::Guest> Console::guest_by_certificate(const http::Request& request) {
@@ -237,6 +242,8 @@ http::Answer Console::log_in(const http::Request& request) {
                           : sessions_.redeem(ticket->second, options_.now_unix());
   if (!secret)
     return text_answer(401, fmt::format("This URL was used, or has ended.\n\n{}", kHowToOpen));
+  if (const auto session = sessions_.find(*secret, options_.now_unix()); session && options_.begun)
+    options_.begun(session->visitor, request.address);
   http::Answer answer{
       .type = "text/html; charset=utf-8",
       .body = fmt::format(

@@ -35,6 +35,8 @@ class Console {
     bool is_local = true;  // the port is on loopback, so that other hosts' names are refused
     bool has_tls = false;
     std::function<double()> now_unix{};
+    // Whether the user of a password may act. Empty: none may.
+    std::function<bool(const std::string& user)> may_act{};
     // The holder of a verified certificate; kPermissionDenied: its role may not read.
     std::function<Result<Visitor>(const http::Request& request)> holder{};
     // Whether the certificate that opened a session was revoked since. May be empty.
@@ -49,6 +51,8 @@ class Console {
     std::function<bool(const std::string& name)> has_begun{};
     // Whether the services' table of rights lets the visitor make the call.
     std::function<bool(const Visitor& visitor, const Action& action)> may{};
+    // A ticket was exchanged for a session, from this address. May be empty.
+    std::function<void(const Visitor& visitor, const std::string& address)> begun{};
     // Keeps an action that was refused before a service saw it. Null: nobody is known, or a page of
     // another origin sent it, which is no act of the visitor whom the browser named.
     std::function<void(const Visitor* visitor, const std::string& address, const Action& action,
@@ -78,7 +82,7 @@ class Console {
   struct Guest {
     Visitor visitor{};
     std::optional<double> ends_unix{};
-    std::string token{};   // that actions need; "": a password, which may only read
+    std::string token{};   // that actions need; "": a password that may only read
     std::string person{};  // whose bounds count
   };
   Result<Guest> guest_of(const http::Request& request);
@@ -87,6 +91,7 @@ class Console {
   [[nodiscard]] Status check_member(const Visitor& visitor) const;
   [[nodiscard]] bool is_still_here(const http::Request& request, const Visitor& visitor);
   Result<Guest> guest_by_certificate(const http::Request& request);
+  Guest guest_by_password(const std::string& user);
   Status check_origin(const http::Request& request) const;
   [[nodiscard]] http::Answer describe_interface(const http::Request& request) const;
   http::Answer log_in(const http::Request& request);

@@ -21,6 +21,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
+using testing_agent::Certificates;
 using testing_agent::connection;
 using testing_agent::Script;
 using testing_agent::ScriptedAgent;
@@ -262,7 +263,41 @@ TEST_F(ConsoleActions, OfACertificateNeedItsTokenAndAPasswordHasNone) {
                tls + "}\nbasic_auth_users: {ann: \"" + http::hash_of("pass", 4) + "\"}\n");
   bench_.start();
   EXPECT_THAT(act("", {{"Authorization", http::basic("ann:pass")}}, true),
-              HasSubstr("a password may only read"));
+              HasSubstr("this password may only read"));
+}
+
+// A browser sends a password, too, whichever page asks.
+TEST_F(ConsoleActions, OfAPasswordAreForTheOperatorsAmongItsUsersAndNeedTheToken) {
+  std::filesystem::create_directories(bench_.path("pki"));
+  const Certificates certificates(bench_.path("pki"));
+  bench_.config_.console_web_config = bench_.path("web.yaml");
+  bench_.config_.console_operators = {"ann"};
+  bench_.write("web.yaml",
+               "tls_server_config: {cert_file: pki/controller.crt, key_file: "
+               "pki/controller.key}\nbasic_auth_users: {ann: \"" +
+                   http::hash_of("pass", 4) + "\", bob: \"" + http::hash_of("word", 4) + "\"}\n");
+  start();
+  const auto act = [&](const std::string& login, bool with_token, const std::string& site = "") {
+    httplib::SSLClient client("127.0.0.1", bench_.server_->console_port());
+    client.enable_server_certificate_verification(false);
+    httplib::Headers headers{{"Authorization", http::basic(login)}};
+    const auto listed = client.Get("/api/v1/actions", headers);
+    const std::size_t at = listed ? listed->body.find(R"("token":")") + 9 : 0;
+    if (with_token)
+      headers.emplace("X-Railgauge-Token",
+                      listed->body.substr(at, listed->body.find('"', at) - at));
+    headers.emplace(
+        "Origin",
+        site.empty() ? fmt::format("https://127.0.0.1:{}", bench_.server_->console_port()) : site);
+    const auto answer = client.Post("/api/v1/nodes/n1/resume", headers, "{}", "application/json");
+    return answer ? fmt::format("{} {}", answer->status, answer->body) : "no answer";
+  };
+  EXPECT_THAT(act("ann:pass", false), HasSubstr("x-railgauge-token"));
+  EXPECT_THAT(act("ann:pass", true, "https://evil.example"), StartsWith("403"));
+  EXPECT_THAT(act("ann:pass", true), StartsWith("400")) << "no such node: the service was asked";
+  EXPECT_EQ(newest_of("Control.ResumeNodes", "operator").who(), "ann");
+  EXPECT_THAT(act("bob:word", true), HasSubstr("this password may only read"));
+  EXPECT_THAT(act("ann:word", true), StartsWith("401"));
 }
 
 // The services take the name of another person from the console alone.

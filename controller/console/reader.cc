@@ -9,8 +9,8 @@
 
 #include "controller/api/console.pb.h"
 #include "controller/console/query.h"
-#include "controller/console/series_changes.h"
 #include "controller/console/service_stubs.h"
+#include "controller/console/views/series_changes.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/text/json.h"
 
@@ -40,7 +40,16 @@ Status read_frame(Reader& reader, const Message& request, Message& answer) {
 Status read_tile(Reader& reader, const Message& request, Message& answer) {
   const auto& wanted = static_cast<const api::MatrixTileRequest&>(request);
   const std::shared_ptr<const PairGrid> grid = RG_TRY(reader.grid(wanted.matrix()));
-  static_cast<api::MatrixTile&>(answer) = RG_TRY(grid->tile(wanted));
+  const auto wanted_block = RG_TRY(grid->block_for(wanted));
+  if (!wanted_block) {
+    static_cast<api::MatrixTile&>(answer) = RG_TRY(grid->tile(wanted));
+    return {};
+  }
+  api::MatrixBlock block;
+  RG_TRY_OK(reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
+    return stubs.archive->GetMatrixBlock(&context, *wanted_block, &block);
+  }));
+  static_cast<api::MatrixTile&>(answer) = RG_TRY(grid->fine_tile(wanted, block));
   return {};
 }
 
@@ -68,6 +77,18 @@ Status read_plan(Reader& reader, const Message& request, Message& answer) {
   plan.clear_tasks();
   plan.clear_planned_rounds();
   return {};
+}
+
+Status read_report_page(Reader& reader, const Message& request, Message& answer) {
+  static_cast<api::ReportPage&>(answer) =
+      RG_TRY(read_report(reader, static_cast<const api::ReportRequest&>(request)));
+  return {};
+}
+
+// Whether the overview of a large matrix may answer: it has one order and one expectation.
+bool may_be_wide(const api::MatrixRequest& request) {
+  return (request.order().empty() || request.order() == "fabric") && request.against().empty() &&
+         request.node_set().empty() && request.runs() == 0 && request.hop().empty();
 }
 
 }  // namespace
@@ -114,6 +135,7 @@ Result<std::shared_ptr<const PairGrid>> Reader::read_grid(const api::MatrixReque
   if (request.has_rail()) pairs.set_rail(request.rail());
   pairs.set_memory(request.memory());
   pairs.set_node_set(request.node_set());
+  pairs.set_runs(request.runs());
   const double end_ns = monotonic_now_ns() + kGridReadSeconds * 1e9;
   const auto read = [&](api::PairMatrix& matrix) {
     return call(
@@ -122,11 +144,21 @@ Result<std::shared_ptr<const PairGrid>> Reader::read_grid(const api::MatrixReque
         },
         (end_ns - monotonic_now_ns()) / 1e9);
   };
+  if (may_be_wide(request)) {
+    api::MatrixOverview overview;
+    const Status found = call(
+        [&](const Stubs& stubs, grpc::ClientContext& context) {
+          return stubs.archive->GetMatrixOverview(&context, pairs, &overview);
+        },
+        kGridReadSeconds);
+    if (found) return std::make_shared<const PairGrid>(PairGrid::of_overview(overview));
+    if (found.error().code != Code::kNotFound) return tl::unexpected(found.error());
+  }
   api::PairMatrix matrix;
   RG_TRY_OK(read(matrix));
   if (request.against().empty())
     return std::make_shared<const PairGrid>(
-        RG_TRY(PairGrid::make(matrix, request.order(), nullptr)));
+        RG_TRY(PairGrid::make(matrix, request.order(), nullptr, request.hop())));
   // The same figures of the other run, whatever the first request left open.
   pairs.set_run_id(request.against());
   pairs.set_kernel(matrix.kernel());
@@ -137,7 +169,7 @@ Result<std::shared_ptr<const PairGrid>> Reader::read_grid(const api::MatrixReque
   api::PairMatrix against;
   RG_TRY_OK(read(against));
   return std::make_shared<const PairGrid>(
-      RG_TRY(PairGrid::make(matrix, request.order(), &against)));
+      RG_TRY(PairGrid::make(matrix, request.order(), &against, request.hop())));
 }
 
 Result<std::shared_ptr<const PairGrid>> Reader::grid(const api::MatrixRequest& request) {
@@ -154,7 +186,7 @@ Result<std::shared_ptr<const PairGrid>> Reader::grid(const api::MatrixRequest& r
   std::size_t pairs = 0;
   std::size_t count = 0;
   std::erase_if(grids_, [&](const ReadGrid& kept) {
-    pairs += kept.grid->pairs();
+    pairs += kept.grid->cells();
     return ++count > kMostGrids || (count > 1 && pairs > kMostPairs);
   });
   return grid;
@@ -177,6 +209,8 @@ constexpr std::array kRoutes{
          NodeList),
     CALL("nodes/{node_set}", "one node; with_facts adds its facts and stack", control, ListNodes,
          ListNodesRequest, NodeList),
+    CALL("node_heads", "nodes in few words, by pages, and how many there are", control,
+         ListNodeHeads, NodeHeadsRequest, NodeHeads),
     CALL("suites", "the suites in the controller's folder", control, ListSuites, ListSuitesRequest,
          SuiteList),
     call_of<api::RunRequest, api::RunPlan>(
@@ -208,8 +242,13 @@ constexpr std::array kRoutes{
          UpgradeList),
     CALL("upgrades/{upgrade_id}", "one upgrade: losses, causes, what it was not", judge, GetUpgrade,
          UpgradeRef, Upgrade),
+    CALL("certificates/{subject}", "the certificate of an ended run or of a judged upgrade", judge,
+         GetCertificate, CertificateRequest, CertificateDocument),
     CALL("baselines", "pinned and accepted levels", judge, ListBaselines, ListBaselinesRequest,
          BaselineList),
+    call_of<api::ReportRequest, api::ReportPage>(
+        "/api/v1/report", "the report of the last hours, of a run or of an upgrade",
+        read_report_page),
     CALL("schedules", "suites that start by themselves", control, ListSchedules,
          ListSchedulesRequest, ScheduleList),
 };

@@ -16,7 +16,8 @@
 
 #include <google/protobuf/message.h>
 
-#include "controller/console/pair_grid.h"
+#include "controller/api/console.pb.h"
+#include "controller/console/views/pair_grid.h"
 #include "kernels/core/base/result.h"
 
 namespace grpc {
@@ -76,6 +77,11 @@ class Reader {
   std::timed_mutex grids_mutex_;  // held while a matrix is read, so that tiles read it once
   std::list<ReadGrid> grids_;     // the newest first
 };
+
+// The report of the site for a page. Makes many calls, one after the other. kInvalidArgument: hours
+// out of range, or more than one of run, upgrade and hours. Errors: those of the calls. In
+// report_reader.cc.
+Result<api::ReportPage> read_report(Reader& reader, const api::ReportRequest& request);
 
 // One path of the interface. `path` may have a part in braces: the field of the request that this
 // part of a URL is.

@@ -70,6 +70,7 @@ std::optional<std::string> Sessions::redeem(const std::string& ticket, double no
   if (secret.empty() || token.empty() || found == tickets_.end() || found->second.ends_unix <= now)
     return std::nullopt;
   make_room(sessions_, person_of(found->second.visitor), kMostSessions, now);
+  found->second.visitor.session = ++begun_;
   sessions_[secret] = {.visitor = std::move(found->second.visitor),
                        .ends_unix = now + kIdleSeconds,
                        .last_unix = now + kLongestSeconds,
@@ -98,9 +99,11 @@ bool Sessions::holds(const std::string& secret, double now) {
   return found != sessions_.end() && found->second.ends_unix > now;
 }
 
-// Certificates have no session; the token is of the certificate.
+// Certificates and passwords have no session; the token is of the certificate or of the user.
 std::string Sessions::token_of(const Visitor& visitor, double now) {
-  const std::string id = fmt::format("{} of {}", visitor.serial, visitor.issuer);
+  const std::string id = visitor.serial.empty()
+                             ? fmt::format("password {}", visitor.who)
+                             : fmt::format("{} of {}", visitor.serial, visitor.issuer);
   const std::lock_guard lock(mutex_);
   auto found = certificates_.find(id);
   if (found == certificates_.end()) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -24,6 +25,9 @@ struct Visitor {
   double until_unix = 0;
   // The session is of a user of this host, who is looked up again.
   bool is_user = false;
+  // The number of the session since the controller started, which is no secret: by it the log and
+  // the audit trail keep sessions of one person apart. 0: a certificate with each request.
+  std::uint64_t session = 0;
 };
 // Whose bounds a visitor counts in: one person has them once, however many sessions. A name counts
 // beside the authority that vouches for it.
@@ -56,8 +60,8 @@ class Sessions {
   // Whether find() would return it; prolongs nothing.
   bool holds(const std::string& secret, double now);
   void end(const std::string& secret);
-  // The token of a visitor who shows a certificate with each request, in the place of a session.
-  // "": the system has no random bytes.
+  // The token of a visitor who shows a certificate or a password with each request, in the place of
+  // a session. "": the system has no random bytes.
   std::string token_of(const Visitor& visitor, double now);
 
  private:
@@ -72,9 +76,10 @@ class Sessions {
   static void make_room(Entries& entries, const std::string& person, std::size_t most, double now);
 
   std::mutex mutex_;
+  std::uint64_t begun_ = 0;  // sessions
   Entries tickets_;
   Entries sessions_;
-  Entries certificates_;  // by serial number and issuer
+  Entries certificates_;  // by serial number and issuer, or by the name of a password's user
 };
 
 }  // namespace railgauge::console

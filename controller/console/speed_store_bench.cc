@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "controller/history/matrix_overview.h"
+#include "controller/history/pair_figures.h"
 #include "controller/store/queries/data_kind.h"
 #include "controller/store/queries/pair_matrix.h"
 #include "controller/store/store.h"
@@ -60,7 +62,8 @@ PairMatrixRow matrix_of(const std::string& run_id, int nodes) {
   return matrix;
 }
 
-void add_matrix(Store& store, int nodes) {
+// `ports` knows the nodes' leaves; their names are in the order of these.
+void add_matrix(Store& store, int nodes, const PortMap& ports) {
   RunRow run{
       .run_id = fmt::format("matrix-{}", nodes), .suite = "pairs", .suite_text = "version: 1\n"};
   run.trigger = "cli";
@@ -69,7 +72,11 @@ void add_matrix(Store& store, int nodes) {
   run.outcome = "passed";
   for (int node = 0; node < nodes; ++node) run.nodes.push_back(node_name(node));
   must(store.create_run(run, {}));
-  must(store.write(write_pair_matrices, run.run_id, std::vector{matrix_of(run.run_id, nodes)}));
+  PairMatrixRow matrix = matrix_of(run.run_id, nodes);
+  add_overview(matrix, ports);
+  std::vector<PairMatrixRow> matrices;
+  matrices.push_back(std::move(matrix));
+  must(store.put_pair_matrices(run.run_id, std::move(matrices)));
 }
 
 // One rank that reported all points of series 1, an hour apart.
@@ -119,9 +126,13 @@ int make(int argc, char** argv) {
   {
     auto store = open_store(argv[1]);
     must(store->write(mark_synthetic));
-    for (int node = 0; node < *std::ranges::max_element(sizes); ++node)
-      must(store->put_node(modelled_node(node)));
-    for (const int nodes : sizes) add_matrix(*store, nodes);
+    std::vector<NodeRow> all;
+    for (int node = 0; node < *std::ranges::max_element(sizes); ++node) {
+      all.push_back(modelled_node(node));
+      must(store->put_node(all.back()));
+    }
+    const PortMap ports(all);
+    for (const int nodes : sizes) add_matrix(*store, nodes, ports);
   }
   auto connection = open_and_migrate(argv[1], 1, 0);
   must(connection);

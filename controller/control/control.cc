@@ -33,7 +33,6 @@ namespace {
 constexpr std::uint32_t kDefaultRuns = 50;  // listed when the caller sets no limit
 constexpr std::uint32_t kMaxRuns = 10'000;
 constexpr std::size_t kMostReasonBytes = 500;
-constexpr std::size_t kMostWithFacts = 64;  // nodes whose facts are read one by one
 constexpr std::string_view kGateTrigger = "upgrade";
 constexpr std::array<std::string_view, 4> kTriggers{"cli", "schedule", kGateTrigger, kProveTrigger};
 
@@ -68,95 +67,14 @@ Error as_wrong_use(Error error) {
   return error;
 }
 
-// The nodes where the fleet knows each of them: the store is asked for their stacks and facts
-// alone, and a stack that thousands of nodes have is read once. Absent: only the store knows one,
-// or the facts of so many are wanted that reading all at once is cheaper.
-Result<std::optional<api::NodeList>> list_live(const store::Store& store, const NodeStates& live,
-                                               const std::string& node_set, bool with_facts) {
-  std::map<std::string, std::int64_t> stacks;
-  for (const store::NodeHeadRow& head : RG_TRY(store.read(store::read_node_heads)))
-    stacks.emplace(head.name, head.stack);
-  for (const auto& [name, node] : live) stacks.emplace(name, 0);
-  std::vector<std::string> names;
-  for (const auto& [name, stack] : stacks) names.push_back(name);
-  if (!node_set.empty()) names = RG_TRY(choose_nodes(store, node_set, std::move(names)));
-  if (with_facts && names.size() > kMostWithFacts) return std::nullopt;
-  struct Stack {
-    store::StackParts parts{};
-    std::string hash{};
-  };
-  std::map<std::int64_t, Stack> known{{0, {}}};
-  api::NodeList list;
-  list.set_schema_version(kSchemaVersion);
-  for (const std::string& name : names) {
-    const auto node = live.find(name);
-    if (node == live.end()) return std::nullopt;
-    const auto [id, is_new] = known.try_emplace(stacks.at(name));
-    Stack& stack = id->second;
-    if (is_new) {
-      stack.parts = RG_TRY(store.read(store::read_stack, id->first));
-      if (!stack.parts.versions.empty())
-        stack.hash = stack_hash(stack.parts.versions, stack.parts.settings);
-    }
-    api::NodeInfo& info = *list.add_nodes() = to_api(node->second);
-    if (!stack.hash.empty()) info.set_stack_hash(stack.hash);
-    if (!with_facts) continue;
-    const store::TextMap facts = RG_TRY(store.read(store::read_described, name));
-    info.mutable_facts()->insert(facts.begin(), facts.end());
-    info.mutable_stack_versions()->insert(stack.parts.versions.begin(), stack.parts.versions.end());
-    info.mutable_stack_settings()->insert(stack.parts.settings.begin(), stack.parts.settings.end());
-  }
-  return list;
-}
-
 }  // namespace
 
-// Facts come from the store, presence and work from the live fleet.
 Result<api::NodeList> Control::list_nodes(const api::ListNodesRequest& request) {
-  const NodeStates live = view_.live();
-  if (auto list = RG_TRY(list_live(store_, live, request.node_set(), request.with_facts()))) {
-    RG_TRY_OK(say_of_nodes(*list));
-    return std::move(*list);
-  }
-  std::map<std::string, api::NodeInfo> infos;
-  for (const store::NodeRow& row : RG_TRY(store_.list_nodes())) infos[row.name] = to_api(row);
-  for (const auto& [name, node] : live) {
-    api::NodeInfo now = to_api(node);
-    api::NodeInfo& known = infos[name];
-    now.mutable_facts()->swap(*known.mutable_facts());
-    now.mutable_stack_versions()->swap(*known.mutable_stack_versions());
-    now.mutable_stack_settings()->swap(*known.mutable_stack_settings());
-    now.set_stack_hash(known.stack_hash());
-    known = std::move(now);
-  }
-  std::vector<std::string> names;
-  for (const auto& [name, info] : infos) names.push_back(name);
-  if (!request.node_set().empty())
-    names = RG_TRY(choose_nodes(store_, request.node_set(), std::move(names)));
-  api::NodeList list;
-  list.set_schema_version(kSchemaVersion);
-  for (const std::string& name : names) {
-    api::NodeInfo& info = *list.add_nodes() = std::move(infos[name]);
-    if (request.with_facts()) continue;
-    info.clear_facts();
-    info.clear_stack_versions();
-    info.clear_stack_settings();
-  }
-  RG_TRY_OK(say_of_nodes(list));
-  return list;
+  return lists_.list(request, view_.live(), pauses_.held());
 }
 
-// Adds labels and pauses, which the store has of every node.
-Status Control::say_of_nodes(api::NodeList& list) {
-  const store::NodeWords words = RG_TRY(store_.read(store::read_node_words));
-  const Pauses::Held held = pauses_.held();
-  for (api::NodeInfo& info : *list.mutable_nodes()) {
-    if (const auto labels = words.labels.find(info.name()); labels != words.labels.end())
-      info.mutable_labels()->insert(labels->second.begin(), labels->second.end());
-    if (const auto pause = held.find(info.name()); pause != held.end())
-      *info.mutable_pause() = to_api(pause->second);
-  }
-  return {};
+Result<api::NodeHeads> Control::list_node_heads(const api::NodeHeadsRequest& request) {
+  return lists_.heads(request, view_.live(), pauses_.held());
 }
 
 Result<api::NodeList> Control::pause_nodes(const api::PauseNodesRequest& request,

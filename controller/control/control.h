@@ -9,6 +9,7 @@
 
 #include "controller/api/control.pb.h"
 #include "controller/control/director.h"
+#include "controller/control/node_lists.h"
 #include "controller/control/run_preparer.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/fleet.h"
@@ -46,6 +47,8 @@ class Control {
 
   // Nodes of the fleet, with their facts where the request asks for them.
   Result<api::NodeList> list_nodes(const api::ListNodesRequest& request);
+  // A page of them in few words.
+  Result<api::NodeHeads> list_node_heads(const api::NodeHeadsRequest& request);
   // Gives a node another name, because its host has one. An event says who did it. The answer is
   // the node. kFailedPrecondition: it is attached, or a run uses it. kAlreadyExists: the name is
   // taken.
@@ -111,7 +114,6 @@ class Control {
   Status admit_busy(const api::RunRequest& request, const std::vector<std::string>& nodes);
   void record_force(const api::RunRequest& request, const store::RunRow& row);
   void record_left_out(const std::vector<LeftOutLine>& left_out, const store::RunRow& row);
-  Status say_of_nodes(api::NodeList& list);
 
   std::function<Status()> may_begin_;            // may be empty
   std::function<api::Installation()> describe_;  // likewise
@@ -124,6 +126,7 @@ class Control {
   FleetView view_;
   RunPreparer preparer_;
   Pauses pauses_{store_};
+  NodeLists lists_{store_};
 };
 
 }  // namespace railgauge

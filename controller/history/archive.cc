@@ -11,6 +11,7 @@
 #include "controller/fleet/convert.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/history/gpu_pairs.h"
+#include "controller/history/matrix_overview.h"
 #include "controller/history/merged_matrix.h"
 #include "controller/history/pair_figures.h"
 #include "controller/history/run_suspects.h"
@@ -580,6 +581,14 @@ Result<api::PairMatrix> Archive::matrix_of_run(const api::PairsRequest& request)
   for (const PairSeries& other : figures.others) matrix.add_other_series(series_text(other));
   matrix.set_synthetic(data.synthetic);
   return matrix;
+}
+
+Result<api::MatrixOverview> Archive::get_matrix_overview(const api::PairsRequest& request) {
+  return read_overview(store_, request);
+}
+
+Result<api::MatrixBlock> Archive::get_matrix_block(const api::MatrixBlockRequest& request) {
+  return read_block(store_, request);
 }
 
 // Suspects without a retest list the tasks that would separate them.

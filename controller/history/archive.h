@@ -100,6 +100,9 @@ class Archive {
   // The figures of one rail and memory by pair of nodes, of one run or of several runs of its
   // suite. kInvalidArgument: the run has no such figures.
   Result<api::PairMatrix> get_matrix(const api::PairsRequest& request);
+  // A large matrix in coarse cells, and figures of it (matrix_overview.h).
+  Result<api::MatrixOverview> get_matrix_overview(const api::PairsRequest& request);
+  Result<api::MatrixBlock> get_matrix_block(const api::MatrixBlockRequest& request);
   // The parts of the fabric that explain slow pairs, with retests that the run measured.
   Result<api::SuspectList> get_suspects(const api::PairsRequest& request);
 

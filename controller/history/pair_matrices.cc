@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/history/matrix_overview.h"
 #include "controller/history/pair_table.h"
 #include "controller/localise/localise_cells.h"
 #include "controller/store/queries/pair_matrix.h"
@@ -200,21 +201,21 @@ void find_outliers(const Expectation& expectation, store::PairMatrixRow& matrix)
 }
 
 // Fills rows, columns and cells from the figures of one rail, which are in the order of their
-// pairs. False: there are more endpoints than a matrix may have.
+// pairs. Rows of a large matrix are in the order of leaves, so that its coarse cells are of
+// neighbours; else in that of names. False: there are more endpoints than a matrix may have.
 bool fill(const SeriesFigures& all, std::span<const SeriesFigures::Figure> figures,
-          store::PairMatrixRow& matrix) {
+          const PortMap& ports, store::PairMatrixRow& matrix) {
   std::vector<bool> is_used(all.ends().size(), false);
   for (const SeriesFigures::Figure& figure : figures)
     is_used[figure.from] = is_used[figure.to] = true;
   std::map<std::string, std::size_t> index;
   for (std::size_t end = 0; end < is_used.size(); ++end)
     if (is_used[end]) index.try_emplace(all.ends()[end].name);
-  for (auto& [name, place] : index) {
-    place = matrix.endpoints.size();
-    matrix.endpoints.push_back(name);
-  }
+  for (const auto& [name, place] : index) matrix.endpoints.push_back(name);
   const std::size_t count = matrix.endpoints.size();
   if (count > store::kMaxMatrixEndpoints) return false;
+  if (count >= kLeastWideRows) order_by_leaf(matrix, ports);
+  for (std::size_t place = 0; place < count; ++place) index[matrix.endpoints[place]] = place;
   std::vector<std::size_t> places(all.ends().size());
   for (std::size_t end = 0; end < places.size(); ++end)
     if (const auto found = index.find(all.ends()[end].name); found != index.end())
@@ -251,7 +252,7 @@ Status make_of_series(const std::string& run_id, const PairSeries& series, Serie
                                 .message_bytes = series.message_bytes,
                                 .unit = series.unit,
                                 .larger_is_better = series.larger_is_better};
-    const bool filled = fill(figures, {first, next}, matrix);
+    const bool filled = fill(figures, {first, next}, ports, matrix);
     first = next;
     if (!filled) {
       spdlog::warn(
@@ -261,6 +262,7 @@ Status make_of_series(const std::string& run_id, const PairSeries& series, Serie
       continue;
     }
     find_outliers(expectation, matrix);
+    add_overview(matrix, ports);
     RG_TRY_OK(take(std::move(matrix)));
   }
   return {};

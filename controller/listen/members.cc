@@ -18,6 +18,17 @@ bool means_nobody(int error) {
   return error == 0 || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM;
 }
 
+// Whether the database knows the group. It named it when the socket was made: where it does not
+// now, the part of the database that has the group is away, and lists of groups lack it.
+bool knows_group(gid_t group) {
+  constexpr std::size_t kGroupBytes = 1'048'576;  // with its members
+  ::group entry{};
+  ::group* found = nullptr;
+  std::vector<char> buffer(kGroupBytes);
+  const int error = ::getgrgid_r(group, &entry, buffer.data(), buffer.size(), &found);
+  return found != nullptr || error == ERANGE;
+}
+
 }  // namespace
 
 Membership membership_of(const std::string& user, uid_t own_uid, std::optional<gid_t> group) {
@@ -29,14 +40,17 @@ Membership membership_of(const std::string& user, uid_t own_uid, std::optional<g
   passwd* found = nullptr;
   std::vector<char> buffer(kUserBytes);
   const int error = ::getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found);
-  if (found == nullptr) return means_nobody(error) ? Membership::kStranger : Membership::kUnknown;
+  const auto stranger = [&] {
+    return !group || knows_group(*group) ? Membership::kStranger : Membership::kUnknown;
+  };
+  if (found == nullptr) return means_nobody(error) ? stranger() : Membership::kUnknown;
   auth::Credentials known{.uid = entry.pw_uid, .gid = entry.pw_gid};
   int count = kMostGroups;
   known.groups.resize(kMostGroups);
   if (::getgrouplist(user.c_str(), entry.pw_gid, known.groups.data(), &count) < 0)
     return Membership::kUnknown;
   known.groups.resize(static_cast<std::size_t>(count));
-  return auth::may_connect(known, own_uid, group) ? Membership::kMember : Membership::kStranger;
+  return auth::may_connect(known, own_uid, group) ? Membership::kMember : stranger();
 }
 
 Status check_membership(const std::string& user, Membership membership) {

@@ -19,7 +19,7 @@ namespace railgauge {
 enum class Membership {
   kMember,    // root, the controller's own user, or a member of the group
   kStranger,  // a user without the group, or no user at all
-  kUnknown,   // the database did not answer
+  kUnknown,   // the database did not answer, or not with all of its parts
 };
 
 // Asks the database whether `user`, a name or "uid N", may use the socket. Waits for it.

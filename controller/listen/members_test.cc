@@ -56,5 +56,13 @@ TEST(MembershipOf, RootTheControllersOwnUserAndTheGroupAlone) {
       << "a controller whose user has no name";
 }
 
+// sssd, say, may be away while /etc/passwd is read: lists of groups then lack those of sssd.
+TEST(MembershipOf, AGroupThatTheDatabaseDoesNotKnowNowMakesNobodyAStranger) {
+  constexpr gid_t kAway = 3'999'999'999;
+  EXPECT_EQ(membership_of("daemon", kNobodysUid, kAway), Membership::kUnknown);
+  EXPECT_EQ(membership_of("no such user", kNobodysUid, kAway), Membership::kUnknown);
+  EXPECT_EQ(membership_of("root", kNobodysUid, kAway), Membership::kMember);
+}
+
 }  // namespace
 }  // namespace railgauge

@@ -109,6 +109,10 @@ class ArchiveService final : public api::Archive::CallbackService {
   RAILGAUGE_UNARY(ListAudit, queries_, api::AuditRequest, api::AuditList, list_audit(*request))
   RAILGAUGE_UNARY(GetMatrix, queries_, api::PairsRequest, api::PairMatrix,
                   ask(context, &Archive::get_matrix, *request))
+  RAILGAUGE_UNARY(GetMatrixOverview, queries_, api::PairsRequest, api::MatrixOverview,
+                  ask(context, &Archive::get_matrix_overview, *request))
+  RAILGAUGE_UNARY(GetMatrixBlock, queries_, api::MatrixBlockRequest, api::MatrixBlock,
+                  ask(context, &Archive::get_matrix_block, *request))
   RAILGAUGE_UNARY(GetSuspects, sql_, api::PairsRequest, api::SuspectList,
                   ask(context, &Archive::get_suspects, *request))
   RAILGAUGE_UNARY(RunSql, sql_, api::SqlRequest, api::SqlTable,

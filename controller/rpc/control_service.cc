@@ -125,6 +125,8 @@ class ControlService final : public api::Control::CallbackService {
 
   RAILGAUGE_UNARY(ListNodes, pool_, api::ListNodesRequest, api::NodeList,
                   control_.list_nodes(*request))
+  RAILGAUGE_UNARY(ListNodeHeads, pool_, api::NodeHeadsRequest, api::NodeHeads,
+                  control_.list_node_heads(*request))
   RAILGAUGE_UNARY(ListKernels, pool_, api::ListKernelsRequest, KernelList,
                   control_.list_kernels(*request))
   RAILGAUGE_UNARY(ListSuites, plans_, api::ListSuitesRequest, api::SuiteList,

@@ -40,6 +40,7 @@ inline constexpr std::string_view kEnrolment = "railgauge.api.Enrolment";
 inline constexpr std::array kRights{
     Right{kAgentLink, "Attach", Access::kAgent},
     Right{kControl, "ListNodes", Access::kRead},
+    Right{kControl, "ListNodeHeads", Access::kRead},
     Right{kControl, "ListKernels", Access::kRead},
     Right{kControl, "ListSuites", Access::kRead},
     Right{kControl, "CheckSuite", Access::kRead},
@@ -77,6 +78,8 @@ inline constexpr std::array kRights{
     Right{kArchive, "BackUp", Access::kWrite},
     Right{kArchive, "Prune", Access::kUrgentWrite},
     Right{kArchive, "GetMatrix", Access::kRead},
+    Right{kArchive, "GetMatrixOverview", Access::kRead},
+    Right{kArchive, "GetMatrixBlock", Access::kRead},
     Right{kArchive, "GetSuspects", Access::kRead},
     Right{kArchive, "ListEvents", Access::kRead},
     Right{kArchive, "GetTaskGroups", Access::kRead},

@@ -295,7 +295,7 @@ class Store {
     return read(read_broken_off, since);
   }
   // All ever seen, by name.
-  Result<std::vector<NodeRow>> list_nodes() const { return read(read_nodes); }
+  Result<std::vector<NodeRow>> list_nodes() const { return read(read_nodes, std::string_view()); }
   // The names and certificates that node ids belong to (read_bonds()).
   Result<std::vector<NodeBond>> node_bonds() const { return read(read_bonds); }
   // All names that nodes have or had, in order.

@@ -68,7 +68,7 @@ measure_whole() {
   done
 }
 
-is_attached() { [ "$(cli nodes -o json | jq '[.nodes[] | select(.state == "attached")] | length')" = "$nodes" ]; }
+is_attached() { attached "$nodes"; }
 measure_interface() {
   cat >"$work/scenario.yaml" <<Y
 version: 1

@@ -490,11 +490,13 @@ constexpr std::string_view kCheckIds =
     "congestion_control port_errors nic_firmware versions gpu_ecc xid gpu_mode gpu_clocks nvlink "
     "locked_memory cgroup hugepages cpu_power rdma_device_nodes bar_copy_driver minimum_versions";
 constexpr std::string_view kCalls =
-    "Attach ListNodes ListKernels ListSuites CheckSuite PlanRun StartRun WatchRun CancelRun "
+    "Attach ListNodes ListNodeHeads ListKernels ListSuites CheckSuite PlanRun StartRun WatchRun "
+    "CancelRun "
     "ListRuns GetRun QueryResults GetVersion GetInstallation RunPreflight ListSchedules "
     "AddSchedule PauseSchedule ResumeSchedule RemoveSchedule RunSchedule RenameNode "
     "PauseNodes ResumeNodes FindPoints ExportPoints ListSeries GetHistory CompareRuns RunSql "
-    "GetTasks GetBundlePart GetSpace CheckDatabase BackUp Prune GetMatrix GetSuspects "
+    "GetTasks GetBundlePart GetSpace CheckDatabase BackUp Prune GetMatrix GetMatrixOverview "
+    "GetMatrixBlock GetSuspects "
     "ListEvents GetTaskGroups ListAudit PrepareUpgrade GateUpgrade JudgeUpgrade ListUpgrades "
     "GetUpgrade ListFindings GetFinding StepFinding PinBaselines ListBaselines "
     "GetCertificate OpenConsole CreateToken ListTokens RevokeToken";

@@ -308,6 +308,71 @@ TEST_F(History, DamagedLevelsOfAnEarlierRunAreLeftOut) {
   EXPECT_EQ(store_->read(read_part_levels, part_levels("r1"), 10).error().code, Code::kDataLoss);
 }
 
+// 150 rows are three frames, of which a block needs one to three.
+TEST_F(History, ABlockOfAMatrixWithAnOverviewIsReadWithoutTheRest) {
+  plan_run(*store_, "r1", 1);
+  constexpr std::size_t kCount = 150;
+  PairMatrixRow given = matrix();
+  given.endpoints.clear();
+  given.outliers.clear();
+  given.values.assign(kCount * kCount, NAN);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    given.endpoints.push_back(fmt::format("n{}/rxe0:1", i));
+    for (std::size_t j = 0; j < kCount; ++j)
+      if (i != j) given.values[i * kCount + j] = static_cast<float>(1000 * i + j);
+  }
+  given.overview = std::string("what\0is coarse", 14);
+  ASSERT_TRUE(store_->put_pair_matrix(given));
+  const PairMatrixKey key{.run_id = "r1"};
+  EXPECT_EQ(*store_->read(read_matrix_overview, key), given.overview);
+  for (const MatrixBlock& block :
+       {MatrixBlock{0, 1, 0, 1}, MatrixBlock{63, 2, 149, 1}, MatrixBlock{10, 130, 7, 50},
+        MatrixBlock{149, 1, 0, 150}, MatrixBlock{150, 0, 3, 0}}) {
+    const auto values = store_->read(read_matrix_block, key, block);
+    ASSERT_TRUE(values) << values.error().message;
+    ASSERT_EQ(values->size(), block.rows * block.columns);
+    for (std::size_t i = 0; i < values->size(); ++i) {
+      const std::size_t row = block.row + i / block.columns;
+      const std::size_t column = block.column + i % block.columns;
+      const float wanted = given.values[row * kCount + column];
+      EXPECT_TRUE((*values)[i] == wanted || (std::isnan(wanted) && std::isnan((*values)[i])));
+    }
+  }
+  for (const MatrixBlock& block : {MatrixBlock{0, 151, 0, 1}, MatrixBlock{150, 1, 0, 1},
+                                   MatrixBlock{0, 1, 149, 2}, MatrixBlock{SIZE_MAX, 2, 0, 1}})
+    EXPECT_EQ(store_->read(read_matrix_block, key, block).error().code, Code::kInvalidArgument);
+  const auto whole = store_->pair_matrix(key);
+  ASSERT_TRUE(whole) << "whoever reads the whole need not know of the overview";
+  EXPECT_EQ(whole->values.size(), kCount * kCount);
+  EXPECT_EQ(whole->values[kCount], 1000);
+}
+
+TEST_F(History, AMatrixWithoutAnOverviewHasNoBlocksAndADamagedOneIsNoticed) {
+  plan_run(*store_, "r1", 1);
+  PairMatrixRow given = matrix();
+  ASSERT_TRUE(store_->put_pair_matrix(given));
+  const PairMatrixKey key{.run_id = "r1"};
+  const MatrixBlock block{0, 1, 0, 1};
+  EXPECT_EQ(store_->read(read_matrix_overview, key).error().code, Code::kNotFound);
+  EXPECT_EQ(store_->read(read_matrix_block, key, block).error().code, Code::kNotFound);
+  EXPECT_EQ(store_->read(read_matrix_overview, PairMatrixKey{.run_id = "no"}).error().code,
+            Code::kNotFound);
+  given.overview = "coarse";
+  ASSERT_TRUE(store_->put_pair_matrix(given));
+  auto connection = Connection::open(folder_.file("db"), Connection::Mode::kCreate, 1);
+  ASSERT_TRUE(connection);
+  // The size in front, the numbers of frames, the head, the last frame.
+  for (const char* damage : {"substr(body, 1, 4) || x'FFFFFFFF' || substr(body, 9)",
+                             "substr(body, 1, 8) || x'FFFFFFFF' || substr(body, 13)",
+                             "substr(body, 1, 16) || x'0000' || substr(body, 19)",
+                             "substr(body, 1, length(body) - 1)"}) {
+    ASSERT_TRUE(store_->put_pair_matrix(given));
+    const std::string sql = fmt::format("UPDATE pair_matrix SET body=CAST({} AS BLOB)", damage);
+    ASSERT_TRUE(connection->script(sql.c_str()));
+    EXPECT_EQ(store_->read(read_matrix_block, key, block).error().code, Code::kDataLoss) << damage;
+  }
+}
+
 TEST_F(History, AMatrixOfMoreEndpointsThanOneFrameHoldsComesBack) {
   plan_run(*store_, "r1", 1);
   constexpr std::size_t kCount = 4'200;  // 67 MiB

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "controller/store/sqlite/compress.h"
+#include "controller/store/sqlite/framed_blob.h"
 #include "controller/store/sqlite/sqlite.h"
 #include "kernels/core/text/lines.h"
 
@@ -80,7 +81,79 @@ tl::unexpected<Error> damaged(const PairMatrixKey& key) {
       fmt::format("run {}: the stored pair matrix is damaged; restore a backup", key.run_id));
 }
 
+// The stored body. Rows of a matrix with an overview can be read without the rest.
+std::string body_of(const PairMatrixRow& matrix) {
+  const std::string_view values(reinterpret_cast<const char*>(matrix.values.data()),
+                                matrix.values.size() * sizeof(float));
+  if (matrix.overview.empty()) return compress_blocks(values);
+  return framed_body(matrix.overview, values,
+                     kRowsOfFrame * matrix.endpoints.size() * sizeof(float));
+}
+
+constexpr std::string_view kOfKey =
+    "FROM run JOIN pair_matrix ON pair_matrix.run=run.id WHERE run_id=?1 AND (?2 IS NULL OR "
+    "rail=?2) AND (?3='' OR metric=?3) AND (?4 IS NULL OR message_bytes=?4) AND (?5='' OR "
+    "kernel=?5) AND (?6 IS NULL OR meaning=?6) ORDER BY pair_matrix.id LIMIT 1";
+
+tl::unexpected<Error> no_matrix(const PairMatrixKey& key) {
+  return fail(Code::kNotFound, fmt::format("run {}: no such pair matrix is stored", key.run_id));
+}
+
+// The body of a matrix with an overview, and the number of its endpoints.
+struct Framed {
+  FramedBlob body;
+  std::size_t count = 0;
+};
+
+Result<Framed> open_framed(Connection& connection, const PairMatrixKey& key) {
+  std::int64_t id = 0;
+  std::size_t count = 0;
+  const bool is_there = RG_TRY(connection.row(
+      std::tie(id, count), fmt::format("SELECT pair_matrix.id, endpoint_count {}", kOfKey),
+      key.run_id, key.rail, key.metric, key.message_bytes, key.kernel, key.meaning));
+  if (!is_there) return no_matrix(key);
+  auto body = FramedBlob::open(connection, "pair_matrix", "body", id);
+  if (!body && body.error().code == Code::kDataLoss) return damaged(key);
+  if (!body) return tl::unexpected(body.error());
+  if (count == 0 || body->frames() != (count + kRowsOfFrame - 1) / kRowsOfFrame)
+    return damaged(key);
+  return Framed{std::move(*body), count};
+}
+
 }  // namespace
+
+Result<std::string> read_matrix_overview(Connection& connection, const PairMatrixKey& key) {
+  return RG_TRY(open_framed(connection, key)).body.head();
+}
+
+Result<std::vector<float>> read_matrix_block(Connection& connection, const PairMatrixKey& key,
+                                             const MatrixBlock& block) {
+  const Framed matrix = RG_TRY(open_framed(connection, key));
+  const auto fits = [&](std::size_t first, std::size_t size) {
+    return first <= matrix.count && size <= matrix.count - first;
+  };
+  if (!fits(block.row, block.rows) || !fits(block.column, block.columns))
+    return fail(Code::kInvalidArgument,
+                fmt::format("run {}: its pair matrix has {} rows", key.run_id, matrix.count));
+  std::vector<float> values(block.rows * block.columns);
+  const std::size_t row_bytes = matrix.count * sizeof(float);
+  std::string frame;
+  for (std::size_t i = 0, loaded = matrix.body.frames(); i < block.rows; ++i) {
+    const std::size_t row = block.row + i;
+    if (row / kRowsOfFrame != loaded) {
+      loaded = row / kRowsOfFrame;
+      auto read = matrix.body.frame(loaded);
+      if (!read) return damaged(key);
+      frame = std::move(*read);
+    }
+    const std::size_t offset = row % kRowsOfFrame * row_bytes;
+    if (frame.size() < offset + row_bytes) return damaged(key);
+    std::memcpy(values.data() + i * block.columns,
+                frame.data() + offset + block.column * sizeof(float),
+                block.columns * sizeof(float));
+  }
+  return values;
+}
 
 Status add_matrix_endpoint(Connection& connection) {
   constexpr int kFlags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
@@ -102,8 +175,7 @@ Status write_pair_matrix(Connection& connection, const PairMatrixRow& matrix) {
       "AND message_bytes=?6",
       *run, matrix.rail, matrix.kernel, matrix.metric, matrix.meaning, matrix.message_bytes));
   const std::string endpoints = compress(fmt::format("{}", fmt::join(matrix.endpoints, "\n")));
-  const std::string body = compress_blocks(
-      {reinterpret_cast<const char*>(matrix.values.data()), matrix.values.size() * 4});
+  const std::string body = body_of(matrix);
   RG_TRY_OK(connection.execute(
       "INSERT INTO pair_matrix (run, rail, kernel, metric, meaning, message_bytes, unit, "
       "larger_is_better, endpoint_count, endpoints, body) "
@@ -152,17 +224,9 @@ Result<Stored> read_stored(Connection& connection, const PairMatrixKey& key) {
   std::string endpoints;
   {
     Rows rows = RG_TRY(connection.query(
-        fmt::format("{}, pair_matrix.id, endpoints, body FROM run JOIN pair_matrix ON "
-                    "pair_matrix.run=run.id "
-                    "WHERE run_id=?1 AND (?2 IS NULL OR rail=?2) AND (?3='' OR metric=?3) AND (?4 "
-                    "IS NULL OR "
-                    "message_bytes=?4) AND (?5='' OR kernel=?5) AND (?6 IS NULL OR meaning=?6) "
-                    "ORDER BY pair_matrix.id LIMIT 1",
-                    kHeadColumns),
-        key.run_id, key.rail, key.metric, key.message_bytes, key.kernel, key.meaning));
-    if (!RG_TRY(rows.next()))
-      return fail(Code::kNotFound,
-                  fmt::format("run {}: no such pair matrix is stored", key.run_id));
+        fmt::format("{}, pair_matrix.id, endpoints, body {}", kHeadColumns, kOfKey), key.run_id,
+        key.rail, key.metric, key.message_bytes, key.kernel, key.meaning));
+    if (!RG_TRY(rows.next())) return no_matrix(key);
     kHead.read(rows, stored.matrix);
     stored.id = rows.integer(7);
     endpoints = rows.blob(8);

@@ -18,6 +18,9 @@ class Connection;
 // Bound of a matrix: 576 MiB before compression, in memory while it is stored or read as a whole.
 inline constexpr std::size_t kMaxMatrixEndpoints = 12'288;
 
+// Rows of a matrix with an overview that are compressed together.
+inline constexpr std::size_t kRowsOfFrame = 64;
+
 // Receives each measured figure: the matrix (without values), row, column and figure.
 using PairVisitor = std::function<void(const PairMatrixRow&, std::size_t, std::size_t, float)>;
 
@@ -32,6 +35,14 @@ Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixK
 // kDataLoss: the blob is damaged; the sound figures before the damage were visited.
 Status visit_pair_matrix(Connection& connection, const PairMatrixKey& key,
                          const PairVisitor& visit);
+// Reads what the matrix has in front of its figures. kNotFound: there is no such matrix, or it has
+// nothing there.
+Result<std::string> read_matrix_overview(Connection& connection, const PairMatrixKey& key);
+// Reads the figures of a block of a matrix with an overview, row after row; only the stored frames
+// of kRowsOfFrame rows that hold the block are loaded. NaN: not measured. kInvalidArgument: the
+// matrix has no such rows or columns. kNotFound: as read_matrix_overview().
+Result<std::vector<float>> read_matrix_block(Connection& connection, const PairMatrixKey& key,
+                                             const MatrixBlock& block);
 // Lists a run's matrices with their keys, units and directions only.
 Result<std::vector<PairMatrixRow>> list_pair_matrices(Connection& connection,
                                                       std::string_view run_id);

@@ -98,7 +98,8 @@ Result<SqlTable> run_sql(Connection& connection, const std::string& sql, std::ui
 Result<Histogram> read_histogram(Connection& connection, const PointKey& key);
 Result<std::vector<double>> read_samples(Connection& connection, const PointKey& key);
 Result<std::vector<std::string>> read_node_names(Connection& connection);  // also former ones
-Result<std::vector<NodeRow>> read_nodes(Connection& connection);
+// `name`: that node alone; "" is all.
+Result<std::vector<NodeRow>> read_nodes(Connection& connection, std::string_view name = {});
 // A node without its facts and endpoints, which take seconds for thousands of nodes.
 struct NodeHeadRow {
   std::string name{};

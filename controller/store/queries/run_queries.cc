@@ -344,15 +344,16 @@ Result<std::vector<EndpointRow>> read_endpoints(Connection& connection, std::int
 
 }  // namespace
 
-Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
+Result<std::vector<NodeRow>> read_nodes(Connection& connection, std::string_view name) {
   std::vector<NodeRow> nodes;
   // A reinstalled node has a new id under its old name: the one seen last has the name.
   Rows rows = RG_TRY(connection.query(
       "SELECT node.id, node_id, name, version, address, first_seen_at, last_seen_at, "
       "fact_set, spool_through, versions, settings FROM node LEFT JOIN epoch ON "
-      "epoch.node=node.id AND valid_to IS NULL LEFT JOIN stack ON stack.id=epoch.stack WHERE NOT "
-      "EXISTS (SELECT 1 FROM node other WHERE other.name=node.name AND "
-      "(other.last_seen_at, other.id) > (node.last_seen_at, node.id)) ORDER BY name"));
+      "epoch.node=node.id AND valid_to IS NULL LEFT JOIN stack ON stack.id=epoch.stack WHERE "
+      "(?1='' OR name=?1) AND NOT EXISTS (SELECT 1 FROM node other WHERE other.name=node.name AND "
+      "(other.last_seen_at, other.id) > (node.last_seen_at, node.id)) ORDER BY name",
+      name));
   TextSets sets(connection);  // thousands of nodes have one stack
   std::map<std::int64_t, TextMap> labels;
   {

@@ -394,6 +394,16 @@ struct PairMatrixRow {
     std::optional<double> expected{};
   };
   std::vector<Outlier> outliers{};
+  // Bytes that readers of a part of the matrix need first, kept in front of the figures; "": none.
+  std::string overview{};
+};
+
+// A rectangle of a matrix, in rows and columns.
+struct MatrixBlock {
+  std::size_t row = 0;
+  std::size_t rows = 0;
+  std::size_t column = 0;
+  std::size_t columns = 0;
 };
 
 // Selects a matrix of a run: the first one that matches. Absent fields and "" match any.

@@ -1,5 +1,8 @@
 #include "controller/store/sqlite/compress.h"
 
+#include <cstdint>
+#include <cstring>
+
 #include <fmt/format.h>
 #include <zstd.h>
 
@@ -21,6 +24,16 @@ ZSTD_CCtx* context() {
   thread_local const Handle<ContextTraits> kept(ZSTD_createCCtx());
   RG_CHECK(kept.get() != nullptr);  // no memory
   return kept.get();
+}
+
+// By zstd's format: such a frame has no content of its own.
+bool is_skippable(std::string_view frame) {
+  constexpr std::uint32_t kNumbers = 0xFFFFFFF0;
+  constexpr std::uint32_t kSkippable = 0x184D2A50;
+  std::uint32_t number = 0;
+  if (frame.size() < sizeof number) return false;
+  std::memcpy(&number, frame.data(), sizeof number);
+  return (number & kNumbers) == kSkippable;
 }
 
 }  // namespace
@@ -61,6 +74,10 @@ Status decompress_blocks(std::string_view bytes, std::size_t size,
   while (!bytes.empty()) {
     const std::size_t frame = ZSTD_findFrameCompressedSize(bytes.data(), bytes.size());
     if (ZSTD_isError(frame) != 0) return fail(Code::kDataLoss, "compressed bytes are damaged");
+    if (is_skippable(bytes)) {
+      bytes.remove_prefix(frame);
+      continue;
+    }
     const std::string block = RG_TRY(decompress(bytes.substr(0, frame)));
     if (block.size() > size - taken) break;
     take(block);

@@ -22,7 +22,8 @@ Result<std::string> decompress(std::string_view bytes);
 // Compresses data larger than one frame into consecutive frames of 16 MiB each.
 // decompress_blocks() also reads the output of compress().
 std::string compress_blocks(std::string_view bytes);
-// Passes the frames to `take` one by one. kDataLoss also if the total is not `size` bytes.
+// Passes the frames to `take` one by one and leaves skippable ones out. kDataLoss also if the total
+// is not `size` bytes.
 Status decompress_blocks(std::string_view bytes, std::size_t size,
                          const std::function<void(std::string_view)>& take);
 

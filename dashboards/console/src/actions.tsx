@@ -118,13 +118,15 @@ const kSteps: Record<string, { label: string; text: string; verb: string; key?: 
   dismiss: { label: 'false alarm', text: 'It was none: it counts as a false alarm.', verb: 'Mark as false', key: 'i' },
   accept: { label: 'accept', text: 'The new level is the baseline from now on: later losses count from there.', verb: 'Accept the new level' },
   resolve: { label: 'fixed', text: 'Its cause is mended.', verb: 'Mark as fixed' },
+  comment: { label: 'note', text: 'It stays as it is.', verb: 'Add the note' },
   reopen: { label: 'reopen', text: 'It is open again.', verb: 'Reopen' },
 };
 
 // Several findings are done one after the other: those before an error stay done.
 export function Step({ ids, action, isKey }: { ids: string[]; action: keyof typeof kSteps; isKey?: boolean }) {
   const step = kSteps[action];
-  const fields = action === 'ack' ? [kNote, { name: 'seconds', label: 'For', choices: [['', 'until somebody ends it'] as [string, string], ...kTimes] }] : [kNote];
+  const note = action === 'comment' ? { ...kNote, isNeeded: true } : kNote;
+  const fields = action === 'ack' ? [note, { name: 'seconds', label: 'For', choices: [['', 'until somebody ends it'] as [string, string], ...kTimes] }] : [note];
   return (
     <Act
       call="Judge.StepFinding"

@@ -4,6 +4,7 @@ import { EventReader, type ServerEvent } from './events';
 import { query, type Values } from './route';
 import { identity, onSession } from './session';
 
+// A refusal of the controller, with HTTP's status.
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -30,6 +31,7 @@ function tell(state: Link): void {
   for (const listener of listeners) listener(state);
 }
 
+// Reads one path. Throws ApiError for a refusal, and what fetch throws without an answer.
 export async function get<Answer>(
   path: string,
   values: Values = {},
@@ -53,6 +55,7 @@ export async function get<Answer>(
   return document as Answer;
 }
 
+// A reading under way or done.
 export interface Loaded<Answer> {
   data?: Answer;
   error?: string;
@@ -239,6 +242,7 @@ export function useApi<Answer>(
   return state;
 }
 
+// An error in words for a person.
 export function words(cause: unknown): string {
   if (cause instanceof ApiError) return cause.message;
   return 'the controller does not answer';

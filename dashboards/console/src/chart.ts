@@ -1,12 +1,15 @@
 // One series over time on a uPlot canvas: interval, figures, ranges of changes, spikes, epochs.
 import uPlot from 'uplot';
+import type { Band } from './peers';
 import type { History, SeriesChanges, Upgrade } from './types';
 
 export type Axis = 'date' | 'run';
+// Height of a chart, in CSS pixels.
 const kHeight = 280;
 
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+// Bounds of the 95 % interval of each point.
 function interval(history: History): [(number | null)[], (number | null)[]] {
   const low = history.points.map((point) => point.rate_low ?? point.median_low);
   const high = history.points.map((point) => point.rate_high ?? point.median_high);
@@ -18,6 +21,7 @@ function places(history: History, axis: Axis): number[] {
   return history.points.map((point, i) => (axis === 'run' ? i : new Date(point.measured_at).getTime() / 1000));
 }
 
+// Units of the axis: GB/s and microseconds.
 function scaleOf(unit: string): number {
   return unit === 'bytes_per_second' ? 1e9 : unit === 'ns' ? 1e3 : 1;
 }
@@ -71,8 +75,15 @@ function drawSpikes(plot: uPlot, x: number[], changes: SeriesChanges | undefined
   ctx.restore();
 }
 
+// The peers' band is behind all others: two lines without ink, and the area between them.
+function peersSeries(peers: Band | undefined): uPlot.Series[] {
+  if (!peers) return [];
+  const line = (label: string): uPlot.Series => ({ label, stroke: 'transparent', points: { show: false }, spanGaps: true });
+  return [line('peers, least'), line('peers, most')];
+}
+
 // Draws into `into`; charts with one `sync` key share cursor and zoom. Returns how to end it.
-export function draw(into: HTMLElement, history: History, changes: SeriesChanges | undefined, upgrades: Upgrade[], axis: Axis, sync: string): () => void {
+export function draw(into: HTMLElement, history: History, changes: SeriesChanges | undefined, upgrades: Upgrade[], axis: Axis, sync: string, peers?: Band): () => void {
   const scale = scaleOf(history.series.unit);
   const x = places(history, axis);
   const [low, high] = interval(history);
@@ -102,15 +113,19 @@ export function draw(into: HTMLElement, history: History, changes: SeriesChanges
         { label: 'low', stroke: 'transparent', points: { show: false } },
         { label: 'high', stroke: 'transparent', points: { show: false } },
         { label: unit, stroke: colour('--accent'), width: 1.5, points: { show: x.length < 400, size: 5 } },
+        ...peersSeries(peers),
       ],
-      bands: [{ series: [2, 1], fill: colour('--band') }],
+      bands: [...(peers ? [{ series: [5, 4] as [number, number], fill: colour('--peers') }] : []), { series: [2, 1], fill: colour('--band') }],
       legend: { live: true },
       hooks: {
         drawClear: [(self) => drawMarks(self, x, history, changes, marks)],
         draw: [(self) => drawSpikes(self, x, changes, scale)],
       },
     },
-    [x, scaled(low), scaled(high), scaled(history.points.map((point) => point.headline))] as uPlot.AlignedData,
+    [
+      x, scaled(low), scaled(high), scaled(history.points.map((point) => point.headline)),
+      ...(peers ? [scaled(peers.low), scaled(peers.high)] : []),
+    ] as uPlot.AlignedData,
     into,
   );
   const resize = new ResizeObserver(() => plot.setSize({ width: into.clientWidth, height: kHeight }));

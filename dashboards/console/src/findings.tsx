@@ -1,10 +1,11 @@
 // The inbox of findings, and one finding with its evidence.
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { Step } from './actions';
 import { useApi, useMay, part } from './api';
 import { figure, signed } from './format';
 import { Evidence } from './matrix';
-import { Command, Facts, Levels, Lines, Name, Shown, State, Table, To, When } from './parts';
+import { Command, Copy, Facts, Levels, Lines, Name, Shown, State, Table, To, When } from './parts';
 import { change, link, type Route } from './route';
 import type { Finding, FindingList, SuspectList } from './types';
 
@@ -19,10 +20,46 @@ function fits(finding: Finding, side: string, text: string): boolean {
   return all.toLowerCase().includes(text.toLowerCase());
 }
 
+// Findings that began together, the largest event first.
+function eventsOf(findings: Finding[]): { event: string; rows: Finding[] }[] {
+  const events = new Map<string, Finding[]>();
+  for (const finding of findings) {
+    const event = finding.event_id ?? finding.finding_id;
+    events.set(event, [...(events.get(event) ?? []), finding]);
+  }
+  return [...events].map(([event, rows]) => ({ event, rows })).sort((a, b) => b.rows.length - a.rows.length);
+}
+
+function Inbox({ rows, may, ids, choose }: { rows: Finding[]; may: boolean; ids: string[]; choose: (id: string, is: boolean) => void }) {
+  return (
+    <Table
+      caption="findings"
+      rows={rows}
+      none="No finding is of this kind."
+      open={(row) => link(['findings', row.finding_id])}
+      columns={[
+        ...(may
+          ? [{ head: '', cell: (row: Finding) => <input type="checkbox" aria-label={`choose ${row.finding_id}`} checked={ids.includes(row.finding_id)} onChange={(event) => choose(row.finding_id, event.currentTarget.checked)} /> }]
+          : []),
+        { head: 'State', cell: (row) => <State word={row.state} /> },
+        { head: 'Severity', cell: (row) => row.severity },
+        { head: 'Kind', cell: (row) => row.kind.replace(/_/g, ' ') },
+        { head: 'What', cell: (row) => <To path={['findings', row.finding_id]}><Name text={row.summary} /></To> },
+        { head: 'Where', cell: (row) => <Name text={row.suspect} /> },
+        { head: 'Worse', cell: (row) => signed(row.worse_percent), right: true },
+        { head: 'Since', cell: (row) => <When at={row.since ?? row.opened_at} /> },
+        { head: 'Event', cell: (row) => row.event_id ?? '' },
+        { head: '', cell: (row) => (kClosed.includes(row.state) || row.state === 'acknowledged' ? '' : <Step ids={[row.finding_id]} action="ack" isKey />) },
+      ]}
+    />
+  );
+}
+
 export function Findings({ route }: { route: Route }) {
   const state = route.query.get('state') ?? '';
   const side = route.query.get('side') ?? '';
   const text = route.query.get('text') ?? '';
+  const byEvent = route.query.get('by') === 'event';
   const list = useApi<FindingList>('findings', { state, limit: 1000 }, 10);
   const may = useMay('Judge.StepFinding');
   const [chosen, setChosen] = useState<string[]>([]);
@@ -49,6 +86,9 @@ export function Findings({ route }: { route: Route }) {
           </select>
         </label>
         <label>
+          <input type="checkbox" checked={byEvent} onChange={(event) => change({ by: event.currentTarget.checked ? 'event' : '' })} /> by event
+        </label>
+        <label>
           Filter{' '}
           <input type="search" data-filter="" value={text} onInput={(event) => change({ text: event.currentTarget.value }, true)} />
         </label>
@@ -65,26 +105,27 @@ export function Findings({ route }: { route: Route }) {
                 {ids.length > 0 && <>{ids.length} chosen: {['ack', 'dismiss', 'resolve'].map((action) => <Step key={action} ids={ids} action={action} />)}</>}
               </p>
             )}
-            <Table
-              caption="findings"
-              rows={shown}
-              none="No finding is of this kind."
-              open={(row) => link(['findings', row.finding_id])}
-              columns={[
-                ...(may && shown.length > 1
-                  ? [{ head: '', cell: (row: Finding) => <input type="checkbox" aria-label={`choose ${row.finding_id}`} checked={ids.includes(row.finding_id)} onChange={(event) => choose(row.finding_id, event.currentTarget.checked)} /> }]
-                  : []),
-                { head: 'State', cell: (row) => <State word={row.state} /> },
-                { head: 'Severity', cell: (row) => row.severity },
-                { head: 'Kind', cell: (row) => row.kind.replace(/_/g, ' ') },
-                { head: 'What', cell: (row) => <To path={['findings', row.finding_id]}><Name text={row.summary} /></To> },
-                { head: 'Where', cell: (row) => <Name text={row.suspect} /> },
-                { head: 'Worse', cell: (row) => signed(row.worse_percent), right: true },
-                { head: 'Since', cell: (row) => <When at={row.since ?? row.opened_at} /> },
-                { head: 'Event', cell: (row) => row.event_id ?? '' },
-                { head: '', cell: (row) => (kClosed.includes(row.state) || row.state === 'acknowledged' ? '' : <Step ids={[row.finding_id]} action="ack" isKey />) },
-              ]}
-            />
+            {byEvent ? (
+              eventsOf(shown).map(({ event, rows }) => (
+                <details open key={event}>
+                  <summary>
+                    {may && rows.length > 1 && (
+                      <input
+                        type="checkbox" aria-label={`choose the ${rows.length} of this event`} checked={rows.every((row) => ids.includes(row.finding_id))}
+                        onChange={(change) => {
+                          const of = rows.map((row) => row.finding_id);
+                          setChosen([...chosen.filter((id) => !of.includes(id)), ...(change.currentTarget.checked ? of : [])]);
+                        }}
+                      />
+                    )}{' '}
+                    {rows.length === 1 ? 'one finding' : `${rows.length} findings of one event`}: <Name text={rows[0].suspect} />
+                  </summary>
+                  <Inbox rows={rows} may={may} ids={ids} choose={choose} />
+                </details>
+              ))
+            ) : (
+              <Inbox rows={shown} may={may} ids={ids} choose={choose} />
+            )}
             {found.measured_twice !== null && found.measured_twice > 0 && (
               <p class="quiet">
                 Of {found.measured_twice} figures that were measured twice with nothing changed, {found.measured_twice_apart}{' '}
@@ -98,10 +139,27 @@ export function Findings({ route }: { route: Route }) {
   );
 }
 
+// For a chat program or a ticket; what strangers named is between back quotes.
+export function markdownOf(finding: Finding, url: string): string {
+  const code = (text: string) => `\`${text.replace(/[`\r\n]/g, ' ')}\``;
+  const lines = [
+    `**${finding.severity} ${finding.kind.replace(/_/g, ' ')}**, ${finding.state}: ${code(finding.summary)}`,
+    '',
+    `- where: ${code(finding.suspect)}`,
+    ...(finding.worse_percent === null ? [] : [`- worse: ${signed(finding.worse_percent)}`]),
+    `- since: ${finding.since ?? finding.opened_at}`,
+    ...finding.causes.slice(0, 5).map((cause) => `- changed: ${code(cause)}`),
+    ...finding.next.slice(0, 5).map((step) => `- to do: ${code(step)}`),
+    '',
+    `${finding.finding_id} <${url}>`,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
 function Triage({ finding }: { finding: Finding }) {
   const id = finding.finding_id;
   const may = useMay('Judge.StepFinding');
-  const steps = kClosed.includes(finding.state) ? ['reopen'] : ['ack', 'dismiss', 'accept', 'resolve'];
+  const steps = kClosed.includes(finding.state) ? ['reopen', 'comment'] : ['ack', 'dismiss', 'accept', 'resolve', 'comment'];
   return (
     <section>
       <h3>Triage</h3>
@@ -152,7 +210,8 @@ export function FindingPage({ id }: { id: string }) {
             <Name text={finding.summary} />
           </h1>
           <p>
-            <State word={finding.state} /> {finding.kind.replace(/_/g, ' ')}, {finding.severity}
+            <State word={finding.state} /> {finding.kind.replace(/_/g, ' ')}, {finding.severity}{' '}
+            <Copy text={markdownOf(finding, location.href)} label="Copy as Markdown" />
           </p>
           <Facts
             rows={[
@@ -161,6 +220,7 @@ export function FindingPage({ id }: { id: string }) {
               ['Last good figure', <When at={finding.good_at} />],
               ['First bad figure', <When at={finding.since} />],
               ['Opened', <When at={finding.opened_at} />],
+              ...(finding.acknowledged_until ? [['Opens again', <When at={finding.acknowledged_until} />] as [string, ComponentChildren]] : []),
               ['Run', finding.run_id ? <To path={['runs', finding.run_id]}>{finding.run_id}</To> : '–'],
               ['Upgrade', finding.upgrade_id ? <To path={['upgrades', finding.upgrade_id]}>{finding.upgrade_id}</To> : '–'],
             ]}

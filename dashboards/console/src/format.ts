@@ -1,5 +1,6 @@
 // Figures and times for people, as the tables of `railgauge` have them.
 
+// Three digits of a number, without an exponent.
 const digits = (value: number) => {
   const size = Math.abs(value);
   return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
@@ -12,6 +13,7 @@ export function figure(value: number | null | undefined, unit: string): string {
   return `${digits(value)} ${unit}`;
 }
 
+// A message size in the largest binary unit that divides it.
 export function bytes(count: number): string {
   if (!count) return 'any size';
   const names = ['B', 'KiB', 'MiB', 'GiB'];
@@ -41,6 +43,7 @@ export function time(text: string | null | undefined): string {
   return `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
+// How long ago a time was, or how far it is ahead.
 export function ago(text: string | null | undefined, now = Date.now()): string {
   if (!text) return '';
   const seconds = (now - new Date(text).getTime()) / 1000;
@@ -54,6 +57,7 @@ export function ago(text: string | null | undefined, now = Date.now()): string {
   return seconds >= 0 ? `${said} ago` : `in ${said}`;
 }
 
+// Seconds in the unit that is shortest to read.
 export function duration(seconds: number): string {
   if (seconds < 90) return `${seconds.toFixed(1)} s`;
   return seconds < 5400 ? `${(seconds / 60).toFixed(1)} min` : `${(seconds / 3600).toFixed(1)} h`;
@@ -85,6 +89,7 @@ export function foldNames(names: string[]): string {
   return folded.join(',');
 }
 
+// The time between two times; a missing end is now.
 export function span(from: string | null, to: string | null): string {
   if (!from) return '–';
   return duration(((to ? new Date(to).getTime() : Date.now()) - new Date(from).getTime()) / 1000);

@@ -1,6 +1,7 @@
 // The classes of figures and their colours: blue is good and red is bad, which colour-blind people
 // can separate. They are those of `railgauge runs matrix`.
 
+// A class of figures.
 export interface Heat {
   colour: string;
   words: string;
@@ -21,6 +22,26 @@ export function heatOf(share: number, largerIsBetter: boolean): number {
   const worse = largerIsBetter ? 1 - share : share - 1;
   let at = 0;
   while (at < kBounds.length && worse > kBounds[at]) ++at;
+  return at;
+}
+
+// The same by how far a share is from what is expected, in standard deviations of all shares.
+export const kFar: Heat[] = [
+  { colour: '#2166ac', words: 'better by more than 3 σ' },
+  { colour: '#d1e5f0', words: 'within 3 σ' },
+  { colour: '#fddbc7', words: '3 to 5 σ worse' },
+  { colour: '#f4a582', words: '5 to 8 σ worse' },
+  { colour: '#d6604d', words: '8 to 12 σ worse' },
+  { colour: '#b2182b', words: 'more than 12 σ worse' },
+];
+const kFarBounds = [-3, 3, 5, 8, 12];
+
+// Position in kFar. Without a scatter nothing is far.
+export function farOf(share: number, largerIsBetter: boolean, scatter: number | null): number {
+  if (!scatter) return 1;
+  const worse = (largerIsBetter ? 1 - share : share - 1) / scatter;
+  let at = 0;
+  while (at < kFarBounds.length && worse > kFarBounds[at]) ++at;
   return at;
 }
 

@@ -9,9 +9,12 @@ import { MatrixPage } from './matrix';
 import { NodePage, Nodes } from './nodes';
 import { Overview } from './overview';
 import { Command, Name } from './parts';
+import { Playground } from './playground';
+import { Report } from './report';
 import { parse, type Route } from './route';
 import { forget, identity, isKnown, onSession } from './session';
 import { Run, Runs } from './runs';
+import { Schedules } from './schedules';
 import { SeriesPage } from './series';
 import { UpgradePage, Upgrades } from './upgrades';
 import type { Session } from './types';
@@ -25,6 +28,8 @@ const kPages: [string, string][] = [
   ['runs', 'Runs'],
   ['upgrades', 'Upgrades'],
   ['nodes', 'Nodes'],
+  ['schedules', 'Schedules'],
+  ['report', 'Report'],
 ];
 
 const kKeys: [string, string][] = [
@@ -34,8 +39,8 @@ const kKeys: [string, string][] = [
   ['i', 'mark this finding as a false alarm'],
   ['/', 'the filter of this page'],
   ['?', 'these keys'],
-  ['o f m s r u n', 'overview, findings, matrix, series, runs, upgrades, nodes'],
-  ['arrows + − 0', 'in the matrix: move, closer, farther, all'],
+  ['o f m s r u n c e', 'overview, findings, matrix, series, runs, upgrades, nodes, schedules, report'],
+  ['arrows + − 0 b', 'in the matrix: move, closer, farther, all, choose what is seen'],
 ];
 
 function Page({ route }: { route: Route }) {
@@ -55,6 +60,12 @@ function Page({ route }: { route: Route }) {
       return id ? <UpgradePage id={id} /> : <Upgrades />;
     case 'nodes':
       return id ? <NodePage name={id} /> : <Nodes route={route} />;
+    case 'schedules':
+      return <Schedules route={route} />;
+    case 'report':
+      return <Report route={route} />;
+    case 'playground':
+      return <Playground route={route} />;
     default:
       return <p class="error">There is no page <Name text={page} />.</p>;
   }
@@ -81,7 +92,7 @@ function press(key: string): void {
 }
 
 function act(key: string, toggleHelp: () => void): boolean {
-  const go: Record<string, string> = { o: '', f: 'findings', m: 'matrix', s: 'series', r: 'runs', u: 'upgrades', n: 'nodes' };
+  const go: Record<string, string> = { o: '', f: 'findings', m: 'matrix', s: 'series', r: 'runs', u: 'upgrades', n: 'nodes', c: 'schedules', e: 'report' };
   if (key === 'j') walk(1);
   else if (key === 'k') walk(-1);
   else if (key === '/') document.querySelector<HTMLElement>('[data-filter]')?.focus();

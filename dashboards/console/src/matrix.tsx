@@ -3,15 +3,19 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { StartRun } from './actions';
 import { get, useApi, words } from './api';
 import { bytes, figure, percent, time } from './format';
-import { kHeats, kRamp } from './heat';
+import { csvOf, stepFor, svgOf, type Block } from './export';
+import { kFar, kHeats, kRamp } from './heat';
 import { MatrixView, type Cell, type Marks, type Place } from './matrix_view';
-import { Command, Facts, Name, Shown, State, Synthetic, Table, To } from './parts';
+import { Command, Facts, Name, Save, Shown, State, Synthetic, Table, To } from './parts';
 import { change, type Route, type Values } from './route';
 import { Tiles, type Mode } from './tiles';
-import type { MatrixFrame, ResultPoint, RunSummary, Suspect, SuspectList } from './types';
+import type { MatrixFrame, MatrixTile, ResultPoint, RunSummary, Suspect, SuspectList } from './types';
 
-const kFields = ['run_id', 'kernel', 'metric', 'message_bytes', 'rail', 'memory', 'node_set', 'order', 'against'];
+const kFields = ['run_id', 'kernel', 'metric', 'message_bytes', 'rail', 'memory', 'node_set', 'order', 'against', 'runs', 'hop'];
 const kHoverMs = 250;
+const kCsvCells = 262_144; // the most of a tile
+const kSvgCells = 10_000;
+const kMostRerun = 512; // nodes of a block that are measured again
 const kPairPoints = 2000; // of one node, among which those of the pair are
 
 function selection(route: Route): Values {
@@ -35,6 +39,28 @@ function Picker({ label, value, choices, take }: { label: string; value: string;
       <select value={value} onChange={(event) => take(event.currentTarget.value)}>
         {choices.map(([key, text]) => <option value={key}>{text}</option>)}
       </select>
+    </label>
+  );
+}
+
+const kModes: [string, string][] = [
+  ['share', 'of what is expected'], ['far', 'distance from its peers'], ['value', 'figure'], ['age', 'age'], ['coverage', 'tested share'],
+];
+const kHops: [string, string][] = [['', 'all'], ['within_leaf', 'within a leaf'], ['across_leaves', 'across leaves']];
+const kNightsOfAge = 7;
+const kNights: [string, string][] = [['', 'this run alone'], ['7', 'up to 7 runs'], ['30', 'up to 30 runs']];
+
+// Run after run of one suite, the oldest to the left: a matrix over time.
+function Scrubber({ frame, runs }: { frame: MatrixFrame; runs: RunSummary[] }) {
+  const here = runs.find((run) => run.run_id === frame.run_id);
+  const same = runs.filter((run) => run.state === 'ended' && run.suite === here?.suite).reverse();
+  const at = same.findIndex((run) => run.run_id === frame.run_id);
+  if (same.length < 2 || at < 0) return null;
+  return (
+    <label class="slider noprint">
+      Over time{' '}
+      <input type="range" id="scrubber" min="0" max={same.length - 1} value={at} onChange={(event) => change({ run_id: same[Number(event.currentTarget.value)].run_id, suspect: '' })} />{' '}
+      {`${at + 1} of ${same.length} runs of ${here!.suite}, ${time(same[at].created_at)}`}
     </label>
   );
 }
@@ -65,9 +91,11 @@ function Bar({ frame, route, runs, mode }: { frame: MatrixFrame; route: Route; r
       <Picker
         label="Colour"
         value={mode}
-        choices={[['share', 'of what is expected'], ['value', 'figure'], ['coverage', 'tested share']]}
-        take={(value) => change({ mode: value })}
+        choices={kModes}
+        take={(value) => change({ mode: value, ...(value === 'age' && !route.query.get('runs') ? { runs: kNightsOfAge } : {}) })}
       />
+      <Picker label="Hops" value={route.query.get('hop') ?? ''} choices={kHops} take={(hop) => change({ hop })} />
+      <Picker label="Of" value={route.query.get('runs') ?? ''} choices={kNights} take={(count) => change({ runs: count })} />
       <Picker
         label="Against"
         value={route.query.get('against') ?? ''}
@@ -78,12 +106,14 @@ function Bar({ frame, route, runs, mode }: { frame: MatrixFrame; route: Route; r
   );
 }
 
+const kEnds: Record<string, [string, string]> = { value: ['least', 'most'], coverage: ['least', 'most'], age: ['of the newest run', '30 days older, or more'] };
+
 function Legend({ frame, mode }: { frame: MatrixFrame; mode: Mode }) {
   return (
     <ul class="legend" aria-label="colours">
-      {mode === 'share'
-        ? kHeats.map((heat) => <li><i class="swatch" style={{ background: heat.colour }} /> {heat.words}</li>)
-        : kRamp.map((colour, i) => <li><i class="swatch" style={{ background: colour }} /> {i === 0 ? 'least' : i === kRamp.length - 1 ? 'most' : ''}</li>)}
+      {mode === 'share' || mode === 'far'
+        ? (mode === 'share' ? kHeats : kFar).map((heat) => <li><i class="swatch" style={{ background: heat.colour }} /> {heat.words}</li>)
+        : kRamp.map((colour, i) => <li><i class="swatch" style={{ background: colour }} /> {i === 0 ? kEnds[mode][0] : i === kRamp.length - 1 ? kEnds[mode][1] : ''}</li>)}
       <li><i class="swatch hatched" /> not tested</li>
       <li>Rows send, columns receive{frame.against ? '; compared with another run' : ''}.</li>
     </ul>
@@ -102,6 +132,7 @@ interface PairFigure {
   low?: number;
   high?: number;
   path?: string;
+  counters?: string;
 }
 
 // What the points of one pair say beside its figure.
@@ -120,6 +151,7 @@ async function figuresOf(frame: MatrixFrame, from: string, to: string): Promise<
     low: number('rate_low') ?? number('median_low'),
     high: number('rate_high') ?? number('median_high'),
     path: found.facts.path,
+    counters: Object.entries(found.facts).filter(([name]) => name.endsWith('counters_grown')).map(([name, grown]) => `${name.replace(/_?(port|netdev)_counters_grown$/, '')} ${grown}`.trim()).join('; '),
   };
 }
 
@@ -135,7 +167,7 @@ function Under({ frame, cell }: { frame: MatrixFrame; cell: Cell | undefined }) 
     }, kHoverMs);
     return () => clearTimeout(timer);
   }, [key]);
-  if (!cell) return <p class="quiet under">Point at a cell; a click looks closer, then pins the pair. Keys: arrows, +, −, 0.</p>;
+  if (!cell) return <p class="quiet under">Point at a cell; a click looks closer, then pins the pair. Shift and a drag choose a block. Keys: arrows, +, −, 0, b for the block in view.</p>;
   const pairs = cell.step * cell.step;
   const told = more.key === key ? more : {};
   return (
@@ -150,27 +182,32 @@ function Under({ frame, cell }: { frame: MatrixFrame; cell: Cell | undefined }) 
           ['95 % interval', told.error ?? (told.low !== undefined ? `${figure(told.low, frame.unit)} to ${figure(told.high, frame.unit)}` : '–')],
           ['n', told.n ?? '–'],
           ['Path used', told.path ? <Name text={told.path} /> : '–'],
+          ['Counters grown', told.n === undefined ? '–' : <Name text={told.counters || 'none'} />],
         ]}
       />
     </div>
   );
 }
 
-function Picture({ frame, values, mode, marks, route, onPin }: {
+function Picture({ frame, values, mode, marks, route, onPin, onBlock }: {
   frame: MatrixFrame;
   values: Values;
   mode: Mode;
   marks: Marks;
   route: Route;
   onPin: (cell: Cell) => void;
+  onBlock: (block: Block | undefined) => void;
 }) {
+  const [isChoosing, setChoosing] = useState(false);
   const canvas = useRef<HTMLCanvasElement>(null);
   const view = useRef<MatrixView>();
-  const now = useRef({ tiles: undefined as Tiles | undefined, marks, onPin });
+  const now = useRef({ tiles: undefined as Tiles | undefined, marks, onPin, onBlock });
   const [cell, setCell] = useState<Cell>();
   const [error, setError] = useState<string>();
   now.current.marks = marks;
   now.current.onPin = onPin;
+  now.current.onBlock = onBlock;
+  if (view.current) view.current.isChoosing = isChoosing;
   useEffect(() => {
     // Of this run also when another one has ended meanwhile.
     const tiles = new Tiles({ ...values, run_id: frame.run_id }, frame, mode, (text) => {
@@ -187,7 +224,8 @@ function Picture({ frame, values, mode, marks, route, onPin }: {
       clearTimeout(timer);
       timer = window.setTimeout(() => change({ x: at.x.toFixed(1), y: at.y.toFixed(1), zoom: at.zoom.toFixed(2) }, true), 400);
     };
-    const made = new MatrixView(canvas.current!, frame, () => tiles, () => now.current.marks, place, setCell, (at) => now.current.onPin(at), moved);
+    const made = new MatrixView(canvas.current!, frame, () => tiles, () => now.current.marks, place, setCell, (at) => now.current.onPin(at), moved, (block) => now.current.onBlock(block));
+    made.isChoosing = isChoosing;
     view.current = made;
     (window as unknown as { matrixView?: MatrixView }).matrixView = made;
     return () => {
@@ -197,6 +235,15 @@ function Picture({ frame, values, mode, marks, route, onPin }: {
     };
   }, [frame, mode]);
   useEffect(() => view.current?.redraw(), [marks]);
+  // What is in the picture, in as fine cells as `most` allows.
+  const seen = (most: number) => {
+    const block = view.current?.seenBlock() ?? { row: 0, rows: frame.nodes.length, column: 0, columns: frame.nodes.length };
+    const step = stepFor(block, frame.steps, most);
+    const cells = (first: number, count: number) => [Math.floor(first / step), Math.ceil((first + count) / step) - Math.floor(first / step)];
+    const [row, rows] = cells(block.row, block.rows);
+    const [column, columns] = cells(block.column, block.columns);
+    return get<MatrixTile>('matrix/tile', { ...values, run_id: frame.run_id, step, row, rows, column, columns });
+  };
   return (
     <>
       {error && <p class="error" role="alert">{error}</p>}
@@ -204,6 +251,9 @@ function Picture({ frame, values, mode, marks, route, onPin }: {
         <button type="button" onClick={() => view.current?.zoomBy(1.5)}>Closer</button>
         <button type="button" onClick={() => view.current?.zoomBy(1 / 1.5)}>Farther</button>
         <button type="button" onClick={() => view.current?.show({ x: frame.nodes.length / 2, y: frame.nodes.length / 2, zoom: 1 })}>All</button>
+        <button type="button" aria-pressed={isChoosing} onClick={() => setChoosing(!isChoosing)}>Choose a block</button>
+        <Save label="CSV" name={`${frame.run_id}.csv`} type="text/csv" text={async () => csvOf(frame, await seen(kCsvCells))} />
+        <Save label="SVG" name={`${frame.run_id}.svg`} type="image/svg+xml" text={async () => svgOf(frame, await seen(kSvgCells))} />
       </div>
       <canvas
         class="matrix"
@@ -337,6 +387,23 @@ function Pinned({ frame, cell }: { frame: MatrixFrame; cell: Cell }) {
   );
 }
 
+// Senders and receivers of a block are measured together, since a suite takes a set of nodes.
+function Chosen({ frame, block }: { frame: MatrixFrame; block: Block }) {
+  const senders = frame.nodes.slice(block.row, block.row + block.rows);
+  const receivers = frame.nodes.slice(block.column, block.column + block.columns);
+  const nodes = [...new Set([...senders, ...receivers])];
+  return (
+    <section id="block">
+      <h2>Block</h2>
+      <p>
+        {senders.length} senders, <Name text={range(frame, block.row, 1)} /> to <Name text={senders[senders.length - 1] ?? ''} />; {receivers.length} receivers,{' '}
+        <Name text={range(frame, block.column, 1)} /> to <Name text={receivers[receivers.length - 1] ?? ''} />.
+      </p>
+      {nodes.length > kMostRerun ? <p class="quiet">{nodes.length} nodes are more than the {kMostRerun} that are measured again from here.</p> : <StartRun label="Measure this block again" nodes={nodes} />}
+    </section>
+  );
+}
+
 export function MatrixPage({ route }: { route: Route }) {
   const values = selection(route);
   const mode = (route.query.get('mode') || 'share') as Mode;
@@ -351,6 +418,7 @@ export function MatrixPage({ route }: { route: Route }) {
   const frame = useApi<MatrixFrame>(isReady ? 'matrix' : undefined, values);
   const runs = useApi<{ runs: RunSummary[] }>('runs', { limit: 100 });
   const [pinned, setPinned] = useState<{ frame: MatrixFrame; cell: Cell }>();
+  const [chosenBlock, setBlock] = useState<{ frame: MatrixFrame; block?: Block }>();
   const marks = useMemo(() => (frame.data ? marksOf(frame.data, suspect) : { rows: new Set<number>(), columns: new Set<number>(), pairs: [] }), [frame.data, suspect]);
   return (
     <>
@@ -365,12 +433,14 @@ export function MatrixPage({ route }: { route: Route }) {
               {data.expected_across_leaves !== null && <>Across leaves {figure(data.expected_across_leaves, data.unit)}. </>}
               <Synthetic is={data.synthetic} />
             </p>
+            <Scrubber frame={data} runs={runs.data?.runs ?? []} />
             <Legend frame={data} mode={mode} />
             <div class="split">
               <div>
-                <Picture frame={data} values={values} mode={mode} marks={marks} route={route} onPin={(cell) => setPinned({ frame: data, cell })} />
+                <Picture frame={data} values={values} mode={mode} marks={marks} route={route} onPin={(cell) => setPinned({ frame: data, cell })} onBlock={(block) => setBlock({ frame: data, block })} />
               </div>
               <div>
+                {chosenBlock?.block && chosenBlock.frame === data && <Chosen frame={data} block={chosenBlock.block} />}
                 {pinned && pinned.frame === data && <Pinned frame={data} cell={pinned.cell} />}
                 {suspect && suspects.data && <Evidence suspect={suspect} list={suspects.data} />}
                 {suspects.data && <Suspects list={suspects.data} chosen={chosen} rail={data.rail} />}

@@ -1,10 +1,12 @@
 // The matrix on a canvas: pan, zoom, names, borders of leaves, strips of the worst figures of each
 // row and column, marks of a suspect. Rows send, columns receive.
+import type { Block } from './export';
 import { heatOf, isWorse, kHeats } from './heat';
 import { onTheme } from './theme';
 import { kSide, type Drawn, type Tiles } from './tiles';
 import type { MatrixFrame } from './types';
 
+// The cell under the pointer.
 export interface Cell {
   step: number;
   row: number; // in cells
@@ -13,11 +15,13 @@ export interface Cell {
   share: number | null;
   untested: number;
 }
+// Outlines: whole rows and columns, and single pairs.
 export interface Marks {
   rows: Set<number>;
   columns: Set<number>;
   pairs: [number, number][];
 }
+// Where the picture is.
 export interface Place {
   x: number; // pair in the middle
   y: number;
@@ -31,6 +35,9 @@ const kNameHeight = 11;
 
 export class MatrixView {
   place: Place;
+  isChoosing = false; // a drag chooses a block in place of moving the picture; shift does so too
+  block: Block | undefined;
+  private chosenFrom: { row: number; column: number } | undefined;
   private frameAsked = 0;
   private readonly observer: ResizeObserver;
   private readonly forgetTheme: () => void;
@@ -48,6 +55,7 @@ export class MatrixView {
     private readonly onHover: (cell: Cell | undefined) => void,
     private readonly onOpen: (cell: Cell) => void,
     private readonly onMoved: (place: Place) => void,
+    private readonly onBlock: (block: Block | undefined) => void = () => {},
   ) {
     this.context = canvas.getContext('2d')!;
     const middle = frame.nodes.length / 2;
@@ -62,12 +70,14 @@ export class MatrixView {
     this.redraw();
   }
 
+  // Lets go of the canvas, which may get another view.
   end(): void {
     this.observer.disconnect();
     this.forgetTheme();
     cancelAnimationFrame(this.frameAsked);
   }
 
+  // Draws with the browser's next frame, once however often it is asked.
   redraw(): void {
     cancelAnimationFrame(this.frameAsked);
     this.frameAsked = requestAnimationFrame(() => this.draw());
@@ -101,6 +111,7 @@ export class MatrixView {
     this.place.y = Math.min(Math.max(this.place.y, half), n - half);
   }
 
+  // Keeps the pair under this place of the canvas where it is.
   zoomBy(factor: number, x = kLabel + kStrip + this.side / 2, y = x): void {
     const pairX = (x - this.left) / this.scale;
     const pairY = (y - this.top) / this.scale;
@@ -111,15 +122,34 @@ export class MatrixView {
     this.settle();
   }
 
+  // Moves the picture by CSS pixels.
   moveBy(x: number, y: number): void {
     this.place.x -= x / this.scale;
     this.place.y -= y / this.scale;
     this.settle();
   }
 
+  // Goes to a place at once.
   show(place: Place): void {
     this.place = { ...place };
     this.settle();
+  }
+
+  // The rows and columns in the picture.
+  seenBlock(): Block {
+    const n = this.frame.nodes.length;
+    const half = n / 2 / this.place.zoom;
+    const range = (middle: number): [number, number] => [Math.max(Math.floor(middle - half), 0), Math.min(Math.ceil(middle + half), n)];
+    const [row, lastRow] = range(this.place.y);
+    const [column, lastColumn] = range(this.place.x);
+    return { row, rows: lastRow - row, column, columns: lastColumn - column };
+  }
+
+  // Outlines a block, or none, and says so to the page.
+  choose(block: Block | undefined): void {
+    this.block = block;
+    this.onBlock(block);
+    this.redraw();
   }
 
   private settle(): void {
@@ -152,6 +182,7 @@ export class MatrixView {
     this.drawPairs();
     this.drawLeaves(ink);
     this.drawMarks();
+    this.drawBlock();
     context.restore();
     this.drawStrips();
     this.drawNames(ink);
@@ -249,6 +280,20 @@ export class MatrixView {
     for (const [row, column] of pairs) outline(middle(this.left, column), middle(this.top, row), size, size);
   }
 
+  // Two strokes, so that it is seen on every colour.
+  private drawBlock(): void {
+    if (!this.block) return;
+    const { row, rows, column, columns } = this.block;
+    const context = this.context;
+    context.lineWidth = 3;
+    for (const [colour, dash] of [['#ffffff', []], ['#6b2fa0', [7, 5]]] as [string, number[]][]) {
+      context.strokeStyle = colour;
+      context.setLineDash(dash);
+      context.strokeRect(this.left + column * this.scale, this.top + row * this.scale, columns * this.scale, rows * this.scale);
+    }
+    context.setLineDash([]);
+  }
+
   // A pixel of a strip is the worst of the nodes that it covers.
   private drawStrips(): void {
     const { larger_is_better: larger } = this.frame;
@@ -316,6 +361,21 @@ export class MatrixView {
     return { step, row, column, value: tile.values[at], share: tile.of_expected[at], untested: tile.untested[at] };
   }
 
+  // The pair under the pointer, or the nearest one.
+  private pairAt(x: number, y: number): { row: number; column: number } {
+    const at = (offset: number, place: number) => Math.min(Math.max(Math.floor((place - offset) / this.scale), 0), this.frame.nodes.length - 1);
+    return { row: at(this.top, y), column: at(this.left, x) };
+  }
+
+  private chooseTo(x: number, y: number): void {
+    const from = this.chosenFrom!;
+    const to = this.pairAt(x, y);
+    const side = (a: number, b: number): [number, number] => [Math.min(a, b), Math.abs(a - b) + 1];
+    const [row, rows] = side(from.row, to.row);
+    const [column, columns] = side(from.column, to.column);
+    this.choose({ row, rows, column, columns });
+  }
+
   // Looks closer at a cell of several pairs, or opens the pair.
   private open(x: number, y: number): void {
     const cell = this.cellAt(x, y);
@@ -334,10 +394,15 @@ export class MatrixView {
       canvas.setPointerCapture(event.pointerId);
       this.pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
       this.moved = 0;
+      if (this.isChoosing || event.shiftKey) this.chosenFrom = this.pairAt(event.offsetX, event.offsetY);
     });
     canvas.addEventListener('pointermove', (event) => this.onMove(event));
     const leave = (event: PointerEvent) => {
       const was = this.pointers.delete(event.pointerId);
+      const wasChoosing = this.chosenFrom !== undefined;
+      if (wasChoosing && event.type === 'pointerup') this.chooseTo(event.offsetX, event.offsetY);
+      this.chosenFrom = undefined;
+      if (wasChoosing) return;
       if (was && this.moved < 4 && event.type === 'pointerup') this.open(event.offsetX, event.offsetY);
     };
     canvas.addEventListener('pointerup', leave);
@@ -353,6 +418,7 @@ export class MatrixView {
     const others = [...this.pointers].filter(([id]) => id !== event.pointerId).map(([, at]) => at);
     this.moved += Math.hypot(now.x - before.x, now.y - before.y);
     this.pointers.set(event.pointerId, now);
+    if (this.chosenFrom) return this.chooseTo(now.x, now.y);
     if (others.length === 0) return this.moveBy(now.x - before.x, now.y - before.y);
     const apart = (at: { x: number; y: number }) => Math.hypot(at.x - others[0].x, at.y - others[0].y);
     this.zoomBy(apart(now) / Math.max(apart(before), 1), others[0].x, others[0].y);
@@ -368,6 +434,7 @@ export class MatrixView {
       '+': () => this.zoomBy(1.5),
       '=': () => this.zoomBy(1.5),
       '-': () => this.zoomBy(1 / 1.5),
+      b: () => this.choose(this.seenBlock()),
       '0': () => this.show({ x: this.frame.nodes.length / 2, y: this.frame.nodes.length / 2, zoom: 1 }),
     };
     const act = acts[event.key];

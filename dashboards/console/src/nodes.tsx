@@ -1,47 +1,72 @@
-// The nodes, and one node: inventory, stack, its findings.
+// The nodes, and one node: inventory, topology, preflight, stack, findings, what happened to it.
+import { useState } from 'preact/hooks';
 import { Maintenance } from './actions';
 import { useApi, part } from './api';
-import { Command, Facts, Name, Shown, State, Table, To, When } from './parts';
+import { Facts, Name, Shown, State, Table, To, When } from './parts';
+import { Preflight } from './preflight';
 import { change, link, type Route } from './route';
-import type { FindingList, NodeInfo } from './types';
+import { Topology } from './topology';
+import type { EventList, FindingList, NodeHead, NodeHeads, NodeInfo } from './types';
+
+const kPage = 200;
+const kStates = ['', 'attached', 'lost'];
 
 export function Nodes({ route }: { route: Route }) {
   const text = route.query.get('text') ?? '';
-  const list = useApi<{ nodes: NodeInfo[] }>('nodes', {}, 10);
+  const state = route.query.get('state') ?? '';
+  const after = route.query.get('after') ?? '';
+  const list = useApi<NodeHeads>('node_heads', { text, state, after, limit: kPage }, 10);
   return (
     <>
       <h1>Nodes</h1>
       <form class="bar" onSubmit={(event) => event.preventDefault()}>
         <label>
+          State{' '}
+          <select value={state} onChange={(event) => change({ state: event.currentTarget.value, after: '' })}>
+            {kStates.map((word) => <option value={word}>{word || 'all'}</option>)}
+          </select>
+        </label>
+        <label>
           Filter{' '}
-          <input type="search" data-filter="" value={text} onInput={(event) => change({ text: event.currentTarget.value }, true)} />
+          <input type="search" data-filter="" value={text} onInput={(event) => change({ text: event.currentTarget.value, after: '' }, true)} />
         </label>
       </form>
       <Shown of={list}>
-        {({ nodes }) => (
-          <Table
-            caption="nodes"
-            rows={nodes.filter((node) => `${node.name} ${node.state} ${node.stack_hash}`.includes(text))}
-            none="No node is of this name."
-            open={(node) => link(['nodes', node.name])}
-            columns={[
-              { head: 'State', cell: (node) => <State word={node.state} /> },
-              { head: 'Node', cell: (node) => <To path={['nodes', node.name]}><Name text={node.name} /></To> },
-              { head: 'Busy', cell: (node) => <Name text={heldBy(node)} /> },
-              { head: 'NICs', cell: (node) => node.nics.length, right: true },
-              { head: 'GPUs', cell: (node) => node.gpus.length, right: true },
-              { head: 'Stack', cell: (node) => <code>{node.stack_hash.slice(0, 8)}</code> },
-              { head: 'Last seen', cell: (node) => <When at={node.last_seen_at ?? node.attached_at} /> },
-            ]}
-          />
+        {(heads) => (
+          <>
+            <p class="quiet">
+              {heads.matching} of {heads.total} nodes; {heads.attached} attached, {heads.busy} busy, {heads.paused} paused
+            </p>
+            <Table
+              caption="nodes"
+              rows={heads.nodes}
+              none="No node is of this name."
+              open={(node) => link(['nodes', node.name])}
+              columns={[
+                { head: 'State', cell: (node) => <State word={node.state} /> },
+                { head: 'Node', cell: (node) => <To path={['nodes', node.name]}><Name text={node.name} /></To> },
+                { head: 'Busy', cell: (node) => <Name text={heldBy(node)} /> },
+                { head: 'NICs', cell: (node) => active(node.nics_active, node.nics), right: true },
+                { head: 'GPUs', cell: (node) => active(node.gpus_active, node.gpus), right: true },
+                { head: 'Stack', cell: (node) => <code>{node.stack_hash.slice(0, 8)}</code> },
+                { head: 'Last seen', cell: (node) => <When at={node.last_seen_at} /> },
+              ]}
+            />
+            <p class="links noprint">
+              {after && <button type="button" onClick={() => change({ after: '' })}>First page</button>}
+              {heads.next_after !== null && <button type="button" onClick={() => change({ after: heads.next_after! })}>Next page</button>}
+            </p>
+          </>
         )}
       </Shown>
     </>
   );
 }
 
+const active = (count: number, all: number) => (count === all ? String(all) : `${count} of ${all} active`);
+
 // Why the node is not measured now: its maintenance comes before its work.
-function heldBy(node: NodeInfo): string {
+function heldBy(node: NodeHead | NodeInfo): string {
   if (!node.pause) return node.busy_reasons.join('; ');
   return `paused until ${node.pause.until_at} by ${node.pause.who}: ${node.pause.reason}`;
 }
@@ -94,9 +119,58 @@ function Values({ title, of }: { title: string; of: Record<string, string> }) {
   );
 }
 
-export function NodePage({ name }: { name: string }) {
-  const loaded = useApi<{ nodes: NodeInfo[] }>(`nodes/${part(name)}`, { with_facts: 'true' }, 15);
+const kEvents = 100;
+
+function History({ name }: { name: string }) {
+  const [most, setMost] = useState(kEvents);
+  const list = useApi<EventList>('events', { node_set: name, limit: most }, 30);
+  return (
+    <>
+      <h2>What happened to it</h2>
+      <Shown of={list}>
+        {({ events }) => (
+          <>
+            <Table
+              caption="events of this node, the newest first"
+              rows={events}
+              none="Nothing is stored."
+              columns={[
+                { head: 'At', cell: (row) => <When at={row.at} /> },
+                { head: 'Kind', cell: (row) => row.kind.replace(/_/g, ' ') },
+                { head: 'Run', cell: (row) => (row.run_id ? <To path={['runs', row.run_id]}>{row.run_id}</To> : '') },
+                { head: 'What', cell: (row) => <Name text={row.text} /> },
+              ]}
+            />
+            {events.length === most && <button type="button" onClick={() => setMost(10 * most)}>Earlier ones</button>}
+          </>
+        )}
+      </Shown>
+    </>
+  );
+}
+
+function OpenFindings({ node }: { node: NodeInfo }) {
   const findings = useApi<FindingList>('findings', { limit: 1000 });
+  return (
+    <>
+      <h2>Open findings</h2>
+      <Table
+        caption="open findings of this node"
+        rows={(findings.data?.findings ?? []).filter((one) => one.node_id === node.node_id || one.suspect.split(/[ /]/).includes(node.name))}
+        none="No finding names it."
+        open={(row) => link(['findings', row.finding_id])}
+        columns={[
+          { head: 'State', cell: (row) => <State word={row.state} /> },
+          { head: 'What', cell: (row) => <To path={['findings', row.finding_id]}><Name text={row.summary} /></To> },
+          { head: 'Since', cell: (row) => <When at={row.since ?? row.opened_at} /> },
+        ]}
+      />
+    </>
+  );
+}
+
+export function NodePage({ name }: { name: string }) {
+  const loaded = useApi<{ nodes: NodeInfo[] }>(`nodes/${part(name)}`, { with_facts: 'true', may_be_old: 'true' }, 15);
   return (
     <>
       <h1>
@@ -116,28 +190,20 @@ export function NodePage({ name }: { name: string }) {
                   ['Agent', <Name text={node.version} />],
                   ['Attached', <When at={node.attached_at} />],
                   ['Last seen', <When at={node.last_seen_at} />],
-                  ['Preflight', <Command text={`railgauge preflight ${node.name}`} />],
+                  ['Labels', <Name text={Object.entries(node.labels).map(([key, value]) => `${key}=${value}`).join(' ') || '–'} />],
                   ['Its series', <To path={['series']} values={{ node_set: node.name }}>series of this node</To>],
                 ]}
               />
-              <h2>Open findings</h2>
-              <Table
-                caption="open findings of this node"
-                rows={(findings.data?.findings ?? []).filter((one) => one.node_id === node.node_id || one.suspect.split(/[ /]/).includes(node.name))}
-                none="No finding names it."
-                open={(row) => link(['findings', row.finding_id])}
-                columns={[
-                  { head: 'State', cell: (row) => <State word={row.state} /> },
-                  { head: 'What', cell: (row) => <To path={['findings', row.finding_id]}><Name text={row.summary} /></To> },
-                  { head: 'Since', cell: (row) => <When at={row.since ?? row.opened_at} /> },
-                ]}
-              />
+              <OpenFindings node={node} />
+              <Preflight name={node.name} />
+              <Topology node={node} />
               <Devices title="NICs" rows={node.nics} />
               <Devices title="GPUs" rows={node.gpus} />
               <h2>Stack</h2>
               <Values title="Versions" of={node.stack_versions} />
               <Values title="Settings" of={node.stack_settings} />
               <Values title="Facts" of={node.facts} />
+              <History name={node.name} />
             </>
           ))
         }

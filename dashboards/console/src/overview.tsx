@@ -4,40 +4,38 @@ import { useApi, useLive } from './api';
 import { percent, time } from './format';
 import { Name, Shown, State, Synthetic, Table, To, When } from './parts';
 import { link } from './route';
-import type { FindingList, NodeInfo, RunSummary, ScheduleInfo, SuspectList, Upgrade } from './types';
+import type { FindingList, NodeHeads, RunSummary, ScheduleInfo, SuspectList, Upgrade } from './types';
 
 const kSeconds = 10;
 
+// Those that are away are named; the others are counted, since a site may have thousands.
 function Nodes() {
-  const nodes = useApi<{ nodes: NodeInfo[] }>('nodes', {}, kSeconds);
+  const nodes = useApi<NodeHeads>('node_heads', { state: 'lost', limit: 5 }, kSeconds);
   return (
     <section class="card">
       <h2>Nodes</h2>
       <Shown of={nodes}>
-        {({ nodes: all }) => {
-          const away = all.filter((node) => node.state !== 'attached');
-          const busy = all.filter((node) => node.busy);
-          return (
-            <>
-              <p class="large">
-                {all.length - away.length} <small>of {all.length} attached</small>
+        {(heads) => (
+          <>
+            <p class="large">
+              {heads.attached} <small>of {heads.total} attached</small>
+            </p>
+            {heads.matching > 0 && (
+              <p>
+                <State word="lost" /> {heads.matching}:{' '}
+                {heads.nodes.map((node) => (
+                  <>
+                    <To path={['nodes', node.name]}><Name text={node.name} /></To>{' '}
+                  </>
+                ))}
+                {heads.matching > heads.nodes.length && '…'}
               </p>
-              {away.length > 0 && (
-                <p>
-                  <State word="lost" /> {away.length}:{' '}
-                  {away.slice(0, 5).map((node) => (
-                    <>
-                      <To path={['nodes', node.name]}><Name text={node.name} /></To>{' '}
-                    </>
-                  ))}
-                  {away.length > 5 && '…'}
-                </p>
-              )}
-              {busy.length > 0 && <p><State word="busy" /> {busy.length}</p>}
-              <p><To path={['nodes']}>All nodes</To></p>
-            </>
-          );
-        }}
+            )}
+            {heads.busy > 0 && <p><State word="busy" /> {heads.busy}</p>}
+            {heads.paused > 0 && <p><State word="paused" /> {heads.paused}</p>}
+            <p><To path={['nodes']}>All nodes</To></p>
+          </>
+        )}
       </Shown>
     </section>
   );
@@ -177,6 +175,7 @@ function Schedules() {
                 </li>
               ))}
             </ul>
+            <p><To path={['schedules']}>Schedules and coverage</To></p>
           </>
         )}
       </Shown>

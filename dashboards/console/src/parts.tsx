@@ -29,9 +29,9 @@ export function When({ at }: { at: string | null | undefined }) {
 
 // States differ in shape as well as in colour.
 const kTones: Record<string, [string, string]> = {
-  good: ['●', 'passed pass attached active fixed well'],
-  bad: ['■', 'failed regressed crashed timed_out lost corruption lost_function confirmed reopened broken critical high'],
-  doubtful: ['▲', 'inconclusive waived invalid cancelled new busy warning paused missed medium'],
+  good: ['●', 'passed pass yes started attached active fixed well'],
+  bad: ['■', 'failed regressed crashed timed_out lost corruption lost_function error fail no confirmed reopened broken critical high'],
+  doubtful: ['▲', 'inconclusive waived invalid cancelled new busy warn warning paused missed skipped by_hand unknown medium'],
 };
 export function State({ word }: { word: string | null | undefined }) {
   const text = word || 'unknown';
@@ -125,8 +125,20 @@ export function Lines({ title, rows }: { title: string; rows: string[] | undefin
   );
 }
 
-// What the command line does.
-export function Command({ text }: { text: string }) {
+// Saves a text that this page has made; nothing is asked for.
+export function Save({ name, text, label, type }: { name: string; text: () => string | Promise<string>; label: string; type?: string }) {
+  const save = async () => {
+    const url = URL.createObjectURL(new Blob([await text()], { type: type ?? 'text/plain' }));
+    const link = document.createElement('a');
+    link.href = url;
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
+  };
+  return <button type="button" class="noprint" onClick={save}>{label}</button>;
+}
+
+export function Copy({ text, label }: { text: string; label: string }) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return;
@@ -134,11 +146,17 @@ export function Command({ text }: { text: string }) {
     return () => clearTimeout(timer);
   }, [copied]);
   return (
+    <button type="button" class="noprint" onClick={() => navigator.clipboard?.writeText(text).then(() => setCopied(true))}>
+      {copied ? 'copied' : label}
+    </button>
+  );
+}
+
+// What the command line does.
+export function Command({ text }: { text: string }) {
+  return (
     <span class="command">
-      <code>{text}</code>{' '}
-      <button type="button" onClick={() => navigator.clipboard?.writeText(text).then(() => setCopied(true))}>
-        {copied ? 'copied' : 'copy'}
-      </button>
+      <code>{text}</code> <Copy text={text} label="copy" />
     </span>
   );
 }

@@ -1,5 +1,6 @@
 // Every view is a URL: "#/matrix?run_id=r-1&order=worst".
 
+// A view: the parts of its path, and its values.
 export interface Route {
   path: string[];
   query: URLSearchParams;
@@ -7,6 +8,7 @@ export interface Route {
 
 export type Values = Record<string, string | number | undefined>;
 
+// Reads the part of a URL behind "#".
 export function parse(hash: string): Route {
   const text = hash.replace(/^#\/?/, '');
   const mark = text.indexOf('?');
@@ -26,6 +28,7 @@ function decode(text: string): string {
   }
 }
 
+// Values as the query of a URL; empty ones are left out.
 export function query(values: Values): string {
   const all = new URLSearchParams();
   for (const [name, value] of Object.entries(values))
@@ -34,6 +37,7 @@ export function query(values: Values): string {
   return text ? `?${text}` : '';
 }
 
+// The URL of a view.
 export function link(path: string[], values: Values = {}): string {
   return `#/${path.map(encodeURIComponent).join('/')}${query(values)}`;
 }

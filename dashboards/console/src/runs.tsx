@@ -137,6 +137,7 @@ function RunParts({ id, page, event, isLive }: { id: string; page: TaskPage; eve
       <nav class="links" aria-label="this run's pages">
         <To path={['matrix']} values={{ run_id: id }}>Pair matrix and suspects</To>
         <To path={['series']} values={{ run_id: id }}>Its series</To>
+        {isOver && <To path={['report']} values={{ run_id: id }}>Its report</To>}
       </nav>
       <Facts
         rows={[

@@ -1,9 +1,10 @@
 // The list of series, and series over time with what the detector finds in them.
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { useApi } from './api';
+import { get, useApi } from './api';
 import { draw, type Axis } from './chart';
 import { bytes, figure, signed, time } from './format';
 import { Name, Shown, Synthetic, Table, To } from './parts';
+import { bandOf, peersOf } from './peers';
 import { change, link, type Route } from './route';
 import { onTheme } from './theme';
 import type { History, Series, SeriesChanges, Upgrade } from './types';
@@ -13,7 +14,7 @@ const kMostCharts = 6;
 const kPoints = 1000;
 const kMostSeries = 10_000;
 
-function title(series: Series): string {
+export function seriesTitle(series: Series): string {
   const size = series.message_bytes ? ` ${bytes(series.message_bytes)}` : '';
   return `${series.kernel} ${series.metric}${series.meaning ? ` ${series.meaning}` : ''}${size}`;
 }
@@ -64,7 +65,7 @@ function List({ route }: { route: Route }) {
               rows={together ? all.filter((series) => value('node_set').split(',').every((node) => has(series, node))) : all}
               open={(row) => link(['series'], { series_id: row.series_id })}
               columns={[
-                { head: 'Series', cell: (row) => <To path={['series']} values={{ series_id: row.series_id }}><Name text={title(row)} /></To> },
+                { head: 'Series', cell: (row) => <To path={['series']} values={{ series_id: row.series_id }}><Name text={seriesTitle(row)} /></To> },
                 { head: 'Endpoints', cell: (row) => <Name text={row.endpoints.join(' → ')} /> },
                 { head: 'Pair', cell: (row) => <Name text={row.pair} /> },
                 { head: 'Parameters', cell: (row) => <Name text={Object.entries(row.parameters).map(([name, set]) => `${name}=${set}`).join(' ')} /> },
@@ -77,13 +78,13 @@ function List({ route }: { route: Route }) {
   );
 }
 
-function Changes({ history, changes }: { history: History; changes: SeriesChanges | undefined }) {
+export function ChangeTable({ history, changes, caption }: { history: History; changes: SeriesChanges | undefined; caption?: string }) {
   if (!changes) return null;
   if (changes.too_few) return <p class="quiet">{history.points.length} points are too few to look for changes.</p>;
   const at = (index: number) => time(history.points[index]?.measured_at);
   return (
     <Table
-      caption="changes"
+      caption={caption ?? 'changes'}
       rows={changes.changes}
       none="The detector finds no change."
       columns={[
@@ -122,34 +123,54 @@ function Points({ history }: { history: History }) {
   );
 }
 
-function Chart({ id, axis, upgrades }: { id: string; axis: Axis; upgrades: Upgrade[] }) {
+// The histories of some peers; none while they are not asked for.
+function usePeers(history: History | undefined, isAsked: boolean): History[] {
+  const [peers, setPeers] = useState<History[]>([]);
+  useEffect(() => {
+    setPeers([]);
+    if (!history || !isAsked) return;
+    const abort = new AbortController();
+    const { kernel, metric, message_bytes } = history.series;
+    get<{ series: Series[] }>('series', { run_id: 'all', kernel, metric, message_bytes, limit: kMostSeries }, abort.signal)
+      .then(({ series }) => Promise.all(peersOf(history.series, series).map((one) => get<History>('series/history', { series_id: one.series_id, limit: kPoints }, abort.signal))))
+      .then(setPeers, () => undefined);
+    return () => abort.abort();
+  }, [history, isAsked]);
+  return peers;
+}
+
+function Chart({ id, axis, upgrades, withPeers }: { id: string; axis: Axis; upgrades: Upgrade[]; withPeers: boolean }) {
   const history = useApi<History>('series/history', { series_id: id, limit: kPoints });
   const changes = useApi<SeriesChanges>('series/changes', { series_id: id, limit: kPoints });
+  const peers = usePeers(history.data, withPeers);
   const place = useRef<HTMLDivElement>(null);
   const [theme, setTheme] = useState(0);
   useEffect(() => onTheme(() => setTheme((count) => count + 1)), []);
   useEffect(() => {
     if (!place.current || !history.data || history.data.points.length === 0) return;
-    return draw(place.current, history.data, changes.data, upgrades, axis, 'series');
-  }, [history.data, changes.data, upgrades, axis, theme]);
+    const band = peers.length > 0 ? bandOf(history.data, peers) : undefined;
+    return draw(place.current, history.data, changes.data, upgrades, axis, 'series', band);
+  }, [history.data, changes.data, upgrades, axis, theme, peers]);
   return (
     <section>
       <Shown of={history}>
         {(data) => (
           <>
             <h2>
-              <Name text={title(data.series)} />
+              <Name text={seriesTitle(data.series)} />
             </h2>
             <p>
               <Name text={data.series.endpoints.join(' → ')} /> · {data.series.larger_is_better ? 'larger' : 'smaller'} is better{' '}
-              <Synthetic is={data.points.some((point) => point.synthetic)} />
+              <Synthetic is={data.points.some((point) => point.synthetic)} />{' '}
+              <To path={['playground']} values={{ series_id: id }}>playground</To>
             </p>
+            {withPeers && <p class="quiet">{peers.length === 0 ? 'No series measures the same elsewhere, or it is being read.' : `The grey band spans ${peers.length} series that measure the same elsewhere.`}</p>}
           </>
         )}
       </Shown>
       <div class="chart" ref={place} role="img" aria-label="the series over time; the table below has the same figures" />
       {changes.error && <p class="error">{changes.error}</p>}
-      {history.data && <Changes history={history.data} changes={changes.data} />}
+      {history.data && <ChangeTable history={history.data} changes={changes.data} />}
       {history.data && <Points history={history.data} />}
     </section>
   );
@@ -160,6 +181,7 @@ const kNone: Upgrade[] = [];
 export function SeriesPage({ route }: { route: Route }) {
   const ids = (route.query.get('series_id') ?? '').split(',').filter(Boolean).slice(0, kMostCharts);
   const axis: Axis = route.query.get('axis') === 'run' ? 'run' : 'date';
+  const withPeers = (route.query.get('peers') ?? '') !== '';
   const upgrades = useApi<{ upgrades: Upgrade[] }>(ids.length ? 'upgrades' : undefined, { limit: 50 });
   if (ids.length === 0) return <List route={route} />;
   return (
@@ -173,12 +195,15 @@ export function SeriesPage({ route }: { route: Route }) {
             <option value="run">by run</option>
           </select>
         </label>
+        <label>
+          <input type="checkbox" checked={withPeers} onChange={(event) => change({ peers: event.currentTarget.checked ? 'yes' : '' })} /> peers
+        </label>
         <span class="legend">
           <i class="swatch band" /> 95 % interval <i class="swatch range" /> where a change may have begun <i class="swatch epoch" /> another stack{' '}
           <i class="swatch upgrade" /> upgrade · a drag zooms all charts, a double click shows all
         </span>
       </form>
-      {ids.map((id) => <Chart key={id} id={id} axis={axis} upgrades={upgrades.data?.upgrades ?? kNone} />)}
+      {ids.map((id) => <Chart key={id} id={id} axis={axis} upgrades={upgrades.data?.upgrades ?? kNone} withPeers={withPeers} />)}
       <p><To path={['series']}>Other series</To></p>
     </>
   );

@@ -1,10 +1,12 @@
 // Tiles of a matrix: read when they are first looked at, kept while there is room.
 import { get } from './api';
-import { heatOf, kHeats, kRamp, pixel } from './heat';
+import { farOf, heatOf, kFar, kHeats, kRamp, pixel } from './heat';
 import type { Values } from './route';
 import type { MatrixFrame, MatrixTile } from './types';
 
-export type Mode = 'share' | 'value' | 'coverage';
+// The meaning of a colour: the share of what is expected, the figure, the distance from the peers
+// in standard deviations, the age, or how many pairs were tested.
+export type Mode = 'share' | 'value' | 'far' | 'age' | 'coverage';
 export const kSide = 256; // cells
 const kMostTiles = 160;
 const kMostReads = 4;
@@ -16,9 +18,12 @@ export interface Drawn {
 }
 
 const kHeatPixels = kHeats.map((heat) => pixel(heat.colour));
+const kFarPixels = kFar.map((heat) => pixel(heat.colour));
+const kOldestDays = 30; // older figures have the same colour
 const kRampPixels = kRamp.map(pixel);
 const kSelf = pixel('#8c8c8c');
 
+// A colour of the ramp, for 0 to 1.
 function ramp(share: number): number {
   const at = Math.round(Math.min(Math.max(share, 0), 1) * (kRamp.length - 1));
   return kRampPixels[at];
@@ -31,6 +36,8 @@ function cellPixel(tile: MatrixTile, at: number, row: number, column: number, mo
   const untested = tile.untested[at];
   if (value === null) return untested === 0 && row === column ? kSelf : 0;
   if (mode === 'coverage') return ramp(1 - untested / (tile.step * tile.step));
+  if (mode === 'age') return ramp((tile.age_days[at] ?? 0) / kOldestDays);
+  if (mode === 'far') return share === null ? 0 : kFarPixels[farOf(share, frame.larger_is_better, frame.scatter_share)];
   if (mode === 'value') return ramp((value - range[0]) / Math.max(range[1] - range[0], 1e-9));
   return share === null ? 0 : kHeatPixels[heatOf(share, frame.larger_is_better)];
 }

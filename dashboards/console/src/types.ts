@@ -1,5 +1,6 @@
 // The fields of the interface's messages that the pages use; controller/api/*.proto has them all.
 
+// A port of a NIC, as its agent reports it.
 export interface Nic {
   device: string;
   port: number;
@@ -10,6 +11,7 @@ export interface Nic {
   state?: string;
   firmware?: string;
 }
+// A node with all that is known of it.
 export interface NodeInfo {
   name: string;
   node_id: string;
@@ -29,6 +31,59 @@ export interface NodeInfo {
   stack_settings: Record<string, string>;
   stack_hash: string;
 }
+// One of a page of nodes, in few words.
+export interface NodeHead {
+  name: string;
+  state: string;
+  last_seen_at: string | null;
+  busy: boolean | null;
+  busy_reasons: string[];
+  nics: number;
+  nics_active: number;
+  gpus: number;
+  gpus_active: number;
+  stack_hash: string;
+  labels: Record<string, string>;
+  pause?: NodeInfo['pause'];
+}
+// A page of nodes by name, and counts of all nodes.
+export interface NodeHeads {
+  nodes: NodeHead[];
+  next_after: string | null;
+  total: number;
+  attached: number;
+  busy: number;
+  paused: number;
+  matching: number;
+}
+// Results of the checks of nodes; a remedy has a line for each command.
+export interface PreflightReport {
+  nodes: { node: string; state: string; checked_at: string | null; error: string }[];
+  checks: { node: string; id: string; title: string; subject: string; state: string; observed: string; source: string; why: string; remedy: string[] }[];
+  pairs: { node: string; gpu: string; nic: string; distance: string; answer: string; path: string; because: string; remedy: string[] }[];
+}
+// Events, the newest first.
+export interface EventList {
+  events: { event_id: number; at: string; kind: string; node: string | null; run_id: string | null; text: string }[];
+}
+// The report of the site in sections; `mood` is "plain", "good", "bad" or "doubtful".
+export interface ReportPage {
+  title: string;
+  subtitle: string;
+  verdict: string;
+  mood: string;
+  headline: string;
+  sections: {
+    title: string;
+    summary: string;
+    entries: { mark: string; mood: string; head: string; text: string; before_levels: number[]; after_levels: number[] }[];
+    left: number;
+  }[];
+  next: string[];
+  next_left: number;
+  markdown: string;
+}
+// A run; its outcome is null until it has ended.
 export interface RunSummary {
   run_id: string;
   suite: string;
@@ -45,6 +100,7 @@ export interface RunSummary {
   outcomes: Record<string, number>;
   nodes: string[];
   judged_at: string | null;
+  left_out: string[];
 }
 // One state of a run under way; its nodes are in some of them only.
 export interface RunEvent {
@@ -60,11 +116,13 @@ export interface RunEvent {
     held_by: string | null;
   } | null;
 }
+// A suite of the controller's folder; one with an error cannot be started.
 export interface SuiteInfo {
   name: string;
   summary: string;
   error: string;
 }
+// A task of a run, with its last attempt.
 export interface TaskDetail {
   task_id: string;
   stage: number;
@@ -76,6 +134,7 @@ export interface TaskDetail {
   reason: string | null;
   attempts: number;
 }
+// A series of a finding, with its levels before and after.
 export interface FindingSeries {
   series_id: number;
   name: string;
@@ -83,6 +142,7 @@ export interface FindingSeries {
   before: number | null;
   after: number | null;
 }
+// A change or fault that the analysis reports. Levels are relative to the one before.
 export interface Finding {
   finding_id: string;
   kind: string;
@@ -110,11 +170,13 @@ export interface Finding {
   same_event: string[];
   common: string[];
 }
+// Findings, and how many figures that were measured twice differ: false alarms, measured.
 export interface FindingList {
   findings: Finding[];
   measured_twice: number | null;
   measured_twice_apart: number | null;
 }
+// The identity of a point over time.
 export interface Series {
   series_id: number;
   kernel: string;
@@ -126,8 +188,10 @@ export interface Series {
   message_bytes: number;
   endpoints: string[];
   pair: string;
+  rank?: number;
   parameters: Record<string, string>;
 }
+// A figure of a series, in the series' unit; `headline` is the one that is judged.
 export interface HistoryPoint {
   measured_at: string;
   run_id: string;
@@ -145,10 +209,12 @@ export interface HistoryPoint {
   throttled: boolean;
   epoch: number | null;
 }
+// A series with its points, the oldest first.
 export interface History {
   series: Series;
   points: HistoryPoint[];
 }
+// A change; indices count the points of the history, from 0.
 export interface SeriesChange {
   index: number;
   index_first: number;
@@ -161,12 +227,14 @@ export interface SeriesChange {
   effect_high_percent: number | null;
   worse: boolean | null;
 }
+// All that the detector finds in a series.
 export interface SeriesChanges {
   too_few: boolean;
   noise_percent: number | null;
   changes: SeriesChange[];
   spikes: { index: number; value: number; expected: number }[];
 }
+// A pair matrix without its figures. Shares are a figure over what is expected of it.
 export interface MatrixFrame {
   run_id: string;
   against: string | null;
@@ -191,7 +259,10 @@ export interface MatrixFrame {
   other_layers: string[];
   other_series: string[];
   steps: number[];
+  scatter_share: number | null;
+  runs: { run_id: string; ended_at: string; age_days: number }[];
 }
+// A rectangle of cells, each of step x step pairs, with the worst of them.
 export interface MatrixTile {
   step: number;
   row: number;
@@ -201,7 +272,9 @@ export interface MatrixTile {
   values: (number | null)[];
   of_expected: (number | null)[];
   untested: number[];
+  age_days: (number | null)[];
 }
+// A part of the fabric that explains slow pairs.
 export interface Suspect {
   place: number;
   name: string;
@@ -224,6 +297,7 @@ export interface Suspect {
   retest: string;
   retest_answer: string;
 }
+// The suspects of a run, the worst first.
 export interface SuspectList {
   run_id: string;
   kernel: string;
@@ -236,6 +310,7 @@ export interface SuspectList {
   synthetic: boolean;
   suspects: Suspect[];
 }
+// A metric of an upgrade; losses in percent, positive is worse.
 export interface JudgedMetric {
   name: string;
   verdict: string;
@@ -249,6 +324,7 @@ export interface JudgedMetric {
   reason: string | null;
   places: { node: string; endpoint: string; worse_percent: number; low_percent: number; high_percent: number }[];
 }
+// Both sides of an upgrade, and its verdict.
 export interface Upgrade {
   upgrade_id: string;
   state: string;
@@ -274,7 +350,16 @@ export interface Upgrade {
   after_levels: number[];
   finding_id: string | null;
   synthetic: boolean;
+  certificate_digest: string | null;
 }
+// A due time of a schedule: "started", "skipped", "missed" or "by_hand".
+export interface Due {
+  due_at: string;
+  result: string;
+  run_id: string | null;
+  reason: string | null;
+}
+// A suite that starts by itself; its due times where it was asked for by name.
 export interface ScheduleInfo {
   name: string;
   suite: string;
@@ -286,7 +371,11 @@ export interface ScheduleInfo {
   last: { due_at: string; result: string; run_id: string | null } | null;
   missed: number;
   node_set: string;
+  windows: string;
+  blackouts: string;
+  dues: Due[];
 }
+// A stored point with the facts of its task.
 export interface ResultPoint {
   run_id: string;
   task_id: string;
@@ -297,6 +386,7 @@ export interface ResultPoint {
   point: Record<string, unknown>;
   facts: Record<string, string>;
 }
+// Whom the console knows, and until when.
 export interface Session {
   who: string;
   role: string;

@@ -1,7 +1,8 @@
 // The story of an upgrade: before, after, controls and verdict, on a page that prints.
+import { useState } from 'preact/hooks';
 import { useApi, part } from './api';
 import { percent, signed } from './format';
-import { Facts, Levels, Lines, Name, Shown, State, Synthetic, Table, To, When } from './parts';
+import { Command, Facts, Levels, Lines, Name, Save, Shown, State, Synthetic, Table, To, When } from './parts';
 import { link } from './route';
 import type { Upgrade } from './types';
 
@@ -51,6 +52,33 @@ function Metrics({ upgrade }: { upgrade: Upgrade }) {
   );
 }
 
+// The signed text; who gets it checks it with `railgauge verify`.
+function Certificate({ upgrade }: { upgrade: Upgrade }) {
+  const [isAsked, setAsked] = useState(false);
+  const document = useApi<{ text: string; digest: string }>(isAsked ? `certificates/${part(upgrade.upgrade_id)}` : undefined);
+  if (!upgrade.certificate_digest) return null;
+  return (
+    <section>
+      <h2>Certificate</h2>
+      <p><Name text={upgrade.certificate_digest} /></p>
+      <p class="noprint">
+        <button type="button" onClick={() => setAsked(true)}>Show its text</button>{' '}
+        <Command text={`railgauge certificate ${upgrade.upgrade_id}`} />
+      </p>
+      {isAsked && (
+        <Shown of={document}>
+          {(found) => (
+            <>
+              <pre class="document" tabIndex={0} role="region" aria-label="text of the certificate">{found.text}</pre>
+              <Save name={`${upgrade.upgrade_id}.certificate`} text={() => `${found.text}\n`} label="Save it" />
+            </>
+          )}
+        </Shown>
+      )}
+    </section>
+  );
+}
+
 function Runs({ ids }: { ids: string[] }) {
   return (
     <>
@@ -71,7 +99,8 @@ export function UpgradePage({ id }: { id: string }) {
             <State word={upgrade.verdict ?? upgrade.state} /> <Name text={upgrade.reason ?? ''} /> <Synthetic is={upgrade.synthetic} />
           </p>
           <p class="noprint">
-            <button type="button" onClick={() => print()}>Print, or save as PDF</button>
+            <button type="button" onClick={() => print()}>Print, or save as PDF</button>{' '}
+            <To path={['report']} values={{ upgrade_id: upgrade.upgrade_id }}>Its report</To>
           </p>
           <Facts
             rows={[
@@ -119,6 +148,7 @@ export function UpgradePage({ id }: { id: string }) {
           <Lines title="What it was not" rows={upgrade.excluded} />
           <Lines title="What limits the statement" rows={upgrade.notes} />
           <Lines title="What to do" rows={upgrade.next} />
+          <Certificate upgrade={upgrade} />
         </article>
       )}
     </Shown>

@@ -19,10 +19,11 @@ const ask = async (path) => {
 const json = async (path) => (await fetch(`${origin}/api/v1/${path}`, { headers })).json();
 
 // What the pages ask for, with one node, run and series that there are.
-const nodes = (await json('nodes')).nodes;
+const heads = await json('node_heads?limit=200');
+const nodes = heads.nodes;
 const run = (await json('runs?limit=1')).runs[0]?.run_id;
 const series = (await json('series?run_id=all&limit=1')).series?.[0]?.series_id;
-const kPaths = ['session', 'nodes', `nodes/${nodes[0].name}?with_facts=true`, 'findings', 'runs?limit=20', 'upgrades?limit=3', 'schedules', 'events?limit=100', 'suites'];
+const kPaths = ['session', 'node_heads?state=lost&limit=5', 'node_heads?limit=200', `nodes/${nodes[0].name}?with_facts=true&may_be_old=true`, 'findings', 'runs?limit=20', 'upgrades?limit=3', 'schedules', 'events?limit=100', 'suites'];
 if (run) kPaths.push(`runs/${run}/groups`, `suspects?run_id=${run}`);
 if (series) kPaths.push(`series/history?series_id=${series}&limit=1000`);
 
@@ -43,4 +44,4 @@ for (let i = 0; performance.now() - begin < Number(seconds) * 1000; ++i) {
 await Promise.all(under);
 const row = (what, all) => ({ what, calls: all.length, p50: quantile(all, 0.5), p99: quantile(all, 0.99), most: Math.max(...all) });
 for (const [path, all] of times) if (all.length) console.log(JSON.stringify(row(path.replace(/[^/?]*$/, (end) => (run && end.includes(run) ? end.replace(run, 'RUN') : end)), all)));
-console.log(JSON.stringify({ ...row('all', [...times.values()].flat()), refused, attached: nodes.filter((one) => one.state === 'attached').length }));
+console.log(JSON.stringify({ ...row('all', [...times.values()].flat()), refused, attached: heads.attached }));

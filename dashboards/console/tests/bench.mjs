@@ -28,7 +28,7 @@ function frame(nodes) {
     leaves: Array.from({ length: nodes }, (_, i) => `L${Math.floor(i / 32)}`),
     sent_of_expected: Array.from({ length: nodes }, (_, i) => share(i, 0, 1)), received_of_expected: Array.from({ length: nodes }, () => 0.8),
     measured_pairs: nodes * (nodes - 1), untested_pairs: 0, expected_within_leaf: 5e10, expected_across_leaves: 4e10,
-    other_layers: [], other_series: [], steps, most_cells: 262144,
+    other_layers: [], other_series: [], steps, most_cells: 262144, scatter_share: 0.01, runs: [],
   };
 }
 
@@ -40,7 +40,7 @@ function tile(nodes, query) {
   const columns = Math.max(Math.min(number('columns'), side - column), 0);
   const all = [];
   for (let y = 0; y < rows; ++y) for (let x = 0; x < columns; ++x) all.push(Math.fround(share(row + y, column + x, step)));
-  return { schema_version: 1, step, row, column, rows, columns, values: all.map((one) => one * 4e10), of_expected: all, untested: all.map(() => 0) };
+  return { schema_version: 1, step, row, column, rows, columns, values: all.map((one) => one * 4e10), of_expected: all, untested: all.map(() => 0), age_days: [] };
 }
 
 const kSeries = { series_id: 1, kernel: 'verbs.write_lat', revision: 1, metric: 'latency_ns', meaning: 'half_rtt', unit: 'ns', larger_is_better: false,

@@ -10,7 +10,7 @@ import { broken, launch, open, overflows, says } from './browser.mjs';
 
 const [chromium, login, pid, pictures] = process.argv.slice(2);
 const origin = new URL(login).origin;
-const kPages = ['', 'findings', 'matrix', 'series', 'runs', 'upgrades', 'nodes'];
+const kPages = ['', 'findings', 'matrix', 'series', 'runs', 'upgrades', 'nodes', 'schedules', 'report', 'playground'];
 const faults = [];
 let passed = 0;
 let failed = 0;
@@ -156,6 +156,96 @@ await check('a series has its points as a picture and as a table', async () => {
   await says(page, /The same as a table: \d+ points/);
 });
 
+await check('a block of the matrix is chosen by a drag and measured again, and is saved as CSV and SVG', async () => {
+  await go('matrix?rail=1');
+  await says(page, /pairs tested/);
+  await page.waitForFunction(() => window.matrixView);
+  await new Promise((done) => setTimeout(done, 500));
+  const box = await (await page.$('canvas.matrix')).boundingBox();
+  const cell = (Math.min(box.width, box.height) - 106) / 32;
+  const at = (row, column) => [box.x + 106 + cell * (column + 0.5), box.y + 106 + cell * (row + 0.5)];
+  await page.keyboard.down('Shift');
+  await page.mouse.move(...at(2, 4));
+  await page.mouse.down();
+  await page.mouse.move(...at(3, 6), { steps: 3 });
+  await page.mouse.up();
+  await page.keyboard.up('Shift');
+  const said = await says(page, /2 senders, .*3 receivers/s);
+  assert.match(said, /sim0003/);
+  assert.deepEqual(await page.evaluate(() => window.matrixView.block), { row: 2, rows: 2, column: 4, columns: 3 });
+  await (await button('Measure this block again')).evaluate((one) => one.click());
+  await page.waitForSelector('dialog.ask[open]');
+  assert.equal(await page.$eval('dialog.ask [name="nodes"]', (field) => field.value), 'sim[0003-0007]');
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => !document.querySelector('dialog.ask'), { polling: 50 });
+  // What is saved never leaves the page here: its text is looked at.
+  await page.evaluate(() => {
+    window.saved = [];
+    const make = URL.createObjectURL;
+    URL.createObjectURL = (blob) => {
+      void blob.text().then((text) => window.saved.push(text));
+      return make.call(URL, blob);
+    };
+    window.followed = HTMLAnchorElement.prototype.click;
+    HTMLAnchorElement.prototype.click = function () {};
+  });
+  await press('CSV');
+  await press('SVG');
+  await page.waitForFunction(() => window.saved.length === 2, { polling: 50 });
+  await page.evaluate(() => { HTMLAnchorElement.prototype.click = window.followed; });
+  const [csv, svg] = (await page.evaluate(() => window.saved)).sort();
+  assert.match(svg.startsWith('from') ? svg : csv, /^from,to,bytes_per_second[^]*"sim0012","sim0001",/);
+  assert.match(svg.startsWith('<svg') ? svg : csv, /SYNTHETIC/);
+});
+
+await check('the keyboard chooses what is seen, and each colour has its legend', async () => {
+  await page.focus('canvas.matrix');
+  await page.keyboard.press('b');
+  await says(page, /32 senders/);
+  for (const [mode, words] of [['far', 'within 3 σ'], ['value', 'least'], ['coverage', 'least'], ['age', 'of the newest run']]) {
+    await go(`matrix?rail=1&mode=${mode}${mode === 'age' ? '&runs=7' : ''}`);
+    await says(page, words);
+  }
+  await go('matrix?rail=1&hop=within_leaf');
+  await says(page, /32 nodes, \d+ pairs tested/);
+});
+
+await check('the node has its topology, its events and a preflight with remedies', async () => {
+  await go('nodes/sim0012');
+  await page.waitForSelector('svg.topology .device');
+  await says(page, 'What happened to it');
+  await press('Check it now');
+  await confirm();
+  await says(page, /checks need a look|checks passed/, 20);
+  assert.equal(trail('Control.RunPreflight')[0].outcome, 'ok');
+  assert.deepEqual(await broken(page), []);
+});
+
+await check('schedules have a calendar with coverage, and the report is of the time that was asked for', async () => {
+  cli('schedules', 'add', 'nightly', 'pairs', '--cron', '0 1 * * *');
+  await go('schedules');
+  await says(page, 'The last 28 days');
+  await says(page, /measured \d+ nodes/);
+  const days = await page.$$eval('table.calendar tbody tr', (rows) => rows.map((row) => [row.cells[0].innerText, row.querySelectorAll('td.day').length]));
+  assert.ok(days.some(([name]) => name === 'nightly') && days.every(([, count]) => count === 28), JSON.stringify(days));
+  assert.deepEqual(await broken(page), []);
+  await go('report?hours=72');
+  await says(page, /SYNTHETIC[^]*sim0012/);
+  await go('findings?by=event');
+  await says(page, /one finding|findings of one event/);
+  assert.deepEqual(await broken(page), []);
+});
+
+await check('the playground shows the detector by other parameters, and stores nothing', async () => {
+  await go('series');
+  await page.evaluate(() => document.querySelector('main [data-row] a').click());
+  await page.waitForSelector('.chart canvas');
+  await page.evaluate(() => [...document.querySelectorAll('main a')].find((a) => a.textContent === 'playground').click());
+  await says(page, 'By these parameters');
+  await page.waitForSelector('.slider input');
+  assert.deepEqual(await broken(page), []);
+});
+
 await check('every page is free of faults that axe knows, in light and in dark', async () => {
   const found = [];
   for (const name of [...kPages, 'nodes/sim0012'])
@@ -201,12 +291,13 @@ await check('hostile names are shown as text', async () => {
   const guest = await open(browser, origin, faults);
   await guest.setRequestInterception(true);
   guest.on('request', async (request) => {
-    if (!/api\/v1\/nodes(\?|$)/.test(request.url())) return request.continue();
+    if (!/api\/v1\/node_heads(\?|$)/.test(request.url())) return request.continue();
     const nodes = names.map((name) => ({
-      name, node_id: name, state: name, version: '', address: '', attached_at: name, last_seen_at: null, busy: true,
-      busy_reasons: [name], nics: [], gpus: [], facts: {}, stack_versions: {}, stack_settings: {}, stack_hash: name,
+      name, state: name, last_seen_at: null, busy: true, busy_reasons: [name], nics: 1, nics_active: 1, gpus: 0, gpus_active: 0,
+      stack_hash: name, labels: {},
     }));
-    return request.respond({ contentType: 'application/json', body: JSON.stringify({ schema_version: 1, nodes }) });
+    const heads = { schema_version: 1, nodes, next_after: null, total: 5, attached: 5, busy: 5, paused: 0, matching: 5 };
+    return request.respond({ contentType: 'application/json', body: JSON.stringify(heads) });
   });
   await guest.goto(`${origin}/#/nodes`);
   const said = await says(guest, '<img src=x onerror=alert(1)>');

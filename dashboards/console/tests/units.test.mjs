@@ -125,3 +125,85 @@ test('figures are printed as the tables have them', () => {
   assert.equal(time('no time'), 'no time');
   assert.equal(ago('2026-11-20T12:00:00Z', Date.parse('2026-11-20T12:01:00Z')), '60 s ago');
 });
+
+const { csvOf, stepFor, svgOf } = await load('export');
+const framed = {
+  run_id: 'r-1', kernel: 'k', metric: 'm', unit: 'bytes_per_second', rail: 0, larger_is_better: true, synthetic: true,
+  nodes: ['=cmd|calc', 'a"b', '<svg onload=x>', 'd'],
+};
+
+test('a CSV has a line for each cell, and no name becomes a formula', () => {
+  const text = csvOf(framed, { step: 1, row: 0, column: 1, rows: 1, columns: 2, values: [4e10, null], of_expected: [0.5, null], untested: [0, 1] });
+  assert.deepEqual(text.split('\n'), [
+    'from,to,bytes_per_second,of_expected,untested_pairs,synthetic',
+    '" =cmd|calc","a""b",40000000000,0.5,0,yes',
+    '" =cmd|calc","<svg onload=x>",,,1,yes',
+    '',
+  ]);
+});
+
+test('an SVG has hostile names as text and says what is synthetic', () => {
+  const text = svgOf(framed, { step: 1, row: 0, column: 0, rows: 4, columns: 1, values: [1, 1, 1, null], of_expected: [1, 0.5, 1, null], untested: [0, 0, 0, 1] });
+  assert.ok(!text.includes('<svg onload'));
+  assert.ok(text.includes('&#60;svg onload=x&#62;'));
+  assert.ok(text.includes(', SYNTHETIC'));
+  assert.ok(text.includes('url(#untested)'), 'an untested cell is hatched');
+  assert.ok(text.includes(kHeats[5].colour), 'half of what is expected has the colour of the worst');
+});
+
+test('cells are as fine as the bound allows', () => {
+  const steps = [1, 2, 4, 8];
+  assert.equal(stepFor({ row: 0, rows: 100, column: 0, columns: 100 }, steps, 10_000), 1);
+  assert.equal(stepFor({ row: 0, rows: 101, column: 0, columns: 100 }, steps, 10_000), 2);
+  assert.equal(stepFor({ row: 0, rows: 10_000, column: 0, columns: 10_000 }, steps, 10), 8);
+});
+
+test('distance from the peers has its classes, and none without a scatter', async () => {
+  const { farOf, kFar } = await load('heat');
+  const words = (share, larger = true, scatter = 0.01) => kFar[farOf(share, larger, scatter)].words;
+  assert.equal(words(1), 'within 3 σ');
+  assert.equal(words(0.96), '3 to 5 σ worse');
+  assert.equal(words(1.2, false), 'more than 12 σ worse');
+  assert.equal(words(1.2), 'better by more than 3 σ');
+  assert.equal(words(0.1, true, null), 'within 3 σ');
+});
+
+const { daysOf, lastMeasured, nightsOf } = await load('coverage');
+
+test('a day shows the worst of its due times', () => {
+  const dates = daysOf(3, Date.parse('2026-11-29T00:10:00Z'));
+  assert.deepEqual(dates, ['2026-11-27', '2026-11-28', '2026-11-29']);
+  const due = (due_at, result, run_id = null) => ({ due_at, result, run_id, reason: null });
+  const dues = [due('2026-11-28T23:59:00Z', 'started', 'r-1'), due('2026-11-28T01:00:00Z', 'missed'), due('2026-11-29T00:00:00Z', 'started', 'r-2'), due('2026-11-27T00:00:00Z', 'started', 'r-0')];
+  const runs = [{ run_id: 'r-1', outcome: 'passed' }, { run_id: 'r-2', outcome: 'failed' }];
+  assert.deepEqual(nightsOf(dates, dues, runs).map((day) => day.word), ['started', 'missed', 'failed']);
+  assert.equal(nightsOf(['2026-01-01'], dues, runs)[0].word, '');
+});
+
+test('a node was measured last by the newest run that had it', () => {
+  const last = lastMeasured([{ nodes: ['a'], ended_at: '2026-11-02' }, { nodes: ['a', 'b'], ended_at: '2026-11-01' }, { nodes: ['c'], ended_at: null }]);
+  assert.deepEqual([...last], [['a', '2026-11-02'], ['b', '2026-11-01']]);
+});
+
+test('peers differ in their endpoints alone, and their band goes by the run', async () => {
+  const { bandOf, kMostPeers, peersOf } = await load('peers');
+  const series = (series_id, more = {}) => ({ series_id, kernel: 'k', revision: 1, metric: 'm', meaning: '', unit: 'ns', message_bytes: 8, parameters: { b: '1', a: '2' }, ...more });
+  const all = [series(1), series(2, { parameters: { a: '2', b: '1' } }), series(3, { message_bytes: 16 }), series(4, { parameters: { a: '3', b: '1' } })];
+  assert.deepEqual(peersOf(all[0], all).map((one) => one.series_id), [2]);
+  const many = Array.from({ length: 100 }, (_, i) => series(i));
+  const chosen = peersOf(many[0], many).map((one) => one.series_id);
+  assert.equal(new Set(chosen).size, kMostPeers);
+  const point = (run_id, headline) => ({ run_id, headline });
+  const band = bandOf({ points: [point('r-1', 5), point('r-2', 5)] }, [{ points: [point('r-1', 3), point('r-0', 9)] }, { points: [point('r-1', 7)] }]);
+  assert.deepEqual(band, { low: [3, null], high: [7, null] });
+});
+
+test('a GPU has lines to the NICs that are nearest', async () => {
+  const { devicesOf, nearest } = await load('devices');
+  const nics = ['x', 'y', 'z'].map((device, i) => ({ device, port: 1, numa_node_plus_one: i === 2 ? 0 : 1, state: 'active' }));
+  const devices = devicesOf({ nics, gpus: [{ name: 'gpu0', numa_node_plus_one: 1, state: 'active', distances: { x: 'PXB', y: 'PXB', z: 'SYS' } }, { name: 'gpu1', distances: {} }] });
+  const of = (name) => nearest(devices.find((one) => one.name === name), devices.filter((one) => one.kind === 'nic'));
+  assert.deepEqual(of('gpu0').map(({ nic, distance }) => [nic.name, distance]), [['x:1', 'PXB'], ['y:1', 'PXB']]);
+  assert.deepEqual(of('gpu1'), []);
+  assert.equal(devices.find((one) => one.name === 'z:1').numa, -1);
+});

@@ -1,5 +1,6 @@
-#include "controller/console/pair_grid.h"
+#include "controller/console/views/pair_grid.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -160,6 +161,137 @@ TEST(PairGrid, FiguresThatDoNotFitTheNodesAreRefused) {
   const auto grid = PairGrid::make(matrix, "", nullptr);
   ASSERT_FALSE(grid);
   EXPECT_EQ(grid.error().code, Code::kDataLoss);
+}
+
+// The overview of a matrix whose nodes are in the order of their leaves, and its blocks.
+api::MatrixOverview overview_of(const api::PairMatrix& matrix, std::uint32_t step) {
+  const auto whole = PairGrid::make(matrix, "fabric", nullptr);
+  EXPECT_TRUE(whole);
+  const api::MatrixFrame frame = whole->frame();
+  api::MatrixTileRequest request;
+  request.set_step(step);
+  const auto coarse = whole->tile(request);
+  EXPECT_TRUE(coarse);
+  api::MatrixOverview overview;
+  overview.set_run_id("r1");
+  overview.set_larger_is_better(true);
+  *overview.mutable_nodes() = frame.nodes();
+  *overview.mutable_leaves() = frame.leaves();
+  overview.set_expected_within_leaf(frame.expected_within_leaf());
+  overview.set_expected_across_leaves(frame.expected_across_leaves());
+  overview.set_measured_pairs(frame.measured_pairs());
+  overview.set_step(step);
+  *overview.mutable_values() = coarse->values();
+  *overview.mutable_of_expected() = coarse->of_expected();
+  *overview.mutable_untested() = coarse->untested();
+  return overview;
+}
+
+api::MatrixBlock block_of(const PairGrid& whole, const api::MatrixBlockRequest& wanted) {
+  api::MatrixTileRequest request;
+  request.set_row(wanted.row());
+  request.set_column(wanted.column());
+  request.set_rows(wanted.rows());
+  request.set_columns(wanted.columns());
+  const auto tile = whole.tile(request);
+  EXPECT_TRUE(tile) << tile.error().message;
+  api::MatrixBlock block;
+  for (const float value : tile->values()) block.add_values(std::isnan(value) ? 0 : value);
+  return block;
+}
+
+bool is_same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+// Each cell of each step is that of the matrix which was read as a whole.
+TEST(PairGrid, AnOverviewAndBlocksShowWhatTheWholeMatrixShows) {
+  constexpr int kNodes = 301;
+  api::PairMatrix matrix = fabric(kNodes);
+  matrix.set_values(17 * kNodes + 140, 40);
+  matrix.set_values(140 * kNodes + 17, 0);
+  const auto whole = PairGrid::make(matrix, "fabric", nullptr);
+  ASSERT_TRUE(whole);
+  const PairGrid wide = PairGrid::of_overview(overview_of(matrix, 8));
+  EXPECT_THAT(wide.frame().steps(), ElementsAre(1, 2, 4, 8));
+  EXPECT_EQ(wide.frame().untested_pairs(), 1);
+  for (const std::uint32_t step : {1U, 2U, 4U, 8U}) {
+    api::MatrixTileRequest request;
+    request.set_step(step);
+    request.set_row(1);
+    request.set_column(2);
+    const auto wanted = wide.block_for(request);
+    ASSERT_TRUE(wanted) << wanted.error().message;
+    EXPECT_EQ(wanted->has_value(), step < 8);
+    const auto tile =
+        *wanted ? wide.fine_tile(request, block_of(*whole, **wanted)) : wide.tile(request);
+    ASSERT_TRUE(tile) << tile.error().message;
+    const auto same = whole->tile(request);
+    ASSERT_TRUE(same) << same.error().message;
+    ASSERT_EQ(tile->values_size(), same->values_size());
+    EXPECT_EQ(tile->rows(), same->rows());
+    for (int i = 0; i < tile->values_size(); ++i) {
+      ASSERT_TRUE(is_same(tile->values(i), same->values(i))) << step << " " << i;
+      ASSERT_TRUE(is_same(tile->of_expected(i), same->of_expected(i))) << step << " " << i;
+      ASSERT_EQ(tile->untested(i), same->untested(i)) << step << " " << i;
+    }
+  }
+}
+
+TEST(PairGrid, ABlockThatDoesNotFitItsTileIsRefused) {
+  const PairGrid wide = PairGrid::of_overview(overview_of(fabric(150), 4));
+  api::MatrixTileRequest request;
+  EXPECT_EQ(wide.fine_tile(request, {}).error().code, Code::kDataLoss);
+  request.set_step(4);
+  EXPECT_EQ(wide.fine_tile(request, {}).error().code, Code::kDataLoss) << "it needs no block";
+  request.set_step(3);
+  EXPECT_EQ(wide.block_for(request).error().code, Code::kInvalidArgument);
+  request.set_step(1);
+  request.set_row(4'000'000'000);
+  const auto beyond = wide.block_for(request);
+  ASSERT_TRUE(beyond);
+  EXPECT_EQ((*beyond)->rows(), 0U);
+}
+
+TEST(PairGrid, PairsOfOneClassAloneCountAsMeasuredOrNot) {
+  api::PairMatrix matrix = fabric(8);
+  matrix.set_values(1, 0);  // within a leaf
+  const auto within = PairGrid::make(matrix, "", nullptr, "within_leaf");
+  ASSERT_TRUE(within);
+  EXPECT_EQ(within->frame().measured_pairs(), 23);
+  EXPECT_EQ(within->frame().untested_pairs(), 1);
+  const auto across = PairGrid::make(matrix, "", nullptr, "across_leaves");
+  EXPECT_EQ(across->frame().measured_pairs(), 32);
+  EXPECT_EQ(across->frame().untested_pairs(), 0);
+  EXPECT_THAT(PairGrid::make(matrix, "", nullptr, "far").error().message,
+              HasSubstr("within_leaf or across_leaves"));
+}
+
+TEST(PairGrid, ACellOfSeveralRunsHasTheAgeOfItsOldestPair) {
+  constexpr int kNodes = 130;
+  api::PairMatrix matrix = fabric(kNodes);
+  for (const double age : {0.0, 1.0, 5.0}) matrix.add_runs()->set_age_days(age);
+  for (int i = 0; i < kNodes * kNodes; ++i) matrix.add_run_of(i == 1 ? 2 : 0);
+  const auto grid = PairGrid::make(matrix, "fabric", nullptr);
+  ASSERT_TRUE(grid);
+  EXPECT_EQ(grid->frame().runs_size(), 3);
+  api::MatrixTileRequest request;
+  request.set_step(2);
+  const auto tile = grid->tile(request);
+  ASSERT_TRUE(tile);
+  float oldest = 0;
+  for (const float age : tile->age_days()) oldest = std::max(oldest, std::isnan(age) ? 0 : age);
+  EXPECT_EQ(oldest, 5);
+  EXPECT_EQ(PairGrid::make(fabric(8), "", nullptr)->tile({})->age_days_size(), 0);
+}
+
+TEST(PairGrid, TheScatterIsThatOfTheShares) {
+  api::PairMatrix matrix = fabric(40);
+  for (int i = 0; i < matrix.values_size(); ++i)
+    if (matrix.values(i) > 0)
+      matrix.set_values(i, matrix.values(i) * (0.98F + 0.01F * static_cast<float>(i % 5)));
+  const auto grid = PairGrid::make(matrix, "", nullptr);
+  ASSERT_TRUE(grid);
+  EXPECT_GT(grid->frame().scatter_share(), 0.0);
+  EXPECT_LT(grid->frame().scatter_share(), 0.04);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "controller/console/series_changes.h"
+#include "controller/console/views/series_changes.h"
 
 #include <algorithm>
 #include <vector>
@@ -13,6 +13,8 @@ namespace {
 
 using analysis::Change;
 using analysis::ChangeKind;
+
+constexpr double kLeastNoise = 1e-6;
 
 void fill_change(const Change& change, bool relative, bool larger_is_better,
                  api::SeriesChange& out) {
@@ -41,9 +43,16 @@ Result<api::SeriesChanges> changes_of(const api::History& history,
   if (!(request.delta() >= 0 && request.delta() < 1))
     return fail(Code::kInvalidArgument,
                 fmt::format("delta {}: a fraction below 1 is needed", request.delta()));
+  analysis::DetectorSettings settings{.delta = request.delta()};
+  if (request.has_least_noise()) settings.least_noise = request.least_noise();
+  if (!(settings.least_noise >= kLeastNoise && settings.least_noise < 1))
+    return fail(Code::kInvalidArgument,
+                fmt::format("least_noise {}: a fraction from {} up and below 1 is needed",
+                            request.least_noise(), kLeastNoise));
   std::vector<double> values;
   for (const api::HistoryPoint& point : history.points()) values.push_back(point.headline());
-  const analysis::Findings found = analysis::detect_changes(values, {.delta = request.delta()});
+  if (request.first() > 0 && request.first() < values.size()) values.resize(request.first());
+  const analysis::Findings found = analysis::detect_changes(values, settings);
   api::SeriesChanges out;
   out.set_schema_version(kSchemaVersion);
   out.set_series_id(history.series().series_id());

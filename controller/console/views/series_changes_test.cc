@@ -1,4 +1,4 @@
-#include "controller/console/series_changes.h"
+#include "controller/console/views/series_changes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
