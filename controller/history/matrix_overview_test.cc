@@ -14,15 +14,15 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr std::size_t kNodes = 1'030;
-constexpr std::size_t kNodesOfLeaf = 10;
+constexpr std::size_t kWideNodes = 1'030;
+constexpr std::size_t kWideLeaf = 10;
 
 // Leaves are in the reverse of the nodes' names.
-std::string leaf_name(std::size_t node) { return fmt::format("L{:03}", 999 - node / kNodesOfLeaf); }
+std::string leaf_name(std::size_t node) { return fmt::format("L{:03}", 999 - node / kWideLeaf); }
 
 PortMap wide_ports() {
   std::vector<store::NodeRow> rows;
-  for (std::size_t i = 0; i < kNodes; ++i)
+  for (std::size_t i = 0; i < kWideNodes; ++i)
     rows.push_back({.name = fmt::format("n{:04}", i), .described = {{"leaf", leaf_name(i)}}});
   return PortMap(rows);
 }
@@ -35,19 +35,19 @@ store::PairMatrixRow wide_matrix(const PortMap& ports) {
                               .message_bytes = 65'536,
                               .unit = "bytes_per_second",
                               .larger_is_better = true};
-  for (std::size_t i = 0; i < kNodes; ++i)
+  for (std::size_t i = 0; i < kWideNodes; ++i)
     matrix.endpoints.push_back(fmt::format("n{:04}/rxe0:1", i));
   order_by_leaf(matrix, ports);
   const auto leaf = [&](std::size_t row) {
     return ports.leaf(split_endpoint(matrix.endpoints[row]).first);
   };
-  matrix.values.assign(kNodes * kNodes, NAN);
-  for (std::size_t from = 0; from < kNodes; ++from)
-    for (std::size_t to = 0; to < kNodes; ++to)
+  matrix.values.assign(kWideNodes * kWideNodes, NAN);
+  for (std::size_t from = 0; from < kWideNodes; ++from)
+    for (std::size_t to = 0; to < kWideNodes; ++to)
       if (from != to)
-        matrix.values[from * kNodes + to] = from / kNodesOfLeaf == to / kNodesOfLeaf ? 100 : 80;
-  EXPECT_EQ(leaf(0), leaf(kNodesOfLeaf - 1));
-  matrix.values[kNodes - 1] = 40;
+        matrix.values[from * kWideNodes + to] = from / kWideLeaf == to / kWideLeaf ? 100 : 80;
+  EXPECT_EQ(leaf(0), leaf(kWideLeaf - 1));
+  matrix.values[kWideNodes - 1] = 40;
   matrix.values[5] = NAN;
   return matrix;
 }
@@ -68,15 +68,15 @@ TEST(MatrixOverview, RowsAreInTheOrderOfLeavesAndACellHasItsWorstPair) {
   EXPECT_EQ(overview.leaves(0), "L897");
   EXPECT_EQ(overview.expected_within_leaf(), 100);
   EXPECT_EQ(overview.expected_across_leaves(), 80);
-  EXPECT_EQ(overview.measured_pairs(), static_cast<double>(kNodes * (kNodes - 1) - 1));
-  const int side = (kNodes + kOverviewStep - 1) / kOverviewStep;
+  EXPECT_EQ(overview.measured_pairs(), static_cast<double>(kWideNodes * (kWideNodes - 1) - 1));
+  const int side = (kWideNodes + kOverviewStep - 1) / kOverviewStep;
   ASSERT_EQ(overview.values_size(), side * side);
   EXPECT_EQ(overview.values(side - 1), 40) << "the slow pair, in the last cell of the first row";
   EXPECT_FLOAT_EQ(overview.of_expected(side - 1), 0.5F);
   EXPECT_EQ(overview.untested(0), 1U);
   EXPECT_EQ(overview.untested(1), 0U);
   EXPECT_FLOAT_EQ(overview.sent_of_expected(0), 0.5F);
-  EXPECT_FLOAT_EQ(overview.received_of_expected(kNodes - 1), 0.5F);
+  EXPECT_FLOAT_EQ(overview.received_of_expected(kWideNodes - 1), 0.5F);
 }
 
 TEST(MatrixOverview, ASmallMatrixAndOneOfSeveralRowsANodeHaveNone) {
@@ -131,13 +131,13 @@ TEST_F(StoredOverview, ABlockHasTheFiguresOfItsRowsAndABound) {
   request.set_metric("bandwidth_bytes_per_second");
   request.set_message_bytes(65'536);
   request.set_rows(1);
-  request.set_columns(kNodes);
+  request.set_columns(kWideNodes);
   const auto block = read_block(*store_, request);
   ASSERT_TRUE(block) << block.error().message;
   EXPECT_EQ(block->values(0), 0) << "a node with itself";
   EXPECT_EQ(block->values(1), 100);
-  EXPECT_EQ(block->values(kNodes - 1), 40);
-  request.set_columns(kNodes + 1);
+  EXPECT_EQ(block->values(kWideNodes - 1), 40);
+  request.set_columns(kWideNodes + 1);
   EXPECT_EQ(read_block(*store_, request).error().code, Code::kInvalidArgument);
   request.set_rows(10'000'000);
   request.set_columns(1);
