@@ -28,11 +28,12 @@ kernels/memory: =core kernels/dl
 kernels/gpu: =core kernels/dl kernels/memory
 kernels/gpu/ceiling: =gpu
 kernels/gpu/session: =gpu kernels/gpu/ceiling
+kernels/gpu/together: =gpu
 kernels/bar/backend: =gpu
 kernels/bar/routine: =gpu kernels/bar/backend
-kernels/bar: =gpu kernels/gpu/ceiling kernels/gpu/session kernels/bar/backend kernels/bar/routine
+kernels/bar: =gpu kernels/gpu/ceiling kernels/gpu/session kernels/gpu/together kernels/bar/backend kernels/bar/routine
 kernels/cuda/route: =gpu kernels/gpu/session
-kernels/cuda: =gpu kernels/gpu/ceiling kernels/gpu/session kernels/cuda/route
+kernels/cuda: =gpu kernels/gpu/ceiling kernels/gpu/session kernels/gpu/together kernels/cuda/route
 kernels/fakes: =core kernels/dl
 kernels/launch/node: =core kernels/launch/shim
 kernels/launch/shim: kernels/core/base

@@ -17,6 +17,7 @@ namespace railgauge {
   ROW(kBarReadBw)              \
   ROW(kBarReadLat)             \
   ROW(kBarSanity)              \
+  ROW(kBarSharedBw)            \
   ROW(kBarWriteBw)             \
   ROW(kBarWriteLat)            \
   ROW(kCudaCopyLatency)        \
@@ -27,6 +28,7 @@ namespace railgauge {
   ROW(kCudaPeerCopyBw)         \
   ROW(kCudaPeerLatency)        \
   ROW(kCudaRankCopyBw)         \
+  ROW(kCudaRanksCopyBw)        \
   ROW(kMpiAccumulateLat)       \
   ROW(kMpiAllGather)           \
   ROW(kMpiAllGatherV)          \
@@ -66,6 +68,7 @@ namespace railgauge {
   ROW(kMpiReduceScatterBlock)  \
   ROW(kMpiScatter)             \
   ROW(kMpiScatterV)            \
+  ROW(kMpiThreadsLat)          \
   ROW(kNcclAllGather)          \
   ROW(kNcclAllReduce)          \
   ROW(kNcclAllToAll)           \

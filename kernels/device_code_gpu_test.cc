@@ -21,6 +21,7 @@ extern const DeviceCode kFlagAnswerCode;
 }  // namespace railgauge::gpu
 namespace railgauge::cuda {
 extern const gpu::DeviceCode kCopyCode;
+extern const gpu::DeviceCode kCopyTmaCode;
 extern const gpu::DeviceCode kChaseCode;
 }  // namespace railgauge::cuda
 namespace railgauge::nccl {
@@ -42,17 +43,19 @@ struct Source {
 void PrintTo(const Source& source, std::ostream* out) { *out << source.name; }
 
 std::vector<Source> sources() {
-  return {
-      {"pattern", &gpu::kPatternCode, {"railgauge_fill", "railgauge_compare"}},
-      {"flag_answer", &gpu::kFlagAnswerCode, {"railgauge_answer_flags", "railgauge_answer_gated"}},
-      {"copy",
-       &cuda::kCopyCode,
-       {"railgauge_copy", "railgauge_copy_both", "railgauge_copy_both_again",
-        "railgauge_clear_units"}},
-      {"chase", &cuda::kChaseCode, {"railgauge_chase"}},
-      {"nccl_verify",
-       &nccl::kVerifyCode,
-       {"railgauge_nccl_fill", "railgauge_nccl_check", "railgauge_nccl_tell"}}};
+  return {{"pattern", &gpu::kPatternCode, {"railgauge_fill", "railgauge_compare"}},
+          {"flag_answer",
+           &gpu::kFlagAnswerCode,
+           {"railgauge_answer_flags", "railgauge_answer_gated", "railgauge_pass_data"}},
+          {"copy",
+           &cuda::kCopyCode,
+           {"railgauge_copy", "railgauge_copy_both", "railgauge_copy_both_again",
+            "railgauge_clear_units"}},
+          {"copy_tma", &cuda::kCopyTmaCode, {"railgauge_copy_tma"}},
+          {"chase", &cuda::kChaseCode, {"railgauge_chase"}},
+          {"nccl_verify",
+           &nccl::kVerifyCode,
+           {"railgauge_nccl_fill", "railgauge_nccl_check", "railgauge_nccl_tell"}}};
 }
 
 // Returns the reason why this build, driver or GPU cannot take the PTX, "" when it must. A driver

@@ -32,6 +32,7 @@ extern const DeviceCode kFlagAnswerCode;
 }  // namespace railgauge::gpu
 namespace railgauge::cuda {
 extern const gpu::DeviceCode kCopyCode;
+extern const gpu::DeviceCode kCopyTmaCode;
 extern const gpu::DeviceCode kChaseCode;
 }  // namespace railgauge::cuda
 
@@ -115,6 +116,23 @@ void read_device_code(const std::vector<gpu::Gpu>& gpus, GpuMachine& machine) {
   }
 }
 
+// The bulk copies' code is of its own, for newer GPUs and drivers.
+void read_tma(const std::vector<gpu::Gpu>& gpus, GpuMachine& machine) {
+  constexpr int kCapabilityOfTma = 90;
+  machine.gpu_has_tma = std::ranges::all_of(
+      gpus, [](const gpu::Gpu& gpu) { return gpu.capability() >= kCapabilityOfTma; });
+  machine.driver_reads_tma =
+      loaded_cuda().driver_version >= gpu::cuda_release_of_ptx(cuda::kCopyTmaCode.ptx_version);
+}
+
+// Free huge pages of 2 MiB for two buffers of the largest size.
+bool has_huge_pages() {
+  constexpr long kPages = 300;
+  std::ifstream file("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
+  long pages = 0;
+  return file >> pages && pages >= kPages;
+}
+
 void read_nodes(const std::vector<gpu::Gpu>& gpus, GpuMachine& machine) {
   if (const auto nodes = numa_nodes(); nodes)
     machine.numa_nodes = static_cast<std::size_t>(std::ranges::count_if(
@@ -147,6 +165,8 @@ Result<GpuMachine> read_machine() {
   machine.peers = some_pair(gpus);
   read_nodes(gpus, machine);
   read_device_code(gpus, machine);
+  read_tma(gpus, machine);
+  machine.huge_pages = has_huge_pages();
   machine.coherent = first.attribute(cu::kUsesHostPageTables).value_or(0) != 0;
   machine.gdrdrv = access("/dev/gdrdrv", R_OK | W_OK) == 0 && load_gdrapi().has_value();
   machine.dmabuf_mmap = first.attribute(cu::kDmaBufMmapSupported).value_or(0) != 0;

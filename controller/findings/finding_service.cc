@@ -10,6 +10,7 @@
 
 #include "controller/api/contract.h"
 #include "controller/findings/changes/measured_twice.h"
+#include "controller/findings/failed_ports.h"
 #include "controller/findings/finding_causes.h"
 #include "controller/findings/finding_events.h"
 #include "controller/findings/part_cases.h"
@@ -330,7 +331,8 @@ Result<api::Finding> FindingService::get(const std::string& finding_id, double n
   if (row->upgrade_id.empty() && !all.empty()) RG_TRY_OK(explain(store_, *row, all, out));
   if (!row->upgrade_id.empty()) add_upgrade_next(out);
   if (row->kind == kPartKind) put_part(*row, out);
-  if (row->kind == kWrongBytesKind && row->upgrade_id.empty() && !row->node_id.empty())
+  const bool is_of_node = row->kind == kWrongBytesKind || row->kind == kFailedPortKind;
+  if (is_of_node && row->upgrade_id.empty() && !row->node_id.empty())
     out.add_next(fmt::format("railgauge preflight {}", row->suspect));
   RG_TRY_OK(add_event(store_, leaves_, out));
   return out;

@@ -12,6 +12,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/findings/changes/measured_twice.h"
+#include "controller/findings/failed_ports.h"
 #include "controller/findings/part_judge.h"
 #include "controller/findings/wrong_bytes.h"
 #include "controller/fleet/event_loop.h"
@@ -214,6 +215,7 @@ Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::
   const store::RunRow run = RG_TRY(store.run_summary(run_id)).run;
   if (run.trigger == "upgrade") return fresh;
   RG_TRY_OK(judge_wrong_bytes(store, run, now));
+  RG_TRY_OK(judge_failed_ports(store, run, now));
   std::vector<SeriesRuns> all = RG_TRY(series_of_run(store, run_id, leaves, ends));
   RG_TRY_OK(keep_repeats(store, run_id, all, now));
   keep_newest(run_id, all);

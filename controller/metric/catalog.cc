@@ -297,7 +297,7 @@ constexpr std::array kLabels{
     LabelValues{"kernel", "kernels of the node's own list, or unknown"},
     LabelValues{"kind",
                 "counter, xid, sxid, device_vanished, ...; of findings: regression, lost_function, "
-                "corruption, mode_mix, step, drift, variance, peer, part"},
+                "corruption, mode_mix, step, drift, variance, peer, part, port_failover"},
     LabelValues{"link_layer", "ethernet, infiniband"},
     LabelValues{"memory", "host, gpu, staged (through the host's); of pairs also nothing"},
     LabelValues{"metric", "latency_ns, bandwidth_bytes_per_second, ..."},

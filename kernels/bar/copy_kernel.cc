@@ -26,6 +26,8 @@ constexpr std::uint64_t kReadBytesInSample = 4U << 10U;
 // From here on the bytes of a sample that the CPU's buffers may hold are too few to matter.
 constexpr std::uint64_t kCheckedBytes = 64U << 10U;
 constexpr std::int64_t kMaxRepeat = 1'000'000;
+constexpr std::uint64_t kOffsetUnit = 4;
+constexpr double kMaxOffset = 1U << 30U;
 // Seed of the pattern; the size is added, so that bytes of another size never pass.
 constexpr std::uint64_t kSeed = 0x626172636f7079;
 
@@ -41,7 +43,11 @@ class CopyKernel final : public Kernel {
     sizes_ = context.params.bytes_list("sizes");
     options_ = RG_TRY(sampler_options(context.params));
     const std::uint64_t largest = *std::ranges::max_element(sizes_);
-    setup_ = RG_TRY(Setup::open(context, largest, known_));
+    offset_ = context.params.bytes("offset");
+    if (offset_ % kOffsetUnit != 0)
+      return invalid("parameter offset: {} is not a multiple of {} bytes", offset_, kOffsetUnit);
+    setup_ = RG_TRY(Setup::open(context, largest + offset_, known_));
+    RG_TRY_OK(check_cache(context.params));
     if (!writes() && context.params.text("routine") != "auto" &&
         setup_.copier().writer != setup_.copier().reader)
       return fail(Code::kFailedPrecondition,
@@ -62,9 +68,38 @@ class CopyKernel final : public Kernel {
  private:
   [[nodiscard]] bool writes() const { return direction_ == CopyDirection::kWrite; }
 
+  // A cold copy needs a mapping that the CPU caches: all others are cold by themselves.
+  Status check_cache(const Params& params) {
+    is_cold_ = figure_ == CopyFigure::kLatency && params.text("cache") == "cold";
+    if (is_cold_ && params.integer("repeat") > 1)
+      return invalid("parameters cache and repeat: a cold copy is timed alone; leave repeat out");
+    if (!is_cold_ || setup_.view().caching == Caching::kCached) return {};
+    return fail(Code::kFailedPrecondition,
+                fmt::format("{}: copy with a cold cache: the CPU caches no load or store of this "
+                            "mapping ({}), so there is nothing to cool; leave cache out",
+                            setup_.gpu().name(), caching_in_words(setup_.view().caching)));
+  }
+
+  // The mapped memory from the offset on.
+  [[nodiscard]] View view() const {
+    View view = setup_.view();
+    view.cpu += offset_;
+    view.gpu += offset_;
+    view.bytes -= offset_;
+    return view;
+  }
+
+  // The GPU writes what the copy will touch, which moves its lines out of the CPU's caches.
+  Status cool(std::uint64_t bytes) {
+    if (!writes()) return pattern_->fill(view().gpu, bytes, kSeed + bytes);
+    RG_TRY_OK(gpu_status(setup_.gpu(), loaded_cuda().memset_d8(view().gpu, 0, bytes),
+                         "write the memory to cool it"));
+    return gpu_status(setup_.gpu(), loaded_cuda().ctx_synchronize(), "write the memory to cool it");
+  }
+
   // The copy of one size, with its source, target and repetitions as plain values.
   [[nodiscard]] TimedCopy timed_copy(const Context& context, std::uint64_t bytes) const {
-    const View& view = setup_.view();
+    const View view = this->view();
     const auto asked = static_cast<std::uint64_t>(context.params.integer("repeat"));
     TimedCopy timed{.bytes = bytes,
                     .repeat = asked != 0 ? asked : default_repeat(direction_, figure_, bytes)};
@@ -79,10 +114,11 @@ class CopyKernel final : public Kernel {
     const bool bandwidth = figure_ == CopyFigure::kBandwidth;
     const TimedCopy timed = timed_copy(context, bytes);
     const auto link = gpu::link_bytes_per_second(setup_.gpu().pci_address());
-    const Sampled sampled =
-        RG_TRY(sample_copies(context, setup_.session(), options_, timed,
-                             bandwidth ? SampleUnit::kBytesPerSecond : SampleUnit::kNanoseconds,
-                             [&] { return prepare_bytes(bytes); }));
+    const Sampled sampled = RG_TRY(sample_copies(
+        context, setup_.session(), options_, timed,
+        bandwidth ? SampleUnit::kBytesPerSecond : SampleUnit::kNanoseconds,
+        [&] { return prepare_bytes(bytes); },
+        is_cold_ ? std::function([&] { return cool(bytes); }) : std::function<Status()>()));
     const bool verified = context.params.boolean("verify");
     if (verified) RG_TRY_OK(verify(bytes));
     Point point = setup_.make_point(names(), bytes, sampled, context.raw_samples);
@@ -97,6 +133,8 @@ class CopyKernel final : public Kernel {
         RG_TRY_OK(gpu::check_link(setup_.gpu(), link, point.median()));
     }
     facts["repeat"] = std::to_string(timed.repeat);
+    if (offset_ > 0) facts["offset"] = canonical_bytes(offset_);
+    if (figure_ == CopyFigure::kLatency) facts["cache"] = is_cold_ ? "cold" : "as it is";
     facts["clock_drift_ppm"] = fmt::format("{:.3f}", tick_clock(context).drift_ppm());
     if (writes())
       facts["ends_at"] = "fence: the stores have left the CPU, the GPU may not see them yet";
@@ -109,7 +147,7 @@ class CopyKernel final : public Kernel {
   Status add_engine_facts(const Context& context, std::uint64_t bytes, double rate,
                           google::protobuf::Map<std::string, std::string>& facts) const {
     const double engine =
-        RG_TRY(engine_rate(setup_.gpu(), setup_.view(), bytes, writes(), tick_clock(context)));
+        RG_TRY(engine_rate(setup_.gpu(), view(), bytes, writes(), tick_clock(context)));
     facts["copy_engine_bytes_per_second"] = fmt::format("{:.4g}", engine);
     facts["share_of_copy_engine"] = fmt::format("{:.3f}", rate / engine);
     return {};
@@ -131,10 +169,10 @@ class CopyKernel final : public Kernel {
     const std::span<std::byte> host = host_.span().first(bytes);
     if (!writes()) {
       std::ranges::fill(host, std::byte{0});
-      return pattern_->fill(setup_.view().gpu, bytes, kSeed + bytes);
+      return pattern_->fill(view().gpu, bytes, kSeed + bytes);
     }
     fill_pattern(host, kSeed + bytes);
-    RG_TRY_OK(gpu_status(setup_.gpu(), loaded_cuda().memset_d8(setup_.view().gpu, 0, bytes),
+    RG_TRY_OK(gpu_status(setup_.gpu(), loaded_cuda().memset_d8(view().gpu, 0, bytes),
                          "clear the memory"));
     return gpu_status(setup_.gpu(), loaded_cuda().ctx_synchronize(), "clear the memory");
   }
@@ -142,7 +180,7 @@ class CopyKernel final : public Kernel {
   // Compares the result of the timed copies, seen from the other side.
   Status verify(std::uint64_t bytes) {
     if (writes())
-      return pattern_->verify(setup_.view().gpu, bytes, kSeed + bytes,
+      return pattern_->verify(view().gpu, bytes, kSeed + bytes,
                               setup_.gpu().name() + ": BAR write");
     const auto mismatch = find_mismatch(host_.span().first(bytes), kSeed + bytes);
     if (!mismatch) return {};
@@ -155,6 +193,8 @@ class CopyKernel final : public Kernel {
   CopyFigure figure_;
   std::span<const Routine> known_;
   std::vector<std::uint64_t> sizes_;
+  std::uint64_t offset_ = 0;
+  bool is_cold_ = false;
   SamplerOptions options_;
   Setup setup_;
   HostBuffer host_;
@@ -230,8 +270,19 @@ KernelInfo info() {
                "small sizes as many as the clock needs",
                0, 0, static_cast<double>(kMaxRepeat))
       .identity()
+      .bytes("offset", "where in the mapped memory a copy begins, a multiple of 4", "0", kMaxOffset)
+      .identity()
       .sampling("samples", kKernel.min_samples, bandwidth ? 10'000 : 100'000);
-  if (bandwidth) builder.least_time("2s");
+  if (bandwidth) {
+    builder.least_time("2s");
+  } else {
+    builder
+        .choice(
+            "cache", "",
+            "cold: the GPU writes the memory before each copy, for mappings that the CPU caches",
+            {"hot", "cold"})
+        .identity();
+  }
   add_bar_parameters(builder);
   return builder.build();
 }

@@ -27,7 +27,8 @@ Status check_deadline(const Context& context, const char* act) {
 // The stamps are allocated once, for the largest batch.
 Result<Sampled> sample_copies(Context& context, gpu::Session& session,
                               const SamplerOptions& options, const TimedCopy& timed,
-                              SampleUnit unit, const Sampler::Ready& ready) {
+                              SampleUnit unit, const Sampler::Ready& ready,
+                              const std::function<Status()>& before_each) {
   const TickClock& clock = tick_clock(context);
   std::vector<std::uint64_t> stamps(options.batch + 1);
   const auto copies = static_cast<double>(timed.repeat);
@@ -35,8 +36,14 @@ Result<Sampled> sample_copies(Context& context, gpu::Session& session,
   const auto batch = [&](std::uint64_t count, std::vector<double>& out) -> Status {
     RG_CHECK(count < stamps.size());
     RG_TRY_OK(check_deadline(context, "copy through the BAR"));
-    stamp_copies(clock, timed, count, stamps.data());
+    if (!before_each) stamp_copies(clock, timed, count, stamps.data());
     for (std::uint64_t i = 0; i < count; ++i) {
+      if (before_each) {
+        RG_TRY_OK(before_each());
+        stamps[i] = clock.ticks();
+        timed.copy(timed.to, timed.from, timed.bytes);
+        stamps[i + 1] = clock.ticks();
+      }
       const double one_ns = clock.to_ns(stamps[i + 1] - stamps[i]) / copies;
       out.push_back(unit == SampleUnit::kNanoseconds ? one_ns : bytes / one_ns * 1e9);
     }

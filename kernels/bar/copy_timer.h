@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "kernels/bar/routine/copy_routines.h"
@@ -32,10 +33,12 @@ void stamp_copies(const TickClock& clock, const TimedCopy& timed, std::uint64_t 
 // second.
 enum class SampleUnit : std::uint8_t { kNanoseconds, kBytesPerSecond };
 // Samples `timed` by the options. kDeadlineExceeded between two batches, at the context's deadline.
-// `ready` as in gpu::Session::sample.
+// `ready` as in gpu::Session::sample. With `before_each` each sample is one copy behind a call of
+// it, which is not timed; an error of it ends the sampling.
 Result<Sampled> sample_copies(Context& context, gpu::Session& session,
                               const SamplerOptions& options, const TimedCopy& timed,
-                              SampleUnit unit, const Sampler::Ready& ready);
+                              SampleUnit unit, const Sampler::Ready& ready,
+                              const std::function<Status()>& before_each = {});
 
 // Returns kDeadlineExceeded after the context's deadline; `act` appears in the message.
 Status check_deadline(const Context& context, const char* act);

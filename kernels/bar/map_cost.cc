@@ -53,7 +53,7 @@ class MapCost final : public Kernel {
   // The sampler keeps the sums. The times of the steps are the last ones of each series, as many as
   // the sampler kept.
   Status measure_size(Context& context, std::uint64_t bytes) {
-    const auto window = RG_TRY(setup_.backend().make(setup_.gpu(), bytes));
+    const auto window = RG_TRY(setup_.make_window(bytes));
     Times times;  // of all rounds, those of the warm-up too
     Sampled sampled = RG_TRY(setup_.session().sample(
         context, options_,

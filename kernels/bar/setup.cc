@@ -21,10 +21,28 @@ Status check_free(const gpu::Gpu& gpu, std::size_t bytes) {
                   gpu.name(), canonical_bytes(bytes), canonical_bytes(free)));
 }
 
+// The caching that `mapping` asks for; kUnknown for its default.
+Caching caching_asked(const std::string& word) {
+  if (word == "write_combined") return Caching::kWriteCombined;
+  if (word == "cached") return Caching::kCached;
+  return word == "device" ? Caching::kUncached : Caching::kUnknown;
+}
+
+// Waives where a backend maps otherwise than it was asked.
+Status check_caching(const View& view, Caching asked) {
+  if (asked == Caching::kUnknown || view.caching == asked) return {};
+  return fail(Code::kFailedPrecondition,
+              fmt::format("its mapping is {}, and {} was asked for; gdrdrv can be asked where the "
+                          "machine has it",
+                          caching_in_words(view.caching), caching_in_words(asked)));
+}
+
 }  // namespace
 
 // `backend` and `routine` are part of a series' identity: another path is another figure.
-void add_bar_parameters(InfoBuilder& builder) {
+namespace {
+// Both change what the CPU's loads and stores cost, so each is a series of its own.
+void add_ways(InfoBuilder& builder) {
   builder
       .choice("backend", "", "what maps GPU memory for the CPU; auto takes the first that works",
               {"auto", "gdrdrv", "dmabuf", "coherent", "vulkan"})
@@ -36,7 +54,27 @@ void add_bar_parameters(InfoBuilder& builder) {
                   auto_order() + " that is at most 3 % slower",
               {names.begin(), names.end()})
       .identity();
+  builder
+      .choice("mapping", "",
+              "how the CPU's side is cached: default as the backend maps; others ask gdrdrv, and "
+              "waive where the machine has no such mapping",
+              {"default", "write_combined", "cached", "device"})
+      .identity()
+      .choice("allocation", "",
+              "what makes the GPU's memory: alloc, cuMemAlloc; create, cuMemCreate",
+              {"alloc", "create"})
+      .identity();
+}
+}  // namespace
+
+void add_bar_parameters(InfoBuilder& builder) {
+  add_ways(builder);
   gpu::add_still_session_parameters(builder);
+}
+
+void add_shared_bar_parameters(InfoBuilder& builder) {
+  add_ways(builder);
+  gpu::add_shared_session_parameters(builder);
 }
 
 // The order matters: the GPU's facts come first, then the routine, which the proof of the mapping
@@ -48,14 +86,23 @@ Result<Setup> Setup::open(Context& context, std::size_t bytes, std::span<const R
   setup.copier_ = RG_TRY(choose_copier(known, context.params.text("routine")));
   RG_TRY_OK(check_free(gpu, bytes));
   setup.backends_ = make_backends();
+  const Caching asked = caching_asked(context.params.text("mapping"));
+  const bool creates = context.params.text("allocation") == "create";
+  if (creates)
+    setup.created_ = RG_TRY(gpu::SharedMemory::create(gpu, bytes, gpu::HandleKind::kNone));
   Backend* tried = nullptr;
   auto path = choose_path(
       setup.backends_, context.params.text("backend"),
       [&](Backend& backend) {
         tried = &backend;
-        return backend.make(gpu, bytes);
+        backend.ask_caching(asked);
+        return creates ? backend.adopt(gpu, setup.created_.data(), bytes)
+                       : backend.make(gpu, bytes);
       },
-      [&](const View& view) { return prove_view(gpu, view, setup.copier_, tried->name()); });
+      [&](const View& view) -> Status {
+        RG_TRY_OK(check_caching(view, asked));
+        return prove_view(gpu, view, setup.copier_, tried->name());
+      });
   if (!path)
     return fail(path.error().code, fmt::format("{}: map GPU memory for the CPU: {}", gpu.name(),
                                                path.error().message));
@@ -65,6 +112,7 @@ Result<Setup> Setup::open(Context& context, std::size_t bytes, std::span<const R
   context.reporter.fact("copy_routine", setup.copier_.name());
   context.reporter.fact("path", std::string(setup.backend().name()));
   context.reporter.fact("memory", "gpu, by the CPU");
+  if (creates) context.reporter.fact("allocation", "cuMemCreate");
   context.reporter.fact("path_caching", std::string(caching_in_words(setup.view_.caching)));
   if (const std::string library = setup.backend().library(); !library.empty())
     context.reporter.fact("path_library", library);
@@ -92,6 +140,12 @@ Status Setup::check_earlier_paths() const {
   return fail(path_.corrupt.error().code,
               fmt::format("{}: {}; {} carries the same bytes right", gpu().name(),
                           path_.corrupt.error().message, backend().name()));
+}
+
+// Memory of cuMemCreate is made once; windows adopt it, so its cost is in none of their times.
+Result<std::unique_ptr<Window>> Setup::make_window(std::size_t bytes) const {
+  if (created_.size() == 0) return backend().make(gpu(), bytes);
+  return backend().adopt(gpu(), created_.data(), bytes);
 }
 
 Point Setup::make_point(const PointNames& names, std::uint64_t message_bytes,

@@ -12,11 +12,14 @@
 #include "kernels/core/info_builder.h"
 #include "kernels/core/sampling.h"
 #include "kernels/gpu/session/session.h"
+#include "kernels/gpu/shared_memory.h"
 
 namespace railgauge::bar {
 
-// Declares `backend`, `routine`, and the session's parameters.
+// Declares `backend`, `routine`, `mapping`, `allocation`, and the session's parameters.
 void add_bar_parameters(InfoBuilder& builder);
+// The same for a kernel whose ranks share a GPU, which is therefore always in use.
+void add_shared_bar_parameters(InfoBuilder& builder);
 
 // Owns the session, the mapping and the chosen routine. Movable. Not thread safe: use on the
 // kernel's thread.
@@ -35,6 +38,9 @@ class Setup {
   [[nodiscard]] const View& view() const { return view_; }
   [[nodiscard]] const Copier& copier() const { return copier_; }
   [[nodiscard]] Backend& backend() const { return *path_.backend; }
+  // Makes one more window on the same path, over memory of the same kind; at most the bytes of
+  // open() where that is cuMemCreate's.
+  [[nodiscard]] Result<std::unique_ptr<Window>> make_window(std::size_t bytes) const;
   // Returns kDataLoss, with the path's own error, when a path tried before the chosen one exists
   // but had wrong bytes. The chosen path is verified, but the machine as a whole is not.
   [[nodiscard]] Status check_earlier_paths() const;
@@ -49,6 +55,7 @@ class Setup {
 
   // Members are released in reverse: the mapping before the backends and the session.
   gpu::Session session_;
+  gpu::SharedMemory created_;  // of cuMemCreate, where it was asked for
   std::vector<std::unique_ptr<Backend>> backends_;
   Path path_;
   View view_;

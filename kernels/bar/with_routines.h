@@ -19,6 +19,9 @@ enum class CopyFigure : std::uint8_t { kBandwidth, kLatency };
 // costs below 1 % of it. Pure.
 std::uint64_t default_repeat(CopyDirection direction, CopyFigure figure, std::uint64_t bytes);
 
+// Make unprepared kernels of the GPU's flags, and of a shared BAR.
+std::unique_ptr<Kernel> make_ping_pong(std::span<const Routine> known);
+std::unique_ptr<Kernel> make_shared_bw(std::span<const Routine> known);
 // Make unprepared kernels. `known` as in Setup::open; it outlives them. The copy kernels are
 // bar.read_bw, bar.read_lat, bar.write_bw and bar.write_lat.
 std::unique_ptr<Kernel> make_copy_kernel(CopyDirection direction, CopyFigure figure,

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <deque>
+#include <set>
 
 #include "kernels/core/kernel.h"
 #include "kernels/fakes/gpu_fixture.h"
@@ -198,6 +199,8 @@ std::vector<Way> ways() {
       {"d2h_both_ways", host, with(d2h, kBothWays), 1, loaded},
       {"write_combined", host, {{"host_memory", "write_combined"}}, 1, one_way},
       {"pageable", host, {{"host_memory", "pageable"}}, 1, one_way},
+      {"h2d_tma", host, {{"engine", "tma"}}, 1, one_way},
+      {"peer_write_tma", peer, with(write, {{"engine", "tma"}}), 6, one_way},
       {"read", peer, {}, 6, one_way},
       {"write_both_ways", peer, with(write, kBothWays), 6, loaded},
       {"all_to_host", fan, {}, 3, loaded},
@@ -214,7 +217,7 @@ std::vector<Way> ways_of_both_engines() {
   std::vector<Way> all = ways();
   static std::deque<std::string> names;  // made anew for each test: none may move
   for (const Way& way : ways()) {
-    if (way.parameters.contains("host_memory")) continue;
+    if (way.parameters.contains("host_memory") || way.parameters.contains("engine")) continue;
     Way by_sm = way;
     names.push_back(std::string("sm_") + way.name);
     by_sm.name = names.back().c_str();
@@ -350,6 +353,36 @@ TEST_F(Copies, RefuseWhatCannotBeMeasured) {
     ASSERT_FALSE(result.status) << reason;
     EXPECT_THAT(result.status.error().message, HasSubstr(reason));
   }
+}
+
+TEST_F(Copies, InBulkAreWaivedBeforeComputeCapability90) {
+  cuda_control().capability = 89;
+  const RankResult result = run(kCudaHostCopyBw, {{"engine", "tma"}});
+  ASSERT_FALSE(result.status);
+  EXPECT_EQ(result.status.error().code, Code::kUnimplemented);
+  EXPECT_THAT(result.status.error().message, HasSubstr("9.0"));
+}
+
+// Without the pages the copy waives, and says how many are missing.
+TEST_F(Copies, FromHugePagesAreVerifiedOrWaivedWithTheirNumber) {
+  const RankResult result = run(kCudaHostCopyBw, {{"host_memory", "huge"}});
+  if (result.status) {
+    EXPECT_TRUE(result.points[0].verified());
+    return;
+  }
+  EXPECT_EQ(result.status.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(result.status.error().message, HasSubstr("vm.nr_hugepages"));
+}
+
+TEST_F(Copies, OfDrawnPairsAreTheSameForTheSameSeed) {
+  cuda_control().gpus = 4;
+  const Parameters few{{"pairs", "3"}, {"pair_seed", "7"}};
+  const auto drawn = pairs_of(kCudaPeerCopyBw, few);
+  EXPECT_EQ(drawn.size(), 3U);
+  EXPECT_EQ(pairs_of(kCudaPeerCopyBw, few), drawn);
+  EXPECT_EQ(std::set(drawn.begin(), drawn.end()).size(), 3U);
+  EXPECT_EQ(pairs_of(kCudaPeerCopyBw, {{"pairs", "99"}}).size(), 12U);
+  EXPECT_NE(pairs_of(kCudaPeerCopyBw, {{"pairs", "3"}, {"pair_seed", "8"}}), drawn);
 }
 
 TEST_F(Copies, NeedNoDeviceCodeButForTheSmEngine) {

@@ -29,10 +29,13 @@ constexpr std::uint64_t kLeastBatch = 4;
 }  // namespace
 
 // The words are checked by the parameter's declaration.
-Engine engine_of(std::string_view word) { return word == "ce" ? Engine::kCopyEngine : Engine::kSm; }
+Engine engine_of(std::string_view word) {
+  if (word == "tma") return Engine::kTma;
+  return word == "ce" ? Engine::kCopyEngine : Engine::kSm;
+}
 
 Engine both_ways_engine_of(std::string_view word) {
-  if (word == "ce") return Engine::kCopyEngine;
+  if (word == "ce" || word == "tma") return engine_of(word);
   return word == "sm" ? Engine::kSmBoth : Engine::kSmBothAgain;
 }
 

@@ -81,8 +81,8 @@ std::unique_ptr<Kernel> make_copy_bench() {
   return std::make_unique<CopyBench>(kPlan);
 }
 
-// Reads a word of the parameter `engine`: "ce", "sm", "sm_again". The last two differ only when one
-// kernel moves both ways.
+// Reads a word of the parameter `engine`: "ce", "sm", "tma", "sm_again". "sm" and "sm_again" differ
+// only when one kernel moves both ways.
 Engine engine_of(std::string_view word);
 // Reads the engine of copies between the host and a GPU in both directions.
 Engine both_ways_engine_of(std::string_view word);

@@ -88,7 +88,7 @@ Result<CopyPlan> plan_routes(Context& context) {
   if (!with_host) pairs = RG_TRY(enable_pairs(context, gpus));
   for (const gpu::Gpu& gpu : gpus) {
     Route route = with_host ? host_route(gpus, gpu, pattern == "host_to_all", both_ways,
-                                         both_ways && plan.engine == Engine::kCopyEngine)
+                                         both_ways && !moves_both_ways(plan.engine))
                             : gpu_route(pairs, gpu, pattern == "all_to_one", reads, both_ways);
     if (!route.flows.empty()) plan.routes.push_back(std::move(route));
   }

@@ -42,7 +42,7 @@ Result<CopyPlan> plan_routes(Context& context) {
   context.reporter.fact("reported", both_ways ? "one way, under a load the other way"
                                               : "one way, the link otherwise idle");
   plan.routes.push_back(route_of(&plan.session.gpu(), params.text("direction") == "h2d", both_ways,
-                                 both_ways && plan.engine == Engine::kCopyEngine));
+                                 both_ways && !moves_both_ways(plan.engine)));
   return plan;
 }
 

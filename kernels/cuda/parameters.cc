@@ -5,25 +5,30 @@ namespace railgauge::cuda {
 
 void add_engine(InfoBuilder& builder) {
   builder
-      .choice("engine", "", "what copies: ce, the GPU's copy engines, or sm, its threads",
-              {"ce", "sm"})
+      .choice("engine", "",
+              "what copies: ce, the GPU's copy engines; sm, its threads; tma, bulk asynchronous "
+              "copies through shared memory (compute capability 9.0 and later)",
+              {"ce", "sm", "tma"})
       .identity();
 }
 
 void add_host_engine(InfoBuilder& builder) {
   builder
-      .choice("engine", "",
-              "what copies: ce, the GPU's copy engines, or sm, its threads; sm_again: both ways "
-              "between host and GPU each thread moves its word 16 times, as nvbandwidth's",
-              {"ce", "sm", "sm_again"})
+      .choice(
+          "engine", "",
+          "what copies: ce, the GPU's copy engines; sm, its threads; tma, bulk asynchronous "
+          "copies through shared memory (compute capability 9.0 and later); sm_again: both ways "
+          "between host and GPU each thread moves its word 16 times, as nvbandwidth's",
+          {"ce", "sm", "sm_again", "tma"})
       .identity();
 }
 
 void add_host_memory(InfoBuilder& builder) {
   builder
       .choice("host_memory", "",
-              "the host's memory: pinned, pinned and not cached (write_combined), or pageable",
-              {"pinned", "write_combined", "pageable"})
+              "the host's memory: pinned, pinned and not cached (write_combined), pageable, or "
+              "pinned huge pages of 2 MiB (huge)",
+              {"pinned", "write_combined", "pageable", "huge"})
       .identity();
 }
 

@@ -36,12 +36,19 @@ Result<CopyPlan> plan_routes(Context& context) {
                 .engine = engine_of(params.text("engine"))};
   const bool reads = params.text("direction") == "read";
   const bool loaded = params.boolean("bidirectional");
-  for (const GpuPair& pair : RG_TRY(enable_pairs(context, plan.session.gpus())))
-    plan.routes.push_back(route_of(pair, reads, loaded));
+  const std::vector<GpuPair> all = RG_TRY(enable_pairs(context, plan.session.gpus()));
+  const auto pairs = drawn_pairs(all, static_cast<std::uint64_t>(params.integer("pairs")),
+                                 static_cast<std::uint64_t>(params.integer("pair_seed")));
+  if (pairs.size() < all.size())
+    context.reporter.fact("pairs_drawn", fmt::format("{} of {}", pairs.size(), all.size()));
+  for (const GpuPair& pair : pairs) plan.routes.push_back(route_of(pair, reads, loaded));
   context.reporter.fact("reported", loaded ? "one way, under a load the other way"
                                            : "one way, the link otherwise idle");
   return plan;
 }
+
+constexpr double kMaxPairs = 65'536;
+constexpr double kMaxSeed = 1e9;
 
 // The declaration; the endpoint is "none", because the parameter `gpus` names the GPUs.
 KernelInfo info() {
@@ -53,6 +60,8 @@ KernelInfo info() {
       .apply(add_engine)
       .apply(add_bidirectional)
       .apply(add_copy_sampling)
+      .integer("pairs", "so many of the pairs, drawn by pair_seed; 0 takes all", 0, 0, kMaxPairs)
+      .integer("pair_seed", "draws the pairs; another number draws others", 1, 0, kMaxSeed)
       .apply(gpu::add_gpus_parameter)
       .apply(gpu::add_session_parameters)
       .build();

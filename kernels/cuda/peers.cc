@@ -1,6 +1,8 @@
 // Peer access between GPUs: the query and the enabling of both directions.
 #include "kernels/cuda/peers.h"
 
+#include <random>
+
 #include <fmt/format.h>
 
 namespace railgauge::cuda {
@@ -28,6 +30,19 @@ Status enable(const gpu::Gpu& from, const gpu::Gpu& memory) {
 
 std::string name_of(const GpuPair& pair) {
   return fmt::format("{}>{}", pair.source->name(), pair.target->name());
+}
+
+// Floyd's sampling would need a set; a drawn flag for each pair is as good for some thousand pairs.
+std::vector<GpuPair> drawn_pairs(std::vector<GpuPair> pairs, std::uint64_t count,
+                                 std::uint64_t seed) {
+  if (count == 0 || count >= pairs.size()) return pairs;
+  // The generator's numbers are the same everywhere; those of std::shuffle are not.
+  std::mt19937_64 random(seed);
+  std::vector<GpuPair> drawn;
+  std::uint64_t left = pairs.size();
+  for (const GpuPair& pair : pairs)
+    if (random() % left-- < count - drawn.size()) drawn.push_back(pair);
+  return drawn;
 }
 
 // Both directions are required, since a load may run the other way.

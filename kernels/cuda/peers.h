@@ -1,6 +1,7 @@
 // Pairs of GPUs that reach each other's memory without the host.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,5 +24,10 @@ std::string name_of(const GpuPair& pair);
 // peer copy. Adds the facts peer_pairs and pairs_without_access. kUnimplemented without any pair.
 // Leaves the first GPU's context current. For Kernel::prepare.
 Result<std::vector<GpuPair>> enable_pairs(Context& context, std::span<const gpu::Gpu> gpus);
+
+// Returns `count` of the pairs, drawn without repetition by `seed`, in their own order; all of them
+// for 0 or for as many as there are. The same numbers draw the same pairs everywhere. Pure.
+std::vector<GpuPair> drawn_pairs(std::vector<GpuPair> pairs, std::uint64_t count,
+                                 std::uint64_t seed);
 
 }  // namespace railgauge::cuda

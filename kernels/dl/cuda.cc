@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/dl/hip.h"
 #include "kernels/dl/table.h"
 
 namespace railgauge {
@@ -76,10 +77,21 @@ std::size_t gpus_of_driver() {
   return gpus;
 }
 
+// The driver's table, or HIP's where it is named, or where no CUDA driver is here and HIP is.
+// Without either the error is the driver's.
+Result<Cuda> bind_some(const std::string& name) {
+  if (const char* hip = std::getenv(kHipLibraryVariable); hip != nullptr && *hip != '\0')
+    return bind_hip(hip);
+  auto cuda = bind_cuda(name);
+  if (cuda || cuda.error().code != Code::kNotFound || name != kCudaLibrary) return cuda;
+  if (auto hip = bind_hip_of_host()) return hip;
+  return cuda;
+}
+
 // Binds the table and initialises the driver. Both variables must be set before cuInit, which reads
 // them.
 Result<Cuda> bind_and_init(const std::string& name) {
-  Cuda cuda = RG_TRY(bind_cuda(name));
+  Cuda cuda = RG_TRY(bind_some(name));
   // So that gpuN is the same GPU here, in nvidia-smi and in the agent. A person's own choice stays.
   setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
   // Jobs set it to 1, so that what they queue keeps its order: then streams that are measured

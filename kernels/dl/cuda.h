@@ -81,6 +81,7 @@ inline constexpr int kMemPinned = 1;
 inline constexpr int kMemOnDevice = 1;
 inline constexpr int kMemReadWrite = 3;
 // CUmemAllocationHandleType: a descriptor of one host, or the 64 bytes of CUmemFabricHandle.
+inline constexpr int kNoHandle = 0;
 inline constexpr int kPosixHandle = 1;
 inline constexpr int kFabricHandle = 8;
 inline constexpr std::size_t kFabricHandleBytes = 64;
@@ -122,6 +123,7 @@ inline constexpr int kUsesHostPageTables = 100;  // coherent: plain loads and st
 inline constexpr int kGpuDirectRdmaFlushOptions = 117;
 inline constexpr int kGpuDirectRdmaWritesOrdering = 118;
 inline constexpr int kPosixHandlesSupported = 103;
+inline constexpr int kRdmaOfCreatedMemory = 110;
 inline constexpr int kDmaBufSupported = 124;
 inline constexpr int kFabricHandlesSupported = 128;
 // DMA_BUF_MMAP_SUPPORTED of CUDA 13.3; the toolkit that we check against is older.
@@ -145,6 +147,7 @@ inline constexpr unsigned kHostAllocPortable = 1;
 inline constexpr unsigned kHostAllocDeviceMap = 2;
 inline constexpr unsigned kHostAllocWriteCombined = 4;
 inline constexpr unsigned kHostRegisterPortable = 1;
+inline constexpr unsigned kHostRegisterDeviceMap = 2;
 inline constexpr unsigned kAttachGlobal = 1;
 // Bits of kGpuDirectRdmaFlushOptions: the host can flush by cuFlushGPUDirectRDMAWrites, and a
 // stream's memory operations can.
@@ -272,8 +275,10 @@ struct Cuda {
   std::string version;
   // True for a fake, which exports kSyntheticCudaMarker. Its figures are marked as synthetic.
   bool synthetic = false;
-  // The newest CUDA release that the driver supports: 13000 is 13.0.
+  // The newest CUDA release that the driver supports: 13000 is 13.0. HIP: its own release.
   int driver_version = 0;
+  // The functions are HIP's, for AMD's GPUs: kernels/dl/hip.h.
+  bool is_hip = false;
 };
 
 // The oldest CUDA release whose driver has every required function, and its Linux driver.

@@ -39,6 +39,10 @@ inline constexpr int kMappingWriteCombined = 1;
 inline constexpr int kMappingCached = 2;
 inline constexpr int kMappingDevice = 3;
 
+// gdr_map_flags_t: the caching that gdr_map_v2 asks for; 0 leaves it to the module. Their numbers
+// are those of gdr_mapping_type_t.
+inline constexpr int kMapDefault = 0;
+
 // gdr_attr_t
 inline constexpr int kAttributeUsingDmaBufMmap = 3;
 
@@ -58,8 +62,9 @@ inline constexpr int kAttributeUsingDmaBufMmap = 3;
   ROW(driver_get_version, gdr_driver_get_version, int, (gdr::Session, int*, int*))
 
 // Functions that older releases lack: the slot may be nullptr.
-#define RAILGAUGE_GDRAPI_OPTIONAL(ROW)                                         \
-  ROW(get_info, gdr_get_info_v2, int, (gdr::Session, gdr::Pinned, gdr::Info*)) \
+#define RAILGAUGE_GDRAPI_OPTIONAL(ROW)                                                \
+  ROW(map_v2, gdr_map_v2, int, (gdr::Session, gdr::Pinned, void**, std::size_t, int)) \
+  ROW(get_info, gdr_get_info_v2, int, (gdr::Session, gdr::Pinned, gdr::Info*))        \
   ROW(get_attribute, gdr_get_attribute, int, (gdr::Session, int, int*))
 
 namespace railgauge {

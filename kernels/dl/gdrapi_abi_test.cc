@@ -54,6 +54,10 @@ static_assert(gdr::kMappingNone == int{GDR_MAPPING_TYPE_NONE});
 static_assert(gdr::kMappingWriteCombined == int{GDR_MAPPING_TYPE_WC});
 static_assert(gdr::kMappingCached == int{GDR_MAPPING_TYPE_CACHING});
 static_assert(gdr::kMappingDevice == int{GDR_MAPPING_TYPE_DEVICE});
+static_assert(gdr::kMapDefault == int{GDR_MAP_FLAG_DEFAULT});
+static_assert(gdr::kMappingWriteCombined == int{GDR_MAP_FLAG_REQ_WC_MAPPING});
+static_assert(gdr::kMappingCached == int{GDR_MAP_FLAG_REQ_CACHE_MAPPING});
+static_assert(gdr::kMappingDevice == int{GDR_MAP_FLAG_REQ_DEVICE_MAPPING});
 static_assert(gdr::kAttributeUsingDmaBufMmap == int{GDR_ATTR_USING_DMA_BUF_MMAP});
 #endif
 

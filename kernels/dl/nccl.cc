@@ -42,6 +42,14 @@ std::string last_words(const Nccl& nccl, nc::Comm comm) {
   return valid_utf8(line.substr(begin, kMaxWords));
 }
 
+// RCCL where no NCCL is here. Without either the error is NCCL's.
+Result<Nccl> bind_nccl_or_rccl(const std::string& name) {
+  auto nccl = bind_nccl(name);
+  if (nccl || nccl.error().code != Code::kNotFound || name != kNcclLibrary) return nccl;
+  if (auto rccl = bind_nccl(kRcclLibrary)) return rccl;
+  return nccl;
+}
+
 }  // namespace
 
 std::string nccl_release(int code) {
@@ -69,7 +77,7 @@ Result<Nccl> bind_nccl(const std::string& name) {
 }
 
 Result<const Nccl*> load_nccl() {
-  return g_nccl.load(bind_nccl, kNcclLibrary, kNcclLibraryVariable);
+  return g_nccl.load(bind_nccl_or_rccl, kNcclLibrary, kNcclLibraryVariable);
 }
 
 const Nccl& loaded_nccl() { return g_nccl.loaded(); }

@@ -101,6 +101,8 @@ inline constexpr int kOldest = version_code(2, 18, 0);
 inline constexpr int kFirstWithFloat8 = version_code(2, 24, 0);
 inline constexpr int kFirstWithCtaPolicy = version_code(2, 27, 0);
 inline constexpr int kFirstWithCtaZero = version_code(2, 28, 0);
+// GPU-initiated networking (GIN).
+inline constexpr int kFirstWithGin = version_code(2, 28, 7);
 
 // Returns a configuration that the release understands: without the members that it lacks.
 inline Config config_for(int version) {
@@ -179,6 +181,8 @@ struct Nccl {
 
 // The fake's marker, and the name by which the loader finds the library.
 inline constexpr const char* kSyntheticNcclMarker = "railgauge_synthetic_nccl";
+// RCCL has the same functions for AMD's GPUs, and NCCL's release as its version.
+inline constexpr const char* kRcclLibrary = "librccl.so.1";
 inline constexpr const char* kNcclLibrary = "libnccl.so.2";
 // Names another file to load instead: the fake of kernels/fakes, or a library outside the loader's
 // path.

@@ -45,6 +45,7 @@
 #define RAILGAUGE_VERBS_OPTIONAL(ROW)   \
   ROW(reg_mr_iova2, ibv_reg_mr_iova2)   \
   ROW(reg_dmabuf_mr, ibv_reg_dmabuf_mr) \
+  ROW(qp_to_qp_ex, ibv_qp_to_qp_ex)     \
   ROW(query_gid_table, _ibv_query_gid_table)
 
 namespace railgauge {

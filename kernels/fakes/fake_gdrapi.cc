@@ -38,9 +38,11 @@ void GdrapiControl::reset() {
                             Setting{"no_driver", no_driver, 0},
                             Setting{"dmabuf_mmap", dmabuf_mmap, 0},
                             Setting{"mapping_type", mapping_type, gdr::kMappingWriteCombined},
-                            Setting{"map_other", map_other, 0}};
+                            Setting{"map_other", map_other, 0},
+                            Setting{"ignores_mapping", ignores_mapping, 0}};
   apply_settings(settings, "RAILGAUGE_FAKE_GDRAPI");
   calls = 0;
+  asked_mapping = 0;
 }
 
 namespace {
@@ -51,6 +53,7 @@ struct Pin {
   std::uint64_t address = 0;
   std::size_t bytes = 0;
   bool mapped = false;
+  int asked = 0;                   // mapping type
   std::vector<std::byte> other{};  // mapped in its place
 };
 // NOLINTNEXTLINE(performance-no-int-to-ptr): the handle is a number in this interface
@@ -118,6 +121,13 @@ int gdr_map(gdr::Session, gdr::Pinned handle, void** out, std::size_t bytes) {
   return 0;
 }
 
+int gdr_map_v2(gdr::Session session, gdr::Pinned handle, void** out, std::size_t bytes, int asked) {
+  gdrapi_control().asked_mapping = static_cast<std::uint64_t>(asked);
+  const int mapped = gdr_map(session, handle, out, bytes);
+  if (mapped == 0 && gdrapi_control().ignores_mapping == 0) fake::pin_of(handle).asked = asked;
+  return mapped;
+}
+
 int gdr_unmap(gdr::Session, gdr::Pinned handle, void*, std::size_t) {
   fake::pin_of(handle).mapped = false;
   return fake::released();
@@ -137,7 +147,7 @@ int gdr_driver_get_version(gdr::Session, int* major, int* minor) {
 int gdr_get_info_v2(gdr::Session, gdr::Pinned handle, gdr::Info* info) {
   if (const int failed = enter(); failed != 0) return failed;
   const fake::Pin& pin = fake::pin_of(handle);
-  const int type = static_cast<int>(gdrapi_control().mapping_type);
+  const int type = pin.asked != 0 ? pin.asked : static_cast<int>(gdrapi_control().mapping_type);
   *info = {};
   info->gpu_address = pin.address;
   info->mapped_size = (pin.bytes + fake::kGpuPage - 1) / fake::kGpuPage * fake::kGpuPage;

@@ -30,6 +30,13 @@ void store(std::byte* word, std::uint32_t value) {
 
 }  // namespace
 
+std::vector<std::uint32_t> passed_data(std::uint32_t words) {
+  constexpr std::uint32_t kSpread = 2654435761U;  // odd: different numbers stay different
+  std::vector<std::uint32_t> made(words + kDataTurns * kDataWordsOfTurn);
+  for (std::uint32_t i = 0; i < made.size(); ++i) made[i] = (i + 1) * kSpread;
+  return made;
+}
+
 AnsweringGpu::AnsweringGpu(const Gpu& gpu, double stall_ns)
     : gpu_(&gpu),
       idle_cycles_(static_cast<unsigned long long>(kCyclesPerNs *
@@ -41,6 +48,7 @@ Result<AnsweringGpu> AnsweringGpu::create(const Gpu& gpu, double stall_ns) {
   made.code_ = RG_TRY(LoadedCode::load(gpu, kFlagAnswerCode));
   made.polls_flag_ = RG_TRY(made.code_.function("railgauge_answer_flags"));
   made.waits_for_gate_ = RG_TRY(made.code_.function("railgauge_answer_gated"));
+  made.passes_data_ = RG_TRY(made.code_.function("railgauge_pass_data"));
   constexpr std::size_t kBytes = static_cast<std::size_t>(Word::kCount) * kLineBytes;
   made.words_ = RG_TRY(on_gpu(gpu, PinnedBuffer::allocate(kBytes, PinnedKind::kPinned)));
   std::memset(made.words_.data(), 0, made.words_.size());
@@ -93,14 +101,33 @@ Status AnsweringGpu::begin_gated(cu::DevicePtr flag, std::uint32_t first, std::u
   return launch(waits_for_gate_, arguments);
 }
 
-// One block of one thread. An event marks the kernel's end, so that the wait for it has a limit.
-Status AnsweringGpu::launch(cu::Function function, void** arguments) {
+// The count of wrong words shares its place with that of stale looks.
+Status AnsweringGpu::begin_passing(const Pass& pass, std::uint32_t first, std::uint32_t rounds) {
+  Pass own = pass;
+  if (own.answer == 0) own.answer = word_on_gpu(Word::kAnswer);
+  cu::DevicePtr stop_at = word_on_gpu(Word::kStop);
+  cu::DevicePtr wrong_at = word_on_gpu(Word::kStale);
+  unsigned writes = pass.gpu_writes ? 1 : 0;
+  unsigned long long idle_cycles = idle_cycles_;
+  store(word(Word::kStale), 0);
+  // NOLINTNEXTLINE(modernize-avoid-c-arrays)
+  void* arguments[] = {&own.flag, &own.answer, &stop_at, &own.data, &own.words,
+                       &writes,   &wrong_at,   &first,   &rounds,   &idle_cycles};
+  return launch(passes_data_, arguments, pass.threads);
+}
+
+std::uint32_t AnsweringGpu::wrong_words() const { return stale(); }
+
+// One block, of one thread but for data. An event marks the kernel's end, so that the wait for it
+// has a limit.
+Status AnsweringGpu::launch(cu::Function function, void** arguments, unsigned threads) {
   RG_CHECK(!runs_);
   const Cuda& cuda = loaded_cuda();
   store(word(Word::kStop), 0);
   runs_ = true;  // half a launch may run
   RG_TRY_OK(gpu_status(
-      *gpu_, cuda.launch_kernel(function, 1, 1, 1, 1, 1, 1, 0, stream_.get(), arguments, nullptr),
+      *gpu_,
+      cuda.launch_kernel(function, 1, 1, 1, threads, 1, 1, 0, stream_.get(), arguments, nullptr),
       "launch the kernel that answers flags"));
   return gpu_status(*gpu_, cuda.event_record(ended_.get(), stream_.get()),
                     "mark the end of the kernel that answers flags");

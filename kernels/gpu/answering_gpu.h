@@ -1,11 +1,13 @@
 // A GPU that answers flags: a one-thread kernel polls a word of GPU memory and answers each new
 // value into pinned host memory, where the CPU sees it. The gated form polls a word of host memory
-// that the CPU sets, then looks at the word of GPU memory once and answers.
+// that the CPU sets, then looks at the word of GPU memory once and answers. The third form passes
+// data beside each flag.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/core/base/result.h"
 #include "kernels/gpu/device.h"
@@ -14,6 +16,14 @@
 #include "kernels/memory/pinned_buffer.h"
 
 namespace railgauge::gpu {
+
+// The data beside a flag: a value's words are a part of one array of the CPU, so that neither side
+// makes them anew. Values that follow each other share no word at any place.
+inline constexpr std::uint32_t kDataTurns = 64;
+inline constexpr std::uint32_t kDataWordsOfTurn = 16;
+// Returns the array for messages of `words` words: value V has the `words` from
+// V % kDataTurns * kDataWordsOfTurn on.
+std::vector<std::uint32_t> passed_data(std::uint32_t words);
 
 // Owns the kernel while it runs. Use on one thread.
 class AnsweringGpu {
@@ -32,6 +42,21 @@ class AnsweringGpu {
   // Launches the gated form: each answer waits for open_gate(value). The word at `flag` must hold
   // the value by then, or it counts as stale.
   Status begin_gated(cu::DevicePtr flag, std::uint32_t first, std::uint32_t rounds);
+  // The places of a ping-pong with data. Addresses are the GPU's; `answer` 0 is the own pinned
+  // word.
+  struct Pass {
+    cu::DevicePtr flag = 0;
+    cu::DevicePtr answer = 0;
+    cu::DevicePtr data = 0;
+    std::uint32_t words = 0;
+    bool gpu_writes = false;  // before each answer; else it compares before each answer
+    std::uint32_t threads = 1;
+  };
+  // Launches the form with data, of one block: see begin().
+  Status begin_passing(const Pass& pass, std::uint32_t first, std::uint32_t rounds);
+  // Returns the words of data since begin_passing() that the GPU found to be others. Call after
+  // end().
+  [[nodiscard]] std::uint32_t wrong_words() const;
   // Lets the gated kernel look at the flag for `value`.
   void open_gate(std::uint32_t value);
   // Returns the number of answers since begin_gated() that saw an older word. Call after end().
@@ -57,7 +82,7 @@ class AnsweringGpu {
   [[nodiscard]] std::byte* word(Word which) const;
   // Address of the same word for the kernel.
   [[nodiscard]] cu::DevicePtr word_on_gpu(Word which) const;
-  Status launch(cu::Function function, void** arguments);
+  Status launch(cu::Function function, void** arguments, unsigned threads = 1);
 
   const Gpu* gpu_;
   // Cycles of the GPU's clock for which the kernel waits for a value.
@@ -65,6 +90,7 @@ class AnsweringGpu {
   LoadedCode code_;
   cu::Function polls_flag_ = nullptr;
   cu::Function waits_for_gate_ = nullptr;
+  cu::Function passes_data_ = nullptr;
   PinnedBuffer words_;
   Stream stream_;
   Event ended_;

@@ -19,9 +19,9 @@ array() {
 lowest_ptx() {
   local ptxas=$1 version target
   for version in 3.0 3.1 3.2 4.0 4.1 4.2 4.3 5.0 6.0 6.1 6.3 6.4 6.5 7.0 7.1 7.4 7.8 8.0 8.1 8.6 9.0; do
-    for target in 30 35 50 52 60 61 70 75; do
+    for target in ${least:-30 35 50 52 60 61 70 75}; do
       sed "s/^\.version .*/.version $version/; s/^\.target .*/.target sm_$target/" "$work/full.ptx" >"$work/low.ptx"
-      if "$ptxas" -arch=sm_75 "$work/low.ptx" -o "$work/low.cubin" 2>/dev/null; then
+      if "$ptxas" -arch="sm_${least:-75}" "$work/low.ptx" -o "$work/low.cubin" 2>/dev/null; then
         echo "${version/./} $target"
         return
       fi
@@ -45,9 +45,14 @@ if [ -z "$nvcc" ]; then
   exit 0
 fi
 
+# A source may say the lowest compute capability that has its instructions; else the code is as old as it can be.
+least=$(sed -n 's,^// Least compute capability: \([0-9]*\)$,\1,p' "$source")
+
 tools=$(dirname "$(readlink -f "$nvcc")")
+arch=$("$nvcc" --list-gpu-arch | head -n 1)
+[ -z "$least" ] || arch=compute_$least
 # nvcc runs the host's compiler even for PTX alone; the source uses no header of either.
-"$nvcc" -ptx -O3 -std=c++17 -arch="$("$nvcc" --list-gpu-arch | head -n 1)" "$source" -o "$work/full.ptx"
+"$nvcc" -ptx -O3 -std=c++17 -arch="$arch" "$source" -o "$work/full.ptx"
 read -r version target <<<"$(lowest_ptx "$tools/ptxas")"
 sed "s/^\.version .*/.version ${version%?}.${version: -1}/; s/^\.target .*/.target sm_$target/; /^\/\//d" "$work/full.ptx" >"$work/low.ptx"
 release=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
@@ -58,6 +63,7 @@ toolkit=$((${release% *} * 1000 + ${release#* } * 10))
   array kPtx "$work/low.ptx"
   rows=""
   for code in $("$nvcc" --list-gpu-code | sed -n 's/^sm_\([0-9]*\)$/\1/p'); do
+    [ "$code" -ge "${least:-0}" ] || continue
     case "$code" in 72 | 87 | 88 | 101 | 110) continue ;; esac  # embedded boards
     "$tools/ptxas" -O3 -arch="sm_$code" "$work/low.ptx" -o "$work/$code.cubin"
     array "kSm$code" "$work/$code.cubin"

@@ -13,6 +13,9 @@
 namespace railgauge::gpu {
 namespace {
 
+// Between the model of the GPU and the profile of the slice, in CUDA's name of it.
+constexpr std::string_view kSliceWord = " MIG ";
+
 // The index of "gpuN", checked against the number of GPUs; "" is 0. kInvalidArgument for another
 // text, kNotFound for an index out of range.
 Result<int> parse_index(std::string_view endpoint, int count) {
@@ -63,24 +66,24 @@ Result<int> Gpu::count() {
   return count;
 }
 
-Result<Gpu> Gpu::open(std::string_view endpoint) {
+Result<Gpu> Gpu::open(std::string_view endpoint, Slices slices) {
   const int total = RG_TRY(count());
-  return open_index(loaded_cuda(), RG_TRY(parse_index(endpoint, total)));
+  return open_index(loaded_cuda(), RG_TRY(parse_index(endpoint, total)), slices);
 }
 
 // Each open makes its own context current; the last call restores the first one's.
-Result<std::vector<Gpu>> Gpu::open_all() {
+Result<std::vector<Gpu>> Gpu::open_all(Slices slices) {
   const int total = RG_TRY(count());
   std::vector<Gpu> gpus;
   gpus.reserve(static_cast<std::size_t>(total));
   for (int index = 0; index < total; ++index)
-    gpus.push_back(RG_TRY(open_index(loaded_cuda(), index)));
+    gpus.push_back(RG_TRY(open_index(loaded_cuda(), index, slices)));
   RG_TRY_OK(gpus.front().make_current());
   return gpus;
 }
 
 // Reads the facts before the context: a refused GPU costs no context, which takes some 100 ms.
-Result<Gpu> Gpu::open_index(const Cuda& cuda, int index) {
+Result<Gpu> Gpu::open_index(const Cuda& cuda, int index, Slices slices) {
   Gpu gpu;
   gpu.name_ = fmt::format("gpu{}", index);
   const auto check = [&gpu](cu::Return returned, std::string_view act) {
@@ -102,7 +105,9 @@ Result<Gpu> Gpu::open_index(const Cuda& cuda, int index) {
   gpu.capability_ = 10 * RG_TRY(gpu.attribute(cu::kComputeCapabilityMajor));
   gpu.capability_ += RG_TRY(gpu.attribute(cu::kComputeCapabilityMinor));
   // CUDA names a slice so: "NVIDIA H200 MIG 1g.18gb".
-  if (gpu.model_.find(" MIG ") != std::string::npos)
+  if (const auto at = gpu.model_.find(kSliceWord); at != std::string::npos)
+    gpu.slice_ = gpu.model_.substr(at + kSliceWord.size());
+  if (!gpu.slice_.empty() && slices == Slices::kRefuse)
     return fail(
         Code::kFailedPrecondition,
         fmt::format("{}: open: it is a slice of a partitioned GPU ({}), which has a part of "
@@ -145,10 +150,11 @@ void Gpu::report_facts(Reporter& reporter) const {
   const Cuda& cuda = loaded_cuda();
   reporter.fact("device", name_);
   reporter.fact("gpu_model", model_);
+  if (!slice_.empty()) reporter.fact("gpu_slice", slice_);
   if (!uuid_.empty()) reporter.fact("gpu_uuid", uuid_);
   reporter.fact("pci_address", pci_address_);
   reporter.fact("cuda_driver", cuda.version);
-  reporter.fact("cuda_release", cuda_release(cuda.driver_version));
+  reporter.fact(cuda.is_hip ? "hip_release" : "cuda_release", cuda_release(cuda.driver_version));
   reporter.fact("compute_capability", fmt::format("{}.{}", capability_ / 10, capability_ % 10));
   if (const int node = numa_node(); node >= 0) reporter.fact("numa_node", std::to_string(node));
 }

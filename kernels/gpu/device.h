@@ -1,6 +1,7 @@
 // One GPU of a task: found, its primary context retained, its facts read.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,17 +13,21 @@
 
 namespace railgauge::gpu {
 
+// How to treat a slice of a partitioned GPU (MIG).
+enum class Slices : std::uint8_t { kRefuse, kTake };
+
 // One GPU with its primary context retained. Movable. Not thread safe, except for the constant
 // queries.
 class Gpu {
  public:
   // Opens `endpoint`: "gpuN", N counted by PCI address among the GPUs that CUDA shows; "" is gpu0.
   // Waives (kNotFound, kFailedPrecondition) without a driver or a GPU, for an index out of range,
-  // and for a slice of a partitioned GPU (MIG). Leaves the GPU's context current on this thread.
-  static Result<Gpu> open(std::string_view endpoint);
+  // and for a slice of a partitioned GPU (MIG) unless they are taken. Leaves the GPU's context
+  // current on this thread.
+  static Result<Gpu> open(std::string_view endpoint, Slices slices = Slices::kRefuse);
   // Opens every GPU, in order, and leaves the first one's context current. Returns at least one
   // GPU, else an error as open().
-  static Result<std::vector<Gpu>> open_all();
+  static Result<std::vector<Gpu>> open_all(Slices slices = Slices::kRefuse);
 
   // Returns the number of GPUs that CUDA shows; errors as load_cuda().
   static Result<int> count();
@@ -30,7 +35,8 @@ class Gpu {
   // Identity and facts, read when the GPU was opened.
   [[nodiscard]] int index() const { return device_; }
   [[nodiscard]] const std::string& name() const { return name_; }  // "gpu0": for messages and pairs
-  [[nodiscard]] const std::string& model() const { return model_; }              // "NVIDIA H200"
+  [[nodiscard]] const std::string& model() const { return model_; }  // "NVIDIA H200"
+  [[nodiscard]] const std::string& slice() const { return slice_; }  // "1g.18gb", "" if whole
   [[nodiscard]] const std::string& pci_address() const { return pci_address_; }  // "0000:00:06.0"
   [[nodiscard]] const std::string& uuid() const { return uuid_; }  // "GPU-16b0...", "" if unknown
   [[nodiscard]] int capability() const { return capability_; }     // compute capability 9.0 is 90
@@ -48,12 +54,12 @@ class Gpu {
   // Returns the NUMA node of the GPU's slot from `sysfs` (/sys), or -1 where it is not reported.
   [[nodiscard]] int numa_node(const std::string& sysfs = "/sys") const;
 
-  // Reports the GPU's facts: device, gpu_model, gpu_uuid, pci_address, cuda_driver, cuda_release,
-  // compute_capability and (where known) numa_node.
+  // Reports the GPU's facts: device, gpu_model, gpu_slice (of a slice), gpu_uuid, pci_address,
+  // cuda_driver, cuda_release, compute_capability and (where known) numa_node.
   void report_facts(Reporter& reporter) const;
 
  private:
-  static Result<Gpu> open_index(const Cuda& cuda, int index);
+  static Result<Gpu> open_index(const Cuda& cuda, int index, Slices slices);
 
   cu::Device device_ = 0;
   // Releases the context with this object; `context_` is its handle.
@@ -61,6 +67,7 @@ class Gpu {
   cu::Context context_ = nullptr;
   std::string name_;
   std::string model_;
+  std::string slice_;
   std::string pci_address_;
   std::string uuid_;
   int capability_ = 0;

@@ -97,15 +97,18 @@ Result<LoadedCode> LoadedCode::load(const Gpu& gpu, const DeviceCode& code) {
   const Cuda& cuda = loaded_cuda();
   LoadedCode loaded;
   loaded.source_ = fmt::format("{}: device code {}", gpu.name(), code.name);
-  if (code.ptx.empty()) {
+  if (code.ptx.empty() || cuda.is_hip) {
     // A fake driver takes any image: it runs its own twins of our functions. So a build without
     // nvcc has its kernels tested all the same.
     cu::Module twins = nullptr;
     if (!cuda.synthetic || cuda.module_load_data(&twins, code.name) != cu::kSuccess)
-      return fail(Code::kUnimplemented,
-                  fmt::format("{}: load device code: this build has none, nvcc was not there; "
-                              "build with the CUDA toolkit",
-                              gpu.name()));
+      return fail(
+          Code::kUnimplemented,
+          cuda.is_hip
+              ? fmt::format("{}: load device code: this build has none for AMD's GPUs", gpu.name())
+              : fmt::format("{}: load device code: this build has none, nvcc was not there; "
+                            "build with the CUDA toolkit",
+                            gpu.name()));
     loaded.module_ = Module(twins);
     loaded.image_ = "twins of the fake driver";
     return loaded;

@@ -80,6 +80,15 @@ TEST_F(GpuDevice, ASliceOfAPartitionedGpuWaives) {
   EXPECT_THAT(error.message, HasSubstr("measure with MIG off"));
 }
 
+TEST_F(GpuDevice, ASliceIsTakenWhereItMayBe) {
+  cuda_control().mig = 1;
+  const auto gpu = Gpu::open("gpu0", Slices::kTake);
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  EXPECT_EQ(gpu->slice(), "1g.18gb");
+  cuda_control().mig = 0;
+  EXPECT_EQ(Gpu::open("gpu0")->slice(), "");
+}
+
 TEST_F(GpuDevice, ACallThatFailsIsNamedWithTheDriversWords) {
   cuda_control().reset();
   cuda_control().fail_call = 3;  // count, get, name

@@ -17,8 +17,17 @@
 //     volatile unsigned* answer,         as above
 //     volatile unsigned* stale,          pinned host memory: counts the looks at `flag` that saw another value
 //     stop, first, rounds, idle_cycles)  as above
+//
+// extern "C" __global__ void railgauge_pass_data(
+//     flag, answer, stop                 as above; flag and answer may be in either memory
+//     volatile unsigned* data,           `words` words, in either memory
+//     unsigned words,
+//     unsigned writes,                   1: the threads write the words of the value before they answer; 0: they compare
+//     volatile unsigned* wrong,          pinned host memory: the words that differed so far
+//     first, rounds, idle_cycles)        as above
 // clang-format on
-// One block of one thread. It always ends: by the rounds, by `stop`, or by the clock.
+// One block of one thread, railgauge_pass_data of up to 1024. It always ends: by the rounds, by
+// `stop`, or by the clock.
 
 namespace {
 
@@ -37,6 +46,15 @@ __device__ bool wait_for(const volatile unsigned* word, unsigned expected,
     if (static_cast<unsigned long long>(clock64() - begin) >= idle_cycles) return false;
   }
   return true;
+}
+
+// Word `index` of the data of `value`: each value of kTurns in a row has other words everywhere.
+// The CPU has them in one array, from which each value takes its part
+// (kernels/gpu/answering_gpu.h).
+__device__ unsigned data_word(unsigned value, unsigned index) {
+  constexpr unsigned kTurns = 64;
+  constexpr unsigned kWordsOfTurn = 16;
+  return (value % kTurns * kWordsOfTurn + index + 1) * 2654435761U;
 }
 
 }  // namespace
@@ -66,5 +84,42 @@ extern "C" __global__ void railgauge_answer_gated(const volatile unsigned* gate,
     if (*flag != first + round) *stale = ++wrong;
     __threadfence_system();  // the count is there before the answer
     *answer = first + round;
+  }
+}
+
+// Volatile accesses go past the multiprocessor's own cache, which a write from outside leaves
+// stale.
+extern "C" __global__ void railgauge_pass_data(
+    const volatile unsigned* flag, volatile unsigned* answer, const volatile unsigned* stop,
+    volatile unsigned* data, unsigned words, unsigned writes, volatile unsigned* wrong,
+    unsigned first, unsigned rounds, unsigned long long idle_cycles) {
+  __shared__ unsigned came;
+  __shared__ unsigned differed;
+  if (threadIdx.x == 0) {
+    differed = 0;
+    *answer = first - 1;
+  }
+  for (unsigned round = 0; round < rounds; ++round) {
+    const unsigned value = first + round;
+    if (threadIdx.x == 0) {
+      came = wait_for(flag, value, stop, idle_cycles) ? 1 : 0;
+      __threadfence_system();  // the data are looked at after the flag
+    }
+    __syncthreads();
+    if (came == 0) return;
+    unsigned other = 0;
+    for (unsigned index = threadIdx.x; index < words; index += blockDim.x) {
+      if (writes != 0)
+        data[index] = data_word(value, index);
+      else if (data[index] != data_word(value, index))
+        ++other;
+    }
+    if (other != 0) atomicAdd(&differed, other);
+    __threadfence_system();  // the data are there before the answer
+    __syncthreads();
+    if (threadIdx.x != 0) continue;
+    if (differed != 0) *wrong = differed;
+    __threadfence_system();
+    *answer = value;
   }
 }

@@ -27,6 +27,7 @@ Status check_functions(const Gpu& gpu) {
 
 // CUmemAllocationHandleType.
 int type_of(HandleKind kind) {
+  if (kind == HandleKind::kNone) return cu::kNoHandle;
   return kind == HandleKind::kPosix ? cu::kPosixHandle : cu::kFabricHandle;
 }
 
@@ -36,8 +37,12 @@ int type_of(HandleKind kind) {
 Result<SharedMemory> SharedMemory::create(const Gpu& gpu, std::uint64_t bytes, HandleKind kind) {
   RG_TRY_OK(check_functions(gpu));
   const bool is_fabric = kind == HandleKind::kFabric;
-  if (RG_TRY(gpu.attribute(is_fabric ? cu::kFabricHandlesSupported : cu::kPosixHandlesSupported)) ==
-      0)
+  if (kind == HandleKind::kNone && RG_TRY(gpu.attribute(cu::kRdmaOfCreatedMemory)) == 0)
+    return fail(Code::kUnimplemented, "{}: make memory of cuMemCreate: none of it can be mapped",
+                gpu.name());
+  if (kind != HandleKind::kNone &&
+      RG_TRY(gpu.attribute(is_fabric ? cu::kFabricHandlesSupported : cu::kPosixHandlesSupported)) ==
+          0)
     return fail(Code::kUnimplemented, "{}: make memory with a {} handle: the GPU has none{}",
                 gpu.name(), is_fabric ? "fabric" : "POSIX",
                 is_fabric ? "; it needs NVLink between nodes and IMEX" : "");
@@ -45,6 +50,7 @@ Result<SharedMemory> SharedMemory::create(const Gpu& gpu, std::uint64_t bytes, H
   cu::MemAllocationProp wanted;
   wanted.type = cu::kMemPinned;
   wanted.handle_types = type_of(kind);
+  if (kind == HandleKind::kNone) wanted.flags.gpu_direct_rdma_capable = 1;
   wanted.location = {.type = cu::kMemOnDevice, .id = gpu.index()};
   std::size_t unit = 0;
   RG_TRY_OK(gpu_status(gpu, cuda.mem_get_allocation_granularity(&unit, &wanted, 0),

@@ -15,7 +15,8 @@
 
 namespace railgauge::gpu {
 
-enum class HandleKind : std::uint8_t { kPosix, kFabric };
+// kNone has no handle: memory of one process that NICs and CPUs may map, as cuMemAlloc's.
+enum class HandleKind : std::uint8_t { kPosix, kFabric, kNone };
 
 // Physical memory and one mapping of it that a GPU may read and write. Movable. Not thread safe.
 // The context of its GPU is current where it is made and where it ends.

@@ -98,6 +98,8 @@ void Bench::play(const TickClock& clock, std::size_t size_index, std::uint64_t c
             form_};
   work.compute_ticks = compute_ticks_;
   work.polls = polls_;
+  work.in_place = in_place_;
+  work.sync = sync_;
   work.wrong_fetch = verify_ ? &wrong_fetch_ : nullptr;
   // The batch starts together, so that the first sample does not contain another rank's order
   // handling.
@@ -152,9 +154,9 @@ Status Bench::share(Group& group, const Status& mine) const {
 // With all places of all sizes.
 Status Bench::expose_memory() {
   if (operation_.exposed == Exposed::kReceive)
-    return mpi_->expose(receive_.data(), room_for(operation_.receive_bytes));
+    return mpi_->expose(receive_.data(), room_for(operation_.receive_bytes), sync_ == Sync::kFlush);
   if (operation_.exposed == Exposed::kSend)
-    return mpi_->expose(send_.data(), room_for(operation_.send_bytes));
+    return mpi_->expose(send_.data(), room_for(operation_.send_bytes), sync_ == Sync::kFlush);
   return {};
 }
 
@@ -350,6 +352,9 @@ Status Bench::read_parameters(const Params& params) {
   if (const auto blocks = params.effective().find("blocks"); blocks != params.effective().end())
     uneven_ = blocks->second == "uneven";
   if (operation_.windowed) window_ = static_cast<std::uint64_t>(params.integer("window"));
+  if (operation_.threads) window_ = static_cast<std::uint64_t>(params.integer("threads"));
+  if (operation_.in_place != InPlace::kNever) in_place_ = params.boolean("in_place");
+  if (operation_.syncs) sync_ = sync_of(params.text("sync"));
   if (operation_.windowed && operation_.exposed == Exposed::kNothing)
     one_buffer_ = params.text("buffers") == "single";
   if (operation_.timed == Timed::kFirstHalf || operation_.timed == Timed::kAllButFirst ||
@@ -364,7 +369,7 @@ Status Bench::read_parameters(const Params& params) {
       return invalid("{}: a size of {} is no whole number of 32-bit {}", operation_.name,
                      canonical_bytes(bytes), operation_.reduces ? "floats" : "numbers");
   verify_ = params.boolean("verify");
-  if (operation_.sized && operation_.effect == Effect::kReplaces &&
+  if (operation_.sized && operation_.effect == Effect::kReplaces && !operation_.threads &&
       params.text("buffer") == "cold") {
     if (form_ == Form::kPersistent)
       return invalid("{}: buffer=cold: a request that is made once has one place; say buffer=hot",
@@ -465,8 +470,12 @@ Status Bench::open_memory(Context& context) {
   }
   RG_TRY_OK(check_room(launched_rank(process_environment())->local_rank));
   send_ = RG_TRY(Area::allocate(memory_, staged_, gpu_.name(), room_for(operation_.send_bytes)));
-  receive_ =
-      RG_TRY(Area::allocate(memory_, staged_, gpu_.name(), room_for(operation_.receive_bytes)));
+  receive_ = RG_TRY(Area::allocate(memory_, staged_, gpu_.name(),
+                                   std::max(room_for(operation_.receive_bytes),
+                                            in_place_ ? room_for(operation_.send_bytes) : 0)));
+  if (staged_ && (in_place_ || sync_ != Sync::kFlush))
+    return invalid("{}: gpu_path=staged: not with {}; leave one of them out", operation_.name,
+                   in_place_ ? "in_place" : "sync");
   context.reporter.fact("memory", send_.observed());
   if (on_gpu()) context.reporter.fact("gpu_path_configured", staged_ ? "staged" : "direct");
   if (target_staged_)
@@ -479,6 +488,7 @@ Status Bench::open_memory(Context& context) {
 // MPI_Init, then the checks that need the other ranks. The errors are exchanged over the group
 // before any rank enters a call in which the others would be missed.
 Status Bench::connect(Context& context, Group& group) {
+  if (operation_.threads) mpi_->want_threads();
   RG_TRY_OK(mpi_->init());
   for (const auto& [name, value] : mpi_->facts()) context.reporter.fact(name, value);
   // Both directions may be in flight at once. Memory is reserved here, so that no timed call

@@ -188,6 +188,8 @@ class Bench final : public Kernel {
   CollectiveParts parts_;
   Form form_ = Form::kBlocking;
   bool uneven_ = false;
+  bool in_place_ = false;
+  Sync sync_ = Sync::kFlush;
   // Beside each call of a non-blocking collective; 0 ticks: nothing.
   std::uint64_t compute_ticks_ = 0;
   std::uint64_t polls_ = 0;

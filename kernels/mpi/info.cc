@@ -28,8 +28,16 @@ Form form_of(std::string_view word) {
   return word == "nonblocking" ? Form::kNonBlocking : Form::kBlocking;
 }
 
+Sync sync_of(std::string_view word) {
+  if (word == "fence") return Sync::kFence;
+  if (word == "pscw") return Sync::kPostStart;
+  return word == "lock" ? Sync::kLock : Sync::kFlush;
+}
+
 namespace {
 
+constexpr std::int64_t kDefaultThreads = 2;
+constexpr double kMostThreads = 64;
 constexpr double kMostColdBytes = 64.0 * (1U << 30U);  // more than two of any cache
 // The window of the OSU bandwidth programs, so that figures compare.
 constexpr std::int64_t kDefaultWindow = 64;
@@ -77,7 +85,7 @@ void add_gpu_path(InfoBuilder& builder, const Operation& operation) {
                 {"direct", "staged"})
         .identity();
   // Memory that every call changes is one place.
-  if (operation.effect != Effect::kReplaces) return;
+  if (operation.effect != Effect::kReplaces || operation.threads) return;
   builder
       .choice("buffer", "",
               "hot: the same bytes each time, as in OSU's programs; cold: each sample moves the "
@@ -112,6 +120,25 @@ void add_forms(InfoBuilder& builder, const Operation& operation) {
                   {"equal", "uneven"})
           .identity();
   }
+  if (operation.in_place != InPlace::kNever)
+    builder
+        .boolean("in_place",
+                 "the call has MPI_IN_PLACE: a rank's input is in its receive buffer, put there "
+                 "before each call outside of its time",
+                 false)
+        .identity();
+  if (operation.syncs)
+    builder
+        .choice("sync", "",
+                "how calls are confirmed: flush within one long epoch; fence, pscw (post, start, "
+                "complete, wait) or lock: an epoch for each sample",
+                {"flush", "fence", "pscw", "lock"})
+        .identity();
+  if (operation.threads)
+    builder
+        .integer("threads", "threads of each rank, which exchange messages at once",
+                 kDefaultThreads, 1, kMostThreads)
+        .identity();
   if (operation.requests == Requests::kNone) return;
   const char* usual = operation.requests == Requests::kOfCalls ? "blocking" : "nonblocking";
   builder

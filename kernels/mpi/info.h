@@ -20,5 +20,7 @@ PointNames names_of(const Operation& operation);
 bool is_of_words(const Operation& operation);
 // Returns the form that a word of the parameter `call` means.
 Form form_of(std::string_view word);
+// Reads a word of the parameter `sync`.
+Sync sync_of(std::string_view word);
 
 }  // namespace railgauge::mpi

@@ -135,6 +135,10 @@ struct Share {
 
 struct Operation;
 
+// How one-sided calls are confirmed: by a flush within one long epoch, or by the end of an epoch of
+// their own.
+enum class Sync : std::uint8_t { kFlush, kFence, kPostStart, kLock };
+
 // The values that an operation uses inside the timed region.
 struct Work {
   const Operation& operation;
@@ -155,6 +159,9 @@ struct Work {
   std::uint64_t polls = 0;
   // The time of all samples in which it computed, without MPI_Test.
   std::uint64_t computed_ticks = 0;
+  // The collective is called in place, where this rank can.
+  bool in_place = false;
+  Sync sync = Sync::kFlush;
   // Gets the first wrong value that a call fetched; nullptr: values are not compared.
   std::string* wrong_fetch = nullptr;
 
@@ -211,6 +218,9 @@ enum class Effect : std::uint8_t { kReplaces, kAddsWords, kAddsNumbers, kSwaps }
 enum class Requests : std::uint8_t { kNone, kOfCalls, kOfWindows };
 // The kind of figure; it decides the metric, its unit and its direction.
 enum class Figure : std::uint8_t { kLatency, kBandwidth, kRate };
+// How a collective can be called in place: the receive buffer has this rank's whole input before,
+// or its own block at the block's place; or the root of a scatter keeps its block.
+enum class InPlace : std::uint8_t { kNever, kWhole, kOwnBlock, kRootsBlock };
 // The memory of other ranks that one-sided calls access.
 enum class Exposed : std::uint8_t { kNothing, kReceive, kSend };
 
@@ -240,6 +250,11 @@ struct Operation {
   Exposed exposed = Exposed::kNothing;
   // Messages of GPU memory can be copied through host memory around the calls.
   bool stages = true;
+  InPlace in_place = InPlace::kNever;
+  // One-sided calls that can have an epoch of their own.
+  bool syncs = false;
+  // `window` counts threads of a rank, each with a message of its own.
+  bool threads = false;
   // Acts on one 64-bit number: no sizes.
   bool number = false;
   // Exactly two ranks; else two or more.

@@ -116,7 +116,13 @@ TEST(OsuCommand, ChoosesTheFormOfACall) {
   EXPECT_THAT(read("osu_gather_persistent", {"-k", "1"}), Contains("root=1"));
   EXPECT_THAT(read("osu_allgather", {"-k", "1"})[0], HasSubstr("has no root"));
   EXPECT_THAT(read("osu_put_latency", {"-w", "create", "-s", "flush"}), Contains("sizes=1:4MiB"));
-  EXPECT_THAT(read("osu_put_latency", {"-s", "fence"})[0], HasSubstr("flush alone"));
+  EXPECT_THAT(read("osu_put_latency", {"-s", "fence"}), Contains("sync=fence"));
+  EXPECT_THAT(read("osu_put_latency", {"-s", "flush_local"})[0], HasSubstr("pscw"));
+  EXPECT_THAT(read("osu_fop_latency", {"-s", "fence"})[0], HasSubstr("flush alone"));
+  EXPECT_THAT(read("osu_allreduce", {"-l"}), Contains("in_place=true"));
+  EXPECT_THAT(read("osu_bcast", {"-l"})[0], HasSubstr("has no such form"));
+  EXPECT_THAT(read("osu_latency_mt", {"-t", "4:4"}), Contains("threads=4"));
+  EXPECT_THAT(read("osu_latency_mt", {"-t", "4:2"})[0], HasSubstr("as many threads"));
   EXPECT_THAT(read("osu_fop_latency", {"-i", "9"}), Not(Contains(HasSubstr("sizes="))));
   EXPECT_EQ(read("osu_init", {}), (Words{"mpi.init", "--set", "over_ranks=mean"}));
   EXPECT_THAT(osu_help(*find_osu_program("osu_iallreduce")),

@@ -96,6 +96,8 @@ Status Bench::prove(const TickClock& clock, std::size_t size_index, std::uint64_
   work.form = form_;
   work.compute_ticks = compute_ticks_;
   work.polls = polls_;
+  work.in_place = in_place_;
+  work.sync = sync_;
   Status found;
   const std::uint64_t calls = calls_in_round(size_index);
   for (std::uint64_t k = 0; k < calls; ++k) {

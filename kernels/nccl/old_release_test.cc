@@ -56,6 +56,10 @@ TEST_F(OnNccl218, WaivesWhatItCannot) {
     EXPECT_EQ(outcome_of(results[0].status.error().code), kWaived);
     EXPECT_THAT(results[0].status.error().message, HasSubstr(release));
   }
+  const auto device = run("nccl.send_recv", 2, {{"initiated_by", "device"}});
+  ASSERT_FALSE(device[0].status);
+  EXPECT_EQ(outcome_of(device[0].status.error().code), kWaived);
+  EXPECT_THAT(device[0].status.error().message, HasSubstr("2.28.7 and later have"));
   const auto float8 = run("nccl.all_reduce", 2, {{"datatype", "float8e4m3"}});
   ASSERT_FALSE(float8[0].status);
   EXPECT_EQ(outcome_of(float8[0].status.error().code), kWaived);

@@ -88,6 +88,17 @@ INSTANTIATE_TEST_SUITE_P(
     Ways, Outlets, ::testing::Values(Sending::kZeroCopy, Sending::kUring, Sending::kUringZeroCopy),
     [](const auto& param) { return sending_names()[static_cast<std::size_t>(param.param)]; });
 
+// A kernel refuses what it does not know by the name, and what it knows by the length.
+TEST(DevmemOfKernels, IsKnownByHowTheOptionIsRefused) {
+  Sockets asked = kSystemSockets;
+  asked.setsockopt = [](int, int, int, const void*, socklen_t) { return errno = EINVAL, -1; };
+  set_sockets(asked);
+  EXPECT_TRUE(kernel_has_devmem());
+  asked.setsockopt = [](int, int, int, const void*, socklen_t) { return errno = ENOPROTOOPT, -1; };
+  EXPECT_FALSE(kernel_has_devmem());
+  set_sockets(kSystemSockets);
+}
+
 TEST(OutletsOfOldKernels, AreWaivedWithTheReason) {
   Sockets old = kSystemSockets;
   old.uring_setup = [](unsigned, io_uring_params*) { return errno = ENOSYS, -1; };

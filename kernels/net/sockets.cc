@@ -3,6 +3,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+
+#include "kernels/core/base/fd.h"
+
 namespace railgauge::net {
 namespace {
 
@@ -40,5 +44,15 @@ const Sockets kSystemSockets{.socket = ::socket,
 
 const Sockets& sockets() { return *g_sockets; }
 void set_sockets(const Sockets& table) { g_sockets = &table; }
+
+// No token is given back: the length is wrong on purpose.
+bool kernel_has_devmem() {
+  constexpr int kDevmemDontneed = 80;  // SO_DEVMEM_DONTNEED, since Linux 6.12
+  const Fd fd(sockets().socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int token = 0;  // of 8 bytes in the kernel's structure
+  return fd.get() >= 0 &&
+         sockets().setsockopt(fd.get(), SOL_SOCKET, kDevmemDontneed, &token, sizeof token) != 0 &&
+         errno == EINVAL;
+}
 
 }  // namespace railgauge::net

@@ -39,4 +39,8 @@ const Sockets& sockets();
 // Replaces the table, for tests, while no call runs; the table outlives its use.
 void set_sockets(const Sockets& table);
 
+// Whether this kernel has devmem TCP, by an option of its sockets: a kernel that has it refuses the
+// length, one without the name.
+bool kernel_has_devmem();
+
 }  // namespace railgauge::net

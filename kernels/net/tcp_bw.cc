@@ -29,6 +29,7 @@
 #include "kernels/net/pattern.h"
 #include "kernels/net/pipe.h"
 #include "kernels/net/proof.h"
+#include "kernels/net/sockets.h"
 #include "kernels/net/tcp_link.h"
 
 namespace railgauge::net {
@@ -305,10 +306,12 @@ class TcpBandwidth final : public Kernel {
   // from data. No such NIC was at hand to build and prove it on.
   [[nodiscard]] static Status check_memory(const Params& params) {
     if (params.text("memory") == "host") return {};
-    return fail(
-        Code::kUnimplemented,
-        "net.tcp_bw: memory gpu: it needs devmem TCP (Linux 6.12, a NIC with header split and "
-        "flow steering), for which railgauge has no code yet; verbs kernels move GPU memory");
+    return fail(Code::kUnimplemented,
+                "net.tcp_bw: memory gpu: it needs devmem TCP (Linux 6.12, a NIC with header split "
+                "and flow steering): {}; verbs kernels move GPU memory",
+                kernel_has_devmem()
+                    ? "this kernel has it, but railgauge binds no NIC's queues to a GPU"
+                    : "this kernel has none");
   }
 
   // The sends without a copy of all streams so far.

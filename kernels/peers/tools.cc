@@ -299,6 +299,32 @@ Result<int> gpu_index(std::string_view endpoint) {
   return invalid("endpoint {} is no GPU; a GPU is gpu0, gpu1, ...", in_quotes(endpoint));
 }
 
+// Memory and mapping, which all programs but sanity choose alike.
+Result<std::string> mapping_options(const PeerTest& row, const Task& task) {
+  std::string options;
+  if (row.test == "sanity") return options;
+  if (task.given("allocation", "alloc") == "create") options += " -a cuMemCreate";
+  const std::map<std::string, std::string> words{
+      {"write_combined", "wc"}, {"cached", "cache"}, {"device", "device"}};
+  if (const auto word = words.find(task.given("mapping", "default")); word != words.end())
+    options += " -M " + word->second;
+  return options;
+}
+
+// One block, as ours; its default is 8 of 1024 threads.
+std::string pplat_options(const Task& task, std::int64_t count) {
+  std::string options = fmt::format(" -t {} -B 1 -T {}", count, task.given("threads", "1"));
+  const std::string data = task.given("data", "0");
+  if (const auto bytes = parse_bytes(data); bytes && *bytes > 0) {
+    options += fmt::format(" -s {}", *bytes);
+    if (task.given("data_memory", "gpu") == "host") options += " -D hostmem";
+  }
+  if (task.given("data_from", "cpu") == "gpu") options += " -m 1";
+  if (task.given("flag_memory", "gpu") == "host") options += " -G hostmem";
+  if (task.given("answer_memory", "host") == "gpu") options += " -C gpumem";
+  return options;
+}
+
 // kUnimplemented with the first thing that gdrcopy cannot do as our task does.
 Result<std::string> gdrcopy_command(const PeerTest& row, const Task& task,
                                     std::string_view endpoint) {
@@ -321,13 +347,17 @@ Result<std::string> gdrcopy_command(const PeerTest& row, const Task& task,
   // 0: the task measures until its interval is narrow; the tool's own count is the nearest.
   std::int64_t count = count_of(task.value("iterations"));
   if (count == 0) count = count_of(row.parameters.at("iterations"));
-  if (row.test == "pplat")  // One block of one thread, as ours; its default is 8 of 1024.
-    return fmt::format("{} -t {} -B 1 -T 1", command, count);
+  command += RG_TRY(mapping_options(row, task));
+  if (row.test == "pplat") return command + pplat_options(task, count);
   const auto sizes = RG_TRY(parse_bytes_list(task.given("sizes", row.parameters.at("sizes"))));
   const std::uint64_t largest = *std::ranges::max_element(sizes);
-  command += fmt::format(" -s {}", largest);
+  const std::uint64_t offset = RG_TRY(parse_bytes(task.given("offset", "0")));
+  if (offset > 0 && row.test != "copybw") return none("only its bandwidth test has an offset");
+  command += fmt::format(" -s {}", largest + offset);
   if (row.test == "apiperf") return fmt::format("{} -n {}", command, count);
+  if (task.given("cache", "hot") == "cold") command += " -C";
   if (row.test == "copybw") {
+    if (offset > 0) command += fmt::format(" -o {}", offset);
     if (sizes.size() != 1) return none("its bandwidth test measures one size in a run");
     command += fmt::format(" -c {}", largest);
   }

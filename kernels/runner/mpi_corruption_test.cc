@@ -60,8 +60,12 @@ struct Case {
   std::string_view buffers = {};
   // The parameter `call`; "": its default.
   std::string_view call = {};
+  // One more parameter and its value.
+  std::string_view more = {};
+  std::string_view value = {};
 
   [[nodiscard]] std::string label() const {
+    if (!more.empty()) return fmt::format("{}, {} {}", kernel, more, value);
     if (!call.empty()) return fmt::format("{}, {}", kernel, call);
     return buffers.empty() ? kernel : fmt::format("{}, buffers {}", kernel, buffers);
   }
@@ -115,6 +119,8 @@ TEST_P(MpiCorruption, OfOneMessageOfManyFailsTheTaskAndIsNamed) {
   if (!one.buffers.empty())
     parameters.insert(parameters.end(), {"--buffers", std::string(one.buffers)});
   if (!one.call.empty()) parameters.insert(parameters.end(), {"--call", std::string(one.call)});
+  if (!one.more.empty())
+    parameters.insert(parameters.end(), {fmt::format("--{}", one.more), std::string(one.value)});
   const Ended ended = launch(one.kernel, parameters, environment);
   RunnerReport report;
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(ended.out, &report).ok())
@@ -164,13 +170,19 @@ INSTANTIATE_TEST_SUITE_P(
                           Case{"mpi.all_to_all", 1, false, {}, "nonblocking"},
                           Case{"mpi.lat", 1, false, {}, "persistent"},
                           Case{"mpi.reduce_scatter_block", 1}, Case{"mpi.all_to_all_w", 1},
-                          Case{"mpi.neighbor_all_to_all", 1}, Case{"mpi.neighbor_all_to_all_v", 1}),
+                          Case{"mpi.neighbor_all_to_all", 1}, Case{"mpi.neighbor_all_to_all_v", 1},
+                          Case{"mpi.put_lat", 0, false, {}, {}, "sync", "fence"},
+                          Case{"mpi.put_lat", 0, false, {}, {}, "sync", "pscw"},
+                          Case{"mpi.get_bw", 0, true, {}, {}, "sync", "lock"},
+                          Case{"mpi.all_reduce", 1, false, {}, {}, "in-place", "true"},
+                          Case{"mpi.threads_lat", 1, false, {}, {}, "threads", "1"}),
         ::testing::ValuesIn(kFaults)),
     [](const auto& chosen) {
       const Case& one = std::get<0>(chosen.param);
-      return fmt::format("{}_{}{}{}{}", std::string_view(one.kernel).substr(4), one.buffers,
-                         one.call, one.buffers.empty() && one.call.empty() ? "" : "_",
-                         std::get<1>(chosen.param));
+      const std::string_view form = one.more == "sync" ? one.value : one.more.substr(0, 2);
+      const bool plain = one.buffers.empty() && one.call.empty() && form.empty();
+      return fmt::format("{}_{}{}{}{}{}", std::string_view(one.kernel).substr(4), one.buffers,
+                         one.call, form, plain ? "" : "_", std::get<1>(chosen.param));
     });
 
 // Calls that change memory: one of seven is lost, comes twice, or brings another value. The kernel

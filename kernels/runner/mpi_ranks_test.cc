@@ -246,6 +246,39 @@ TEST(Ranks, MeetInBlocksOfSeveralLengths) {
   }
 }
 
+TEST(Ranks, PutAndGetInEpochsOfEachKind) {
+  for (const char* kernel :
+       {"mpi.put_lat", "mpi.get_lat", "mpi.put_bw", "mpi.get_bw", "mpi.put_bibw"})
+    for (const char* sync : {"fence", "pscw", "lock"}) {
+      const Ended ended =
+          launch(kernel, 2, {"--iterations", "3", "--sizes", "5000", "--sync", sync});
+      ASSERT_EQ(ended.exit_code, kExitPassed) << kernel << " " << sync << ended.err << ended.out;
+      EXPECT_TRUE(report_of(ended).points(0).verified()) << kernel << " " << sync;
+    }
+}
+
+TEST(Ranks, CollectInPlace) {
+  for (const char* kernel : {"mpi.all_reduce", "mpi.all_gather", "mpi.reduce", "mpi.gather"})
+    for (const char* call : {"blocking", "nonblocking"}) {
+      const Ended ended =
+          launch(kernel, 3,
+                 {"--iterations", "3", "--sizes", "4000", "--in-place", "true", "--call", call});
+      ASSERT_EQ(ended.exit_code, kExitPassed) << kernel << " " << call << ended.err << ended.out;
+      EXPECT_TRUE(report_of(ended).points(0).verified()) << kernel << " " << call;
+    }
+}
+
+// A library without threads waives; these have them.
+TEST(Ranks, ExchangeMessagesOfSeveralThreads) {
+  const Ended ended =
+      launch("mpi.threads_lat", 2, {"--iterations", "20", "--sizes", "8,5000", "--threads", "3"});
+  ASSERT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
+  const RunnerReport report = report_of(ended);
+  ASSERT_EQ(report.points_size(), 2);
+  EXPECT_TRUE(report.points(1).verified());
+  EXPECT_GT(report.points(0).median(), 0);
+}
+
 TEST(Ranks, SayWhatAComputationHides) {
   const Ended ended =
       launch("mpi.all_reduce", 2,

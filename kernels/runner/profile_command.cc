@@ -34,6 +34,12 @@ constexpr double kMaxBytes = 1 << 30;
 constexpr double kMaxSamples = 1e6;
 constexpr double kMaxIterations = 1e7;
 constexpr int kMaxGpu = 255;
+constexpr double kMaxDataBytes = 64 << 20;
+constexpr double kMaxThreads = 1024;
+// gdrcopy's words for a place, a mapping and a call.
+const std::vector<std::string> kPlaces{"gpumem", "hostmem"};
+const std::vector<std::string> kMappings{"default", "wc", "cache", "device"};
+const std::vector<std::string> kAllocations{"cuMemAlloc", "cuMemCreate"};
 
 // The command line of either tool, as typed.
 struct Flags {
@@ -56,6 +62,13 @@ struct Flags {
   std::uint64_t writes = 0;
   std::uint64_t reads = 0;
   std::uint64_t iterations = 0;
+  std::uint64_t data_bytes = 0;
+  std::uint64_t timeout = 0;  // seconds
+  std::uint64_t offset = 0;
+  std::uint64_t threads = 0;
+  std::uint64_t producer = 0;  // pplat's mode: 1, the GPU
+  bool cold = false;
+  std::string gpu_flag, cpu_flag, data_place, mapping, allocation;
   // Accepted only as 1, the number that our kernels use.
   std::uint64_t one = 1;
   // Accepted, and without effect.
@@ -72,6 +85,12 @@ bool is_nvbandwidth(const std::string& name) { return name == kNvbandwidth; }
 void declare_number(CLI::App& app, const char* name, std::uint64_t& value, double most,
                     const char* what) {
   app.add_option(name, value, what)->type_name("N")->check(CLI::Range(1.0, most).description(""));
+}
+
+// One of the tool's words.
+void declare_word(CLI::App& app, const char* name, std::string& value,
+                  const std::vector<std::string>& words, const char* what) {
+  app.add_option(name, value, what)->type_name("WORD")->check(CLI::IsMember(words).description(""));
 }
 
 // Names and letters are nvbandwidth's own.
@@ -108,7 +127,23 @@ void declare_gdrcopy(CLI::App& app, const std::string& test, Flags& flags) {
   if (test == "pplat") {
     declare_number(app, "-t", flags.iterations, kMaxIterations, "Round trips (default 1000)");
     declare_number(app, "-B", flags.one, 1, "Blocks that answer: ours is always 1");
-    declare_number(app, "-T", flags.one, 1, "Threads of a block: ours is always 1");
+    declare_number(app, "-T", flags.threads, kMaxThreads, "Threads of the block (default 1)");
+    app.add_option("-s", flags.data_bytes, "Bytes of data beside each flag (default 0)")
+        ->type_name("N")
+        ->check(CLI::Range(0.0, kMaxDataBytes).description(""));
+    app.add_option("-m", flags.producer, "Who makes the data: 0, the CPU (default), or 1, the GPU")
+        ->type_name("N")
+        ->check(CLI::Range(0, 1).description(""));
+    declare_word(app, "-G", flags.gpu_flag, kPlaces, "Memory of the GPU's flag (default gpumem)");
+    declare_word(app, "-C", flags.cpu_flag, kPlaces, "Memory of the CPU's flag (default hostmem)");
+    declare_word(app, "-D", flags.data_place, kPlaces, "Memory of the data (default gpumem)");
+    app.add_option("-u", flags.timeout, "Seconds for all of it; 0: as --deadline")
+        ->type_name("N")
+        ->check(CLI::Range(0.0, kMaxBytes).description(""));
+  }
+  if (test != "sanity") {
+    declare_word(app, "-M", flags.mapping, kMappings, "How the CPU's side is cached");
+    declare_word(app, "-a", flags.allocation, kAllocations, "The call that makes GPU memory");
   }
   if (test == "apiperf")
     declare_number(app, "-n", flags.iterations, kMaxIterations, "Mappings (default 100)");
@@ -119,8 +154,14 @@ void declare_gdrcopy(CLI::App& app, const std::string& test, Flags& flags) {
   if (test == "copybw") {
     declare_number(app, "-s", flags.size_bytes, kMaxBytes, "Bytes mapped (default 131072)");
     declare_number(app, "-c", flags.copy_bytes, kMaxBytes, "Bytes of one copy (default: all)");
+    app.add_option("-o", flags.offset, "Where a copy begins, a multiple of 4 (default 0)")
+        ->type_name("N")
+        ->check(CLI::Range(0.0, kMaxBytes).description(""));
   }
-  if (test == "copylat") app.add_flag("-c", flags.with_memcpy, "Accepted; changes nothing");
+  if (test == "copylat") {
+    app.add_flag("-c", flags.with_memcpy, "Accepted; changes nothing");
+    app.add_flag("-C", flags.cold, "The GPU writes the memory before each copy");
+  }
   if (test == "copylat" || test == "apiperf")
     declare_number(app, "-s", flags.size_bytes, kMaxBytes, "Largest size in bytes");
 }
@@ -165,6 +206,26 @@ void set_default(ProfileOptions& options, const std::string& name, const std::st
   options.parameters.try_emplace(name, value);
 }
 
+// Where and how memory is mapped, and pplat's roles.
+void take_places(const Flags& flags, ProfileOptions& options) {
+  const auto place = [&options](const std::string& word, const char* name) {
+    if (!word.empty()) set_default(options, name, word == "gpumem" ? "gpu" : "host");
+  };
+  place(flags.gpu_flag, "flag_memory");
+  place(flags.cpu_flag, "answer_memory");
+  place(flags.data_place, "data_memory");
+  if (flags.data_bytes > 0) set_default(options, "data", canonical_bytes(flags.data_bytes));
+  if (flags.producer == 1) set_default(options, "data_from", "gpu");
+  if (flags.threads > 0) set_default(options, "threads", std::to_string(flags.threads));
+  if (flags.offset > 0) set_default(options, "offset", canonical_bytes(flags.offset));
+  if (flags.cold) set_default(options, "cache", "cold");
+  const std::map<std::string, std::string> words{
+      {"wc", "write_combined"}, {"cache", "cached"}, {"device", "device"}};
+  if (const auto word = words.find(flags.mapping); word != words.end())
+    set_default(options, "mapping", word->second);
+  if (flags.allocation == "cuMemCreate") set_default(options, "allocation", "create");
+}
+
 // Counts and sizes of gdrcopy as our parameters. Flags that we cannot honour print one line.
 Status take_gdrcopy(const Flags& flags, ProfileOptions& options) {
   const std::string& test = options.tests.front();
@@ -175,6 +236,8 @@ Status take_gdrcopy(const Flags& flags, ProfileOptions& options) {
   if (flags.writes > 0) options.writes = flags.writes;
   if (flags.reads > 0) options.reads = flags.reads;
   if (flags.iterations > 0) set_default(options, "iterations", std::to_string(flags.iterations));
+  take_places(flags, options);
+  if (flags.timeout > 0) options.deadline_seconds = static_cast<double>(flags.timeout);
   if (flags.verbose) info("-v changes nothing here");
   if (flags.with_memcpy) info("-c changes nothing here: bar.crossover measures cuMemcpy beside it");
   if (test == "copybw") {

@@ -48,6 +48,16 @@ void add_for_copies(const Asked& asked, std::vector<std::string>& words) {
     if (asked.is("bidirectional", "true"))
       words.emplace_back("run several copies of pageable memory at once");
   }
+  if (asked.is("host_memory", "huge") && !machine.huge_pages)
+    words.emplace_back("huge pages of 2 MiB");
+  if (asked.is("engine", "tma")) {
+    if (asked.is("host_memory", "pageable") && !machine.coherent)
+      words.emplace_back("copy pageable memory by sm");
+    if (!machine.gpu_has_tma) words.emplace_back("bulk asynchronous copies came with");
+    if (!machine.device_code) words.emplace_back("this build has none");
+    if (machine.device_code && !machine.driver_reads_tma)
+      words.emplace_back("cannot read it; driver ");
+  }
   const bool by_threads = asked.is("engine", "sm") || asked.is("engine", "sm_again") ||
                           asked.kernel == "cuda.host_latency" ||
                           asked.kernel == "cuda.peer_latency" || asked.kernel == "bar.ping_pong";
@@ -72,6 +82,12 @@ void add_for_mappings(const Asked& asked, std::vector<std::string>& words) {
     any = any || usable;
   }
   if (!any) words.emplace_back("map GPU memory for the CPU");
+  // A mapping's caching is the module's or the machine's to give.
+  for (const char* caching : {"write_combined", "cached", "device"})
+    if (asked.is("mapping", caching)) words.emplace_back("was asked for");
+  if (asked.is("cache", "cold") && !machine.coherent) words.emplace_back("nothing to cool");
+  if (asked.is("allocation", "create") && !machine.gdrdrv && !machine.dmabuf_mmap)
+    words.emplace_back("only memory that it allocated itself");
   if (asked.kernel == "bar.map_cost" && machine.coherent)
     words.emplace_back("nothing to pin or map");
   const auto routine = asked.parameters.find("routine");

@@ -28,6 +28,9 @@ struct GpuMachine {
   bool driver_reads_code = false;  // not older than what any of the PTX needs
   bool gpu_runs_code = false;      // no GPU's compute capability is below the PTX's
   bool stream_memops = false;      // the driver's default
+  bool gpu_has_tma = false;        // every GPU has bulk asynchronous copies
+  bool driver_reads_tma = false;   // not older than the PTX of their code needs
+  bool huge_pages = false;         // enough free ones of 2 MiB for a copy's buffers
   std::set<std::string> routines;  // of the CPU, to copy with
 };
 

@@ -40,6 +40,7 @@ class Bandwidth final : public LinkKernel {
     Link::Options options = RG_TRY(read(context, verb_));
     choose_memory(context, options);
     form_ = RG_TRY(stream_form(context.params));
+    RG_TRY_OK(check_pace(form_.plan, options.largest_bytes));
     options_.batch = kWindowsInBatch;
     add_stream_options(context.params, form_.plan, options);
     // A target that takes receives must know when the stream ends; two streams need a common begin.
@@ -239,6 +240,9 @@ class Bandwidth final : public LinkKernel {
     facts["bytes_in_flight"] =
         std::to_string(form_.plan.depth * link_->options().lanes * sizes_[size_index]);
     facts["signal_every"] = std::to_string(plan_of(size_index).signal_every);
+    if (form_.plan.paced_rate > 0)
+      facts["paced"] = fmt::format("by the CPU to {:.4g} Gb/s, {} messages at once",
+                                   form_.plan.paced_rate * 8 / 1e9, form_.plan.burst);
     facts["buffer"] = buffer_words(*link_);
     add_bandwidth_accounts(closed, form.message_bytes, facts);
     if (!counts_arrivals()) {

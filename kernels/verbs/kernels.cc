@@ -33,6 +33,8 @@ namespace {
 constexpr double kMaxDepth = 16'384;
 constexpr double kMaxQueuePairs = 1024;
 constexpr double kHourNs = 3600e9;
+constexpr double kMaxThreads = 16;
+constexpr double kMaxGigabits = 10'000;
 
 // The operation's messages, as summaries name them.
 const char* plural_of(const Operation& does) {
@@ -56,6 +58,36 @@ void add_stream(InfoBuilder& builder, const char* plural) {
       .identity()
       .integer("post_list", fmt::format("{} handed over by one call, as a chain", plural), 1, 1,
                1024)
+      .identity();
+}
+
+// How requests are handed over, and how fast they may leave.
+void add_posting(InfoBuilder& builder) {
+  builder
+      .choice("post", "",
+              "how work requests are handed over: request, ibv_post_send; extended, built in place "
+              "by ibv_wr_*, where the provider has them",
+              {"request", "extended"})
+      .identity()
+      .number(
+          "rate_limit",
+          "the most that may leave, in Gb/s: of the whole stream where the CPU keeps it, of each "
+          "queue pair where the adapter does; 0: no limit",
+          "0", 0, kMaxGigabits)
+      .identity()
+      .choice("rate_limit_by", "",
+              "who keeps rate_limit: software, the posting CPU; hardware, the adapter's packet "
+              "pacing, where the provider has it",
+              {"software", "hardware"})
+      .identity()
+      .integer("rate_burst", "messages that leave together under a rate_limit, at most depth", 1, 1,
+               kMaxDepth)
+      .identity()
+      .integer(
+          "threads",
+          "threads of each side that drive a port, each with queue pairs and a completion queue "
+          "of its own, for rates beyond one core",
+          1, 1, kMaxThreads)
       .identity();
 }
 
@@ -95,6 +127,7 @@ void add_bandwidth(InfoBuilder& builder, const Operation& does) {
   else
     builder.sizes("64KiB");
   add_stream(builder, plural_of(does));
+  add_posting(builder);
   add_poll(builder);
   add_manner(builder);
   if (!does.is_atomic())
@@ -185,7 +218,8 @@ KernelInfo info_of(const KernelForm& form) {
 std::unique_ptr<Kernel> make(const KernelForm& form) {
   const bool is_bandwidth = form.figure == Figure::kBandwidth;
   const auto direct = [form, is_bandwidth](const Params& params) {
-    if (is_bandwidth && !params.text("devices").empty()) return make_rails(form.verb);
+    if (is_bandwidth && (!params.text("devices").empty() || params.integer("threads") > 1))
+      return make_rails(form.verb);
     constexpr std::array kMake{make_bandwidth, make_ping_pong, make_completion_latency};
     return kMake[static_cast<std::size_t>(form.figure)](form.verb);
   };

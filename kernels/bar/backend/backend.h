@@ -56,6 +56,9 @@ class Backend {
   virtual ~Backend() = default;
   // Returns the backend's word of the parameter `backend`, which is also the fact `path`.
   [[nodiscard]] virtual std::string_view name() const = 0;
+  // Asks for a caching of the windows that are made next; kUnknown leaves it to the driver. A
+  // backend that cannot choose ignores it: view().caching says what there is.
+  virtual void ask_caching(Caching /*caching*/) {}
   // Makes a window over at least `bytes` of its own memory, beginning on a GPU page. Waives, with
   // the missing part, when machine or driver do not support the backend.
   virtual Result<std::unique_ptr<Window>> make(const gpu::Gpu& gpu, std::size_t bytes) = 0;

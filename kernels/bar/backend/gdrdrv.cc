@@ -37,13 +37,25 @@ Caching caching_of(const gdr::Info& info) {
   }
 }
 
+// The flag of gdr_map_v2, whose numbers are the mapping types'.
+int mapping_of(Caching caching) {
+  if (caching == Caching::kWriteCombined) return gdr::kMappingWriteCombined;
+  if (caching == Caching::kCached) return gdr::kMappingCached;
+  return caching == Caching::kUncached ? gdr::kMappingDevice : gdr::kMapDefault;
+}
+
 // Memory pinned and mapped by the library. The session must stay open for as long as a mapping
 // exists, so the window owns it.
 class GdrdrvWindow final : public Window {
  public:
   // Pins whole GPU pages: the ones with `memory` and the following `bytes`.
-  GdrdrvWindow(Session session, GpuBuffer own, cu::DevicePtr memory, std::size_t bytes)
-      : own_(std::move(own)), session_(std::move(session)), memory_(memory), bytes_(bytes) {
+  GdrdrvWindow(Session session, GpuBuffer own, cu::DevicePtr memory, std::size_t bytes,
+               Caching asked)
+      : own_(std::move(own)),
+        session_(std::move(session)),
+        memory_(memory),
+        bytes_(bytes),
+        asked_(asked) {
     constexpr cu::DevicePtr kPage = GpuBuffer::kPageBytes;
     first_page_ = memory / kPage * kPage;
     pages_bytes_ = (memory + bytes - first_page_ + kPage - 1) / kPage * kPage;
@@ -77,6 +89,7 @@ class GdrdrvWindow final : public Window {
   }
 
   Status map() override {
+    if (asked_ != Caching::kUnknown) return map_as_asked();
     return gdrapi_status(loaded_gdrapi().map(session_.get(), pinned_, &mapped_, pages_bytes_),
                          fmt::format("gdrdrv: gdr_map of {}", canonical_bytes(pages_bytes_)));
   }
@@ -111,6 +124,20 @@ class GdrdrvWindow final : public Window {
   }
 
  private:
+  // By gdr_map_v2, which came with release 2.5.
+  Status map_as_asked() {
+    const Gdrapi& gdrapi = loaded_gdrapi();
+    if (gdrapi.map_v2 == nullptr)
+      return fail(
+          Code::kUnimplemented,
+          fmt::format("gdrdrv: ask for a {} mapping: libgdrapi {} cannot; 2.5 and later can",
+                      caching_in_words(asked_), gdrapi.version));
+    return gdrapi_status(
+        gdrapi.map_v2(session_.get(), pinned_, &mapped_, pages_bytes_, mapping_of(asked_)),
+        fmt::format("gdrdrv: gdr_map_v2 of {}, {}", canonical_bytes(pages_bytes_),
+                    caching_in_words(asked_)));
+  }
+
   // The module returns EINVAL for a wrong address or size, and for right ones in memory that the
   // GPU's driver does not let it pin. Whole GPU pages around bytes of one allocation are right
   // ones.
@@ -128,6 +155,7 @@ class GdrdrvWindow final : public Window {
   Session session_;
   cu::DevicePtr memory_;
   std::size_t bytes_;
+  Caching asked_;  // kUnknown: none
   // The GPU page that holds the first byte, and the length of all pages: the range that is pinned.
   cu::DevicePtr first_page_ = 0;
   std::size_t pages_bytes_ = 0;
@@ -149,13 +177,15 @@ Status order_copies(cu::DevicePtr memory) {
 class GdrdrvBackend final : public Backend {
  public:
   [[nodiscard]] std::string_view name() const override { return "gdrdrv"; }
+  void ask_caching(Caching caching) override { asked_ = caching; }
 
   Result<std::unique_ptr<Window>> make(const gpu::Gpu& gpu, std::size_t bytes) override {
     Session session = RG_TRY(open());
     GpuBuffer own = RG_TRY(GpuBuffer::allocate(gpu.name(), bytes));
     const cu::DevicePtr memory = own.data();
     RG_TRY_OK(order_copies(memory));
-    return std::make_unique<GdrdrvWindow>(std::move(session), std::move(own), memory, bytes);
+    return std::make_unique<GdrdrvWindow>(std::move(session), std::move(own), memory, bytes,
+                                          asked_);
   }
 
   Result<std::unique_ptr<Window>> adopt(const gpu::Gpu& gpu, cu::DevicePtr memory,
@@ -163,7 +193,7 @@ class GdrdrvBackend final : public Backend {
     Session session = RG_TRY(open());
     RG_TRY_OK(check_fixed_memory(gpu, memory));
     RG_TRY_OK(order_copies(memory));
-    return std::make_unique<GdrdrvWindow>(std::move(session), GpuBuffer(), memory, bytes);
+    return std::make_unique<GdrdrvWindow>(std::move(session), GpuBuffer(), memory, bytes, asked_);
   }
 
   [[nodiscard]] std::string library() const override { return library_; }
@@ -206,6 +236,7 @@ class GdrdrvBackend final : public Backend {
   // "libgdrapi 2.6, gdrdrv 2.6" once a session was open.
   std::string library_;
   bool synthetic_ = false;
+  Caching asked_ = Caching::kUnknown;
 };
 
 }  // namespace

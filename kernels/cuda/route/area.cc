@@ -6,6 +6,7 @@ namespace railgauge::cuda {
 // The parameter's declaration admits no other word.
 HostMemory host_memory_of(std::string_view word) {
   if (word == "write_combined") return HostMemory::kWriteCombined;
+  if (word == "huge") return HostMemory::kHuge;
   return word == "pageable" ? HostMemory::kPageable : HostMemory::kPinned;
 }
 
@@ -28,7 +29,7 @@ Area Area::borrowed(const gpu::Gpu& gpu, cu::DevicePtr address, std::uint64_t by
   return area;
 }
 
-// Pageable memory is not lent: its allocation costs little.
+// Pageable memory is not lent: its allocation costs little. Huge pages are few, so none is kept.
 Result<Area> Area::on_host(HostMemory memory, std::uint64_t bytes, const std::string& place) {
   Area area;
   area.memory_ = memory;
@@ -36,6 +37,11 @@ Result<Area> Area::on_host(HostMemory memory, std::uint64_t bytes, const std::st
   if (memory == HostMemory::kPageable) {
     area.pageable_ = RG_TRY(HostBuffer::allocate(bytes));
     area.address_ = reinterpret_cast<cu::DevicePtr>(area.pageable_.data());
+    return area;
+  }
+  if (memory == HostMemory::kHuge) {
+    area.huge_ = RG_TRY(PinnedBuffer::allocate_huge(bytes));
+    area.address_ = area.huge_.device_pointer();
     return area;
   }
   const auto kind =
@@ -48,6 +54,7 @@ Result<Area> Area::on_host(HostMemory memory, std::uint64_t bytes, const std::st
 // The bytes as the CPU addresses them.
 std::span<std::byte> Area::host() const {
   if (gpu_ != nullptr) return {};
+  if (memory_ == HostMemory::kHuge) return huge_.span().first(size_);
   return (memory_ == HostMemory::kPageable ? pageable_.span() : pinned_->span()).first(size_);
 }
 

@@ -14,10 +14,10 @@
 namespace railgauge::cuda {
 
 // kPinned: page-locked and cached. kWriteCombined: page-locked, not cached by the CPU. kPageable:
-// plain memory, which the driver stages.
-enum class HostMemory : std::uint8_t { kPinned, kWriteCombined, kPageable };
+// plain memory, which the driver stages. kHuge: huge pages of 2 MiB, page-locked and cached.
+enum class HostMemory : std::uint8_t { kPinned, kWriteCombined, kPageable, kHuge };
 
-// Reads a word of the parameter host_memory: "pinned", "write_combined", "pageable".
+// Reads a word of the parameter host_memory: "pinned", "write_combined", "pageable", "huge".
 HostMemory host_memory_of(std::string_view word);
 
 // One end's memory, owned or lent. Movable. Not thread safe.
@@ -54,6 +54,7 @@ class Area {
   gpu::Lent<GpuBuffer> on_gpu_;
   gpu::Lent<PinnedBuffer> pinned_;
   HostBuffer pageable_;
+  PinnedBuffer huge_;
   cu::DevicePtr address_ = 0;
   std::uint64_t size_ = 0;
 };

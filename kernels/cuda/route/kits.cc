@@ -9,12 +9,16 @@
 namespace railgauge::cuda {
 
 extern const gpu::DeviceCode kCopyCode;
+extern const gpu::DeviceCode kCopyTmaCode;
 
 namespace {
 
 // Threads of a block: our own copies, and as nvbandwidth has them.
 constexpr unsigned kThreads = 512;
 constexpr unsigned kThreadsAgain = 1024;
+constexpr unsigned kThreadsTma = 32;  // one copies, the others the few bytes at the end
+
+constexpr int kCapabilityOfTma = 90;
 
 // Blocks for one thread on each 16-byte word. Over PCIe, both ways at once, blocks that stay and
 // stride gave 0.91 of that on an H200 (38.8 against 42.5 GB/s in each direction): new blocks keep
@@ -69,7 +73,10 @@ Result<Kits> Kits::create(std::span<const gpu::Gpu> gpus, Engine engine) {
     gpu::keep_context(gpu);
     gpu::Pattern pattern = RG_TRY(gpu::Pattern::create(gpu));
     auto kit = std::unique_ptr<Kit>(new Kit{&gpu, std::move(pattern), {}});
-    if (engine != Engine::kCopyEngine) kit->code = RG_TRY(load_code(gpu));
+    if (engine == Engine::kTma)
+      kit->code = RG_TRY(load_tma_code(gpu));
+    else if (engine != Engine::kCopyEngine)
+      kit->code = RG_TRY(load_code(gpu));
     kits.kits_.push_back(std::move(kit));
   }
   RG_TRY_OK(gpus.front().make_current());
@@ -83,23 +90,44 @@ Result<Kits::CopyCode> Kits::load_code(const gpu::Gpu& gpu) {
   code.copy_both = RG_TRY(code.code.function("railgauge_copy_both"));
   code.copy_both_again = RG_TRY(code.code.function("railgauge_copy_both_again"));
   code.clear_units = RG_TRY(code.code.function("railgauge_clear_units"));
+  RG_TRY_OK(fill_grid(gpu, kThreads, code));
+  return code;
+}
+
+// Waives on a GPU below compute capability 9.0, which has no such copies.
+Result<Kits::CopyCode> Kits::load_tma_code(const gpu::Gpu& gpu) {
+  if (gpu.capability() < kCapabilityOfTma)
+    return fail(Code::kUnimplemented,
+                "{}: copy by tma: bulk asynchronous copies came with compute capability 9.0, and "
+                "the GPU has {}.{}; use engine sm or ce",
+                gpu.name(), gpu.capability() / 10, gpu.capability() % 10);
+  CopyCode code{.code = RG_TRY(gpu::LoadedCode::load(gpu, kCopyTmaCode))};
+  code.copy = RG_TRY(code.code.function("railgauge_copy_tma"));
+  RG_TRY_OK(fill_grid(gpu, kThreadsTma, code));
+  return code;
+}
+
+Status Kits::fill_grid(const gpu::Gpu& gpu, unsigned threads, CopyCode& code) {
   int blocks = 0;
-  RG_TRY_OK(gpu_status(gpu,
-                       loaded_cuda().occupancy_max_active_blocks(&blocks, code.copy, kThreads, 0),
-                       "ask how many blocks fit"));
+  RG_TRY_OK(gpu_status(
+      gpu,
+      loaded_cuda().occupancy_max_active_blocks(&blocks, code.copy, static_cast<int>(threads), 0),
+      "ask how many blocks fit"));
   const int processors = RG_TRY(gpu.attribute(cu::kMultiprocessorCount));
   code.blocks = static_cast<unsigned>(std::max(1, blocks) * std::max(1, processors));
-  return code;
+  return {};
 }
 
 // The facts are the first GPU's; all GPUs of a session run the same code.
 void Kits::report_facts(Reporter& reporter) const {
   const Kit& first = *kits_.front();
   reporter.fact("pattern_code", first.pattern.runs_on());
-  reporter.fact("path", first.code ? "SM copy" : "copy engine");
+  const bool by_tma = engine_ == Engine::kTma;
+  reporter.fact("path", by_tma ? "TMA copy" : first.code ? "SM copy" : "copy engine");
   if (!first.code) return;
   reporter.fact("copy_code", first.code->code.image());
-  std::string threads = fmt::format("{} blocks of {}", first.code->blocks, kThreads);
+  std::string threads =
+      fmt::format("{} blocks of {}", first.code->blocks, by_tma ? kThreadsTma : kThreads);
   if (engine_ == Engine::kSmBoth)
     threads = fmt::format("one for each 16-byte word, in blocks of {}", kThreads);
   if (engine_ == Engine::kSmBothAgain)
@@ -137,7 +165,9 @@ Status Kits::launch_both(const Kit& kit, const Copy& copy, bool again, cu::Strea
 }
 
 unsigned Kits::copy_blocks(const gpu::Gpu& gpu, std::uint64_t beside) const {
-  return engine_ == Engine::kSm ? share_of_blocks(kit_of(gpu).code->blocks, beside) : 0;
+  return engine_ == Engine::kSm || engine_ == Engine::kTma
+             ? share_of_blocks(kit_of(gpu).code->blocks, beside)
+             : 0;
 }
 
 // A copy engine needs no code; cuMemcpyAsync chooses it.
@@ -152,7 +182,9 @@ Status Kits::copy(const Copy& copy, cu::Stream stream) const {
     return launch_both(kit, copy, engine_ == Engine::kSmBothAgain, stream);
   unsigned long long count = copy.bytes;
   void* arguments[] = {&target, &source, &count};  // NOLINT(modernize-avoid-c-arrays)
-  return launch(kit, kit.code->copy, {share_of_blocks(kit.code->blocks, copy.beside), kThreads},
+  return launch(kit, kit.code->copy,
+                {share_of_blocks(kit.code->blocks, copy.beside),
+                 engine_ == Engine::kTma ? kThreadsTma : kThreads},
                 arguments, stream);
 }
 

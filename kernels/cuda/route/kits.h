@@ -23,6 +23,7 @@ namespace railgauge::cuda {
 enum class Engine : std::uint8_t {
   kCopyEngine,  // the driver's copy call
   kSm,          // the GPU's threads load and store
+  kTma,         // bulk asynchronous copies through shared memory, one thread a block
   kSmBoth,      // SM threads; one kernel moves half of the bytes each way
   kSmBothAgain  // the same, each word kTimesAgain times before the next
 };
@@ -54,8 +55,8 @@ class Kits {
   };
   // Queues the copy on `stream` of its GPU, whose context is current.
   Status copy(const Copy& copy, cu::Stream stream) const;
-  // Returns the blocks of a kSm launch when `beside` copies run on the GPU at once; 0 for other
-  // engines.
+  // Returns the blocks of a kSm or kTma launch when `beside` copies run on the GPU at once; 0 for
+  // other engines.
   [[nodiscard]] unsigned copy_blocks(const gpu::Gpu& gpu, std::uint64_t beside) const;
 
   // Fills the first `bytes` with the pattern of `seed`. Changes the current context.
@@ -90,6 +91,8 @@ class Kits {
   };
 
   static Result<CopyCode> load_code(const gpu::Gpu& gpu);
+  static Result<CopyCode> load_tma_code(const gpu::Gpu& gpu);
+  static Status fill_grid(const gpu::Gpu& gpu, unsigned threads, CopyCode& code);
   // Grid and block of a one-dimensional launch.
   struct Shape {
     unsigned blocks;

@@ -1,6 +1,8 @@
 // Queueing behind the gate, the loads' later work, and the reading of the events.
 #include "kernels/cuda/route/lanes.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace railgauge::cuda {
@@ -104,6 +106,11 @@ Result<std::vector<Lanes::Passed>> Lanes::run(const std::vector<Quota>& quotas,
       lanes_[i]->events.push_back(RG_TRY(gpu::make_event(*lanes_[i]->gpu)));
   }
   Status queued = queue_all(quotas);
+  const double open_at_ns = std::min(std::exchange(open_at_ns_, 0), deadline_monotonic_ns);
+  // Ranks that copy at once open their gates at one time.
+  while (queued && monotonic_now_ns() < open_at_ns) {
+  }
+  opened_ns_ = monotonic_now_ns();
   gate_.release();  // also after an error
   if (queued) queued = queue_rest(quotas, deadline_monotonic_ns);
   if (!queued) {

@@ -58,6 +58,10 @@ class Lanes {
       return own;
     }
   };
+  // Lets the next run() open its gate at this time, or at once where that has passed.
+  void open_at(double monotonic_ns) { open_at_ns_ = monotonic_ns; }
+  // Returns when the last run() opened its gate, on CLOCK_MONOTONIC.
+  [[nodiscard]] double opened_monotonic_ns() const { return opened_ns_; }
   // Queues all work on every lane, opens the gate and waits. Returns each lane's begin and marks in
   // ns after the earliest begin of a lane on its GPU: streams that share a hardware queue take
   // turns, in any order, and later ones begin when earlier ones have ended. Lanes of different GPUs
@@ -104,6 +108,8 @@ class Lanes {
   void drain(double deadline_monotonic_ns);
 
   std::vector<std::unique_ptr<Lane>> lanes_;
+  double open_at_ns_ = 0;
+  double opened_ns_ = 0;
   // Declared last, so that the gate opens before the streams are destroyed.
   gpu::StreamGate gate_;
 };

@@ -112,8 +112,8 @@ Status RouteRun::bind(const Route& route,
               .copy_bytes = rotation.copy_bytes(),
               .beside = static_cast<std::uint64_t>(beside),
               .again_bytes = again_bytes(flow, parts_.engine, rotation.copy_bytes()),
-              .source_seed = kSeed + 2 * i,
-              .target_seed = kSeed + 2 * i + 1,
+              .source_seed = kSeed + parts_.seed_offset + 2 * i,
+              .target_seed = kSeed + parts_.seed_offset + 2 * i + 1,
               .sizing = LoadSizing(static_cast<double>(size) / static_cast<double>(copy_bytes))}));
     if (flow.measured) ++measured_;
   }
@@ -350,7 +350,8 @@ void RouteRun::report_facts(Point& point) const {
     facts["stream_shares"] = text;
   }
   if (slowed()) facts["slowed"] = "by the failpoint slow_gpu: a twentieth is copied twice";
-  if (const Bound& first = *bounds_.front(); parts_.engine == Engine::kSm && first.beside > 1)
+  if (const Bound& first = *bounds_.front();
+      parts_.kits->copy_blocks(*first.flow.runs_on, first.beside) > 0 && first.beside > 1)
     facts["copy_blocks"] =
         fmt::format("{} of each of {} copies that one GPU runs",
                     parts_.kits->copy_blocks(*first.flow.runs_on, first.beside), first.beside);

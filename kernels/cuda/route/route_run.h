@@ -55,6 +55,8 @@ class RouteRun {
     std::uint64_t copies_in_sample;
     double deadline_monotonic_ns;
     const TickClock* clock;
+    // Added to the patterns' seeds: ranks that copy at once have their own.
+    std::uint64_t seed_offset = 0;
   };
   // Fills the sources, copies once, and finds the duration of a copy. `areas` has source and target
   // of each flow, large enough for area_bytes() of this size.
@@ -80,6 +82,9 @@ class RouteRun {
   // that verify() covers the work of kept samples. Bytes of earlier copies would hide copies that
   // moved nothing.
   Status restart();
+  // As Lanes::open_at() and opened_monotonic_ns(): of the next and of the last gate.
+  void open_at(double monotonic_ns) { lanes_->open_at(monotonic_ns); }
+  [[nodiscard]] double opened_monotonic_ns() const { return lanes_->opened_monotonic_ns(); }
   // Appends `count` samples in bytes per second. With one measured flow a sample is `repeat`
   // copies; with several it is the result of overlap_of(). kFailedPrecondition when the load cannot
   // be made long enough.

@@ -83,6 +83,7 @@ int attribute_of(int which) {
       return static_cast<int>(control.writes_ordering);
     case cu::kGpuDirectRdmaFlushOptions:
       return control.no_flush == 0 ? cu::kFlushByHost : 0;
+    case cu::kRdmaOfCreatedMemory:
     case cu::kPosixHandlesSupported:
       return 1;
     case cu::kFabricHandlesSupported:

@@ -104,6 +104,36 @@ std::function<void()> answer_gated(const Launch& launch) {
   };
 }
 
+std::function<void()> pass_data(const Launch& launch) {
+  const auto* flag = launch.argument<const unsigned*>(0);
+  auto* answer = launch.argument<unsigned*>(1);
+  const auto* stop = launch.argument<const unsigned*>(2);
+  auto* data = launch.argument<volatile unsigned*>(3);
+  const auto words = launch.argument<unsigned>(4);
+  const auto writes = launch.argument<unsigned>(5);
+  auto* wrong = launch.argument<unsigned*>(6);
+  const auto first = launch.argument<unsigned>(7);
+  const auto rounds = launch.argument<unsigned>(8);
+  const auto idle_cycles = launch.argument<Word>(9);
+  return [=] {
+    unsigned differed = 0;
+    __atomic_store_n(answer, first - 1, __ATOMIC_RELEASE);
+    for (unsigned round = 0; round < rounds; ++round) {
+      const unsigned value = first + round;
+      if (!wait_for(flag, value, stop, idle_cycles)) return;
+      for (unsigned index = 0; index < words; ++index) {
+        const unsigned expected = (value % 64 * 16 + index + 1) * 2654435761U;
+        if (writes != 0)
+          data[index] = expected;
+        else if (data[index] != expected)
+          ++differed;
+      }
+      __atomic_store_n(wrong, differed, __ATOMIC_RELEASE);
+      __atomic_store_n(answer, value, __ATOMIC_RELEASE);
+    }
+  };
+}
+
 // kernels/cuda/route/copy.cu
 
 constexpr Word kUnitBytes = 512;
@@ -160,7 +190,9 @@ std::array g_functions{cu::FunctionObject{"railgauge_fill", fill},
                        cu::FunctionObject{"railgauge_compare", compare},
                        cu::FunctionObject{"railgauge_answer_flags", answer_flags},
                        cu::FunctionObject{"railgauge_answer_gated", answer_gated},
+                       cu::FunctionObject{"railgauge_pass_data", pass_data},
                        cu::FunctionObject{"railgauge_copy", copy},
+                       cu::FunctionObject{"railgauge_copy_tma", copy},
                        cu::FunctionObject{"railgauge_copy_both", copy_both},
                        cu::FunctionObject{"railgauge_copy_both_again", copy_both},
                        cu::FunctionObject{"railgauge_clear_units", clear_units},

@@ -46,7 +46,9 @@ void VerbsControl::reset() {
                             Setting{"no_data_direct_query", no_data_direct_query, 0},
                             Setting{"right_mapping", right_mapping, 0},
                             Setting{"max_message", max_message, 1U << 31U},
-                            Setting{"no_memory_for_queues", no_memory_for_queues, 0}};
+                            Setting{"no_memory_for_queues", no_memory_for_queues, 0},
+                            Setting{"no_rate_limit", no_rate_limit, 0},
+                            Setting{"no_extended", no_extended, 0}};
   calls = 0;
   failed_call = "";
   transfers = 0;
@@ -55,6 +57,8 @@ void VerbsControl::reset() {
   datagrams = 0;
   empties = 0;
   gathers = 0;
+  last_rate_limit = 0;
+  extended_chains = 0;
   apply_settings(settings, "RAILGAUGE_FAKE_VERBS");
 }
 

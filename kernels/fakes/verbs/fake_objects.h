@@ -76,7 +76,12 @@ struct Delivered {
 };
 
 struct FakeQueuePair {
-  ibv_qp qp{};
+  // The second one begins with the first, as rdma-core has them.
+  union {
+    ibv_qp_ex extended{};
+    ibv_qp qp;
+  };
+  std::vector<Pending> chain;  // of extended requests, until they are complete
   ibv_qp_cap cap{};
   std::uint32_t destination = 0;
   std::uint32_t outstanding = 0;  // posts whose completion was not polled yet
@@ -113,6 +118,8 @@ int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr);
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 int poll_cq(ibv_cq* cq, int count, ibv_wc* wc);
+int limit_rate(ibv_qp* qp, ibv_qp_rate_limit_attr* wanted);
+ibv_qp* create_extended(ibv_context* context, ibv_qp_init_attr_ex* wanted);
 int req_notify_cq(ibv_cq* cq, int solicited_only);
 
 // Continues posts that wait for the other side's receives, as far as possible now.

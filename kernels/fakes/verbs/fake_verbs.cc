@@ -196,6 +196,8 @@ ibv_context* ibv_open_device(ibv_device* device) {
   auto* made = fake::made(new FakeContext);
   made->extended.sz = sizeof made->extended;
   made->extended.query_port = fake::query_port;
+  made->extended.modify_qp_rate_limit = fake::limit_rate;
+  made->extended.create_qp_ex = fake::create_extended;
   ibv_context& context = made->extended.context;
   context.device = device;
   context.ops.post_send = fake::post_send;

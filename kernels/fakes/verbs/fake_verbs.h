@@ -98,6 +98,13 @@ struct VerbsControl {
   std::atomic<std::uint32_t> last_pkey_index{0};
   std::atomic<std::uint32_t> last_outstanding_reads{0};
 
+  // Errno of limiting a queue pair's rate; 0: it works, and the last limit in kb/s is below.
+  std::atomic<std::uint64_t> no_rate_limit{0};
+  std::atomic<std::uint32_t> last_rate_limit{0};
+  // 1: no queue pair takes extended requests; and the chains of them since reset().
+  std::atomic<std::uint64_t> no_extended{0};
+  std::atomic<std::uint64_t> extended_chains{0};
+
   // Resets to the values in RAILGAUGE_FAKE_VERBS; live handles stay.
   void reset();
 };

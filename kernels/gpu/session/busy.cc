@@ -72,15 +72,20 @@ std::string other_use(const Gpu& gpu, GpuUsage usage, std::span<const unsigned> 
   return "";
 }
 
-// Waives for a partitioned GPU, and for a used one unless `busy` is measure. Then the use is a fact
-// and a warning.
+// Waives for a partitioned GPU of which no slice was taken, and for a used one unless `busy` is
+// measure. Then the use is a fact and a warning.
 Status judge(const Context& context, const Gpu& gpu, const GpuUsage& usage,
              std::span<const unsigned> partners) {
-  if (usage.mig)
+  if (usage.mig && gpu.slice().empty())
     return fail(Code::kFailedPrecondition,
                 fmt::format("{}: open: the GPU is partitioned (MIG is on), and a slice has a part "
                             "of the copy engines and of the memory; measure with MIG off",
                             gpu.name()));
+  if (!gpu.slice().empty())
+    context.reporter.note("warning",
+                          fmt::format("{}: a slice ({}) of a partitioned GPU, whose other slices "
+                                      "share its PCIe link",
+                                      gpu.name(), gpu.slice()));
   const std::string users = other_use(gpu, usage, partners);
   if (users.empty()) {
     if (!usage.told)
@@ -101,8 +106,10 @@ Status judge(const Context& context, const Gpu& gpu, const GpuUsage& usage,
 
 }  // namespace
 
-void add_busy_parameter(InfoBuilder& builder) {
-  builder.choice("busy", "", "what to do when another process uses the GPU", {"waive", "measure"});
+void add_busy_parameter(InfoBuilder& builder, WhenBusy when) {
+  std::vector<std::string> words{"waive", "measure"};
+  if (when == WhenBusy::kMeasure) std::ranges::reverse(words);
+  builder.choice("busy", "", "what to do when another process uses the GPU", words);
 }
 
 Status judge_newcomers(const Context& context, const Gpu& gpu, const std::string& users) {

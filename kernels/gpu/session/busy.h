@@ -1,6 +1,7 @@
 // The parameter `busy`: the reaction to another user of a GPU under measurement.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,8 +13,10 @@
 
 namespace railgauge::gpu {
 
+// The default of `busy`.
+enum class WhenBusy : std::uint8_t { kWaive, kMeasure };
 // Declares `busy`: waive or measure. Not part of a series' identity.
-void add_busy_parameter(InfoBuilder& builder);
+void add_busy_parameter(InfoBuilder& builder, WhenBusy when = WhenBusy::kWaive);
 
 // Judges by `before`: gpu_usage() from before this process took a context on the GPU. Waives when
 // the GPU is partitioned (MIG), or is in use without busy=measure; a measured use becomes a fact

@@ -21,8 +21,8 @@ namespace {
 
 // The GPUs of the parameter `gpus`: "all", or a list in the syntax of CPU lists. A GPU named twice
 // is kInvalidArgument.
-Result<std::vector<Gpu>> open_chosen(const std::string& chosen) {
-  if (chosen == "all") return Gpu::open_all();
+Result<std::vector<Gpu>> open_chosen(const std::string& chosen, Slices slices) {
+  if (chosen == "all") return Gpu::open_all(slices);
   const auto indexes = parse_cpu_list(chosen);
   if (!indexes || indexes->empty())
     return fail(
@@ -32,9 +32,14 @@ Result<std::vector<Gpu>> open_chosen(const std::string& chosen) {
   for (const int index : *indexes) {
     if (std::ranges::find(gpus, index, &Gpu::index) != gpus.end())
       return fail(Code::kInvalidArgument, fmt::format("gpus: gpu{} is named twice", index));
-    gpus.push_back(RG_TRY(Gpu::open(fmt::format("gpu{}", index))));
+    gpus.push_back(RG_TRY(Gpu::open(fmt::format("gpu{}", index), slices)));
   }
   return gpus;
+}
+
+// Kernels without the parameter open no session, and refuse slices.
+Slices slices_of(const Context& context) {
+  return context.params.text("slices") == "measure" ? Slices::kTake : Slices::kRefuse;
 }
 
 // Adds the present and the best PCIe link as a fact, where the machine reports them.
@@ -99,11 +104,17 @@ namespace {
 
 // `busy` changes no figure of an idle GPU; `watch` may move the tails of short ones. The first word
 // of `watch` is its default.
-void add_parameters(InfoBuilder& builder, const std::vector<std::string>& watch) {
-  add_busy_parameter(builder);
+void add_parameters(InfoBuilder& builder, const std::vector<std::string>& watch,
+                    WhenBusy when_busy = WhenBusy::kWaive) {
+  add_busy_parameter(builder, when_busy);
   builder
       .choice("numa", "", "NUMA node of the CPU's side, as seen from the GPU",
               {"near", "far", "any"})
+      .identity()
+      .choice("slices", "",
+              "what to do with a slice of a partitioned GPU (MIG); measure: its figures are of the "
+              "slice, which the fact gpu_slice names",
+              {"waive", "measure"})
       .identity()
       .integer("beside",
                "other GPUs of the node that are measured at the same time; a plan with together "
@@ -125,6 +136,10 @@ void add_still_session_parameters(InfoBuilder& builder) {
   add_parameters(builder, {"still", "running"});
 }
 
+void add_shared_session_parameters(InfoBuilder& builder) {
+  add_parameters(builder, {"still", "running"}, WhenBusy::kMeasure);
+}
+
 void add_gpus_parameter(InfoBuilder& builder) {
   builder.text("gpus", "which GPUs: all, or a list as 0,2,3", "all").identity();
 }
@@ -139,7 +154,7 @@ Session::~Session() = default;
 Result<Session> Session::open(Context& context) {
   auto before = gpu_usage();
   std::vector<Gpu> gpus;
-  gpus.push_back(RG_TRY(Gpu::open(context.endpoint)));
+  gpus.push_back(RG_TRY(Gpu::open(context.endpoint, slices_of(context))));
   Session session;
   session.state_ =
       RG_TRY(State::make(context, std::move(gpus), std::move(before), Apart::kUnbound));
@@ -149,7 +164,7 @@ Result<Session> Session::open(Context& context) {
 // The same for several GPUs. Fewer than `minimum` waive.
 Result<Session> Session::open_several(Context& context, std::size_t minimum, Apart apart) {
   auto before = gpu_usage();
-  std::vector<Gpu> gpus = RG_TRY(open_chosen(context.params.text("gpus")));
+  std::vector<Gpu> gpus = RG_TRY(open_chosen(context.params.text("gpus"), slices_of(context)));
   if (gpus.size() < minimum)
     return fail(Code::kFailedPrecondition,
                 fmt::format("gpus {}: {} of them, and this kernel measures between at least {}",

@@ -25,6 +25,9 @@ void add_session_parameters(InfoBuilder& builder);
 // The same with a watch that is still unless asked for, where a reading of NVML beside the samples
 // moves their p99 by more than 2 % (deploy/check_watch.sh).
 void add_still_session_parameters(InfoBuilder& builder);
+// The same with a still watch for kernels whose ranks share a GPU: other processes are what they
+// measure, so `busy` is `measure` unless asked.
+void add_shared_session_parameters(InfoBuilder& builder);
 // Declares `gpus` for kernels over several GPUs (endpoint "none"): "all" or "0,2,3" (identity).
 void add_gpus_parameter(InfoBuilder& builder);
 

@@ -188,6 +188,14 @@ TEST_F(GpuSession, APartitionedGpuWaives) {
   EXPECT_THAT(session.error().message, HasSubstr("MIG is on"));
 }
 
+TEST_F(GpuSession, ASliceIsMeasuredUnderItsOwnName) {
+  fake::cuda_control().mig = 1;
+  nvml_control().mig = 1;
+  const auto session = open({{"slices", "measure"}});
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_EQ(told_.facts["gpu_slice"], "1g.18gb");
+}
+
 TEST_F(GpuSession, SeveralAreThoseNamedInThatOrder) {
   const auto session = open({{"gpus", "1,0"}}, "", 2);
   ASSERT_TRUE(session) << session.error().message;

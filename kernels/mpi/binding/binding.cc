@@ -53,6 +53,17 @@
   ROW(win_unlock_all, MPI_Win_unlock_all)           \
   ROW(win_flush, MPI_Win_flush)                     \
   ROW(win_sync, MPI_Win_sync)                       \
+  ROW(win_fence, MPI_Win_fence)                     \
+  ROW(win_post, MPI_Win_post)                       \
+  ROW(win_wait, MPI_Win_wait)                       \
+  ROW(win_start, MPI_Win_start)                     \
+  ROW(win_complete, MPI_Win_complete)               \
+  ROW(win_lock, MPI_Win_lock)                       \
+  ROW(win_unlock, MPI_Win_unlock)                   \
+  ROW(comm_group, MPI_Comm_group)                   \
+  ROW(group_incl, MPI_Group_incl)                   \
+  ROW(group_free, MPI_Group_free)                   \
+  ROW(init_thread, MPI_Init_thread)                 \
   ROW(put, MPI_Put)                                 \
   ROW(get, MPI_Get)                                 \
   ROW(accumulate, MPI_Accumulate)                   \
@@ -216,14 +227,24 @@ class Binding final : public Calls {
     RG_TRY_OK(load());
     if (up_) return {};
     const double began_ns = monotonic_now_ns();
-    f_.init(nullptr, nullptr);
+    int level = MPI_THREAD_SINGLE;
+    if (wants_threads_)
+      f_.init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+    else
+      f_.init(nullptr, nullptr);
     init_ns_ = monotonic_now_ns() - began_ns;
     f_.comm_rank(MPI_COMM_WORLD, &rank_);
     f_.comm_size(MPI_COMM_WORLD, &size_);
     byte_types_.assign(static_cast<std::size_t>(size_), MPI_BYTE);
     up_ = true;
+    if (wants_threads_ && level != MPI_THREAD_MULTIPLE)
+      return fail(Code::kUnimplemented,
+                  "{}: it lets one thread at a time call it (MPI_Init_thread gave level {})",
+                  facts()["mpi_version"], level);
     return {};
   }
+  // Before the library starts: its level of threads is chosen once.
+  void want_threads() override { wants_threads_ = true; }
   [[nodiscard]] double init_ns() const override { return init_ns_; }
   // The failpoint lets a test make MPI_Finalize hang.
   void finalize() override {
@@ -294,6 +315,16 @@ class Binding final : public Calls {
   }
   void receive(void* data, std::size_t bytes, std::uint32_t from) override {
     f_.recv(data, as_int(bytes), MPI_BYTE, as_int(from), kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  // A tag for each thread keeps their messages apart; 0 is that of all other calls.
+  void send_of_thread(const void* data, std::size_t bytes, std::uint32_t to,
+                      std::uint32_t thread) override {
+    f_.send(data, as_int(bytes), MPI_BYTE, as_int(to), kTag + 1 + as_int(thread), MPI_COMM_WORLD);
+  }
+  void receive_of_thread(void* data, std::size_t bytes, std::uint32_t from,
+                         std::uint32_t thread) override {
+    f_.recv(data, as_int(bytes), MPI_BYTE, as_int(from), kTag + 1 + as_int(thread), MPI_COMM_WORLD,
+            MPI_STATUS_IGNORE);
   }
   void begin_send(std::size_t slot, const void* data, std::size_t bytes,
                   std::uint32_t to) override {
@@ -380,7 +411,7 @@ class Binding final : public Calls {
   // The error handler returns errors for this one call, so that an MPI without one-sided support
   // yields an error line and does not end the ranks. MPI_Win_lock_all opens the epoch in which
   // flush() works (MPI 3.1, section 11.5.3).
-  Status expose(void* memory, std::size_t bytes) override {
+  Status expose(void* memory, std::size_t bytes, bool always) override {
     f_.comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     const int made = f_.win_create(memory, static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL,
                                    MPI_COMM_WORLD, &window_);
@@ -391,14 +422,15 @@ class Binding final : public Calls {
                   "ranks (Debian's Open MPI switches osc ucx and pt2pt off in "
                   "openmpi-mca-params.conf); name a layer (ucx, ob1)",
                   made, kImplementation);
-    f_.win_lock_all(0, window_);
+    if (always) f_.win_lock_all(0, window_);
     exposed_ = true;
+    locked_ = always;
     return {};
   }
   // Ends the epoch before the window, in the order that the MPI standard asks.
   void unexpose() override {
     if (!exposed_) return;
-    f_.win_unlock_all(window_);
+    if (locked_) f_.win_unlock_all(window_);
     f_.win_free(&window_);
     exposed_ = false;
   }
@@ -435,12 +467,46 @@ class Binding final : public Calls {
                         static_cast<MPI_Aint>(offset), window_);
   }
   void flush(std::uint32_t rank) override { f_.win_flush(as_int(rank), window_); }
-  // MPI_Win_sync: nothing where no memory is exposed.
+  void fence() override { f_.win_fence(0, window_); }
+  // A group for each epoch would be made within the time; the kernels' pairs never change.
+  void grant(std::uint32_t other) override { f_.win_post(group_of(other), 0, window_); }
+  void await_granted() override { f_.win_wait(window_); }
+  void start_access(std::uint32_t other) override { f_.win_start(group_of(other), 0, window_); }
+  void complete_access() override { f_.win_complete(window_); }
+  // Shared: both ranks of a bidirectional figure may hold their epoch at once.
+  void lock(std::uint32_t other) override {
+    f_.win_lock(MPI_LOCK_SHARED, as_int(other), 0, window_);
+  }
+  void unlock(std::uint32_t other) override { f_.win_unlock(as_int(other), window_); }
+  // MPI_Win_sync: nothing where no memory is exposed, or outside of an epoch of this rank.
   void sync() override {
-    if (exposed_) f_.win_sync(window_);
+    if (exposed_ && locked_) f_.win_sync(window_);
   }
 
  private:
+  static bool is_scatter(Collective what) {
+    return what == Collective::kScatter || what == Collective::kScatterV;
+  }
+  // MPI has the root's own block in place of the receive buffer for a scatter, and in place of the
+  // send buffer for all others.
+  static const void* send_of(const CollectiveCall& call) {
+    return call.in_place && !is_scatter(call.what) ? MPI_IN_PLACE : call.send;
+  }
+  static void* receive_of(const CollectiveCall& call) {
+    return call.in_place && is_scatter(call.what) ? MPI_IN_PLACE : call.receive;
+  }
+  // The group of one rank, made at its first use.
+  MPI_Group group_of(std::uint32_t other) {
+    const auto found = groups_.find(other);
+    if (found != groups_.end()) return found->second;
+    MPI_Group all = MPI_GROUP_NULL;
+    MPI_Group one = MPI_GROUP_NULL;
+    const int rank = as_int(other);
+    f_.comm_group(MPI_COMM_WORLD, &all);
+    f_.group_incl(all, 1, &rank, &one);
+    f_.group_free(&all);
+    return groups_.emplace(other, one).first->second;
+  }
   // Calls `apply` with the forms of a collective and its arguments of the blocking form. Bytes, so
   // that MPI converts nothing; sums are of MPI_FLOAT.
   template <class Apply>
@@ -449,8 +515,8 @@ class Binding final : public Calls {
     if (has_parts(call.what)) return with_parts(call, apply);
     const int count = as_int(call.count);
     const int root = as_int(call.root);
-    const void* send = call.send;
-    void* receive = call.receive;
+    const void* send = send_of(call);
+    void* receive = receive_of(call);
     Collectives& all = collectives_;
     const auto blocks = [&](auto& forms, auto... more) {
       apply(forms, send, count, MPI_BYTE, receive, count, MPI_BYTE, more...);
@@ -488,8 +554,8 @@ class Binding final : public Calls {
   void with_parts(const CollectiveCall& call, Apply apply) {
     const int count = as_int(call.count);
     const int root = as_int(call.root);
-    const void* send = call.send;
-    void* receive = call.receive;
+    const void* send = send_of(call);
+    void* receive = receive_of(call);
     const int* to = call.parts->send_counts.data();
     const int* to_at = call.parts->send_places.data();
     const int* from = call.parts->receive_counts.data();
@@ -591,6 +657,9 @@ class Binding final : public Calls {
   std::vector<MPI_Aint> wide_receive_;
   MPI_Win window_ = MPI_WIN_NULL;
   bool exposed_ = false;
+  bool locked_ = false;  // by MPI_Win_lock_all
+  bool wants_threads_ = false;
+  std::map<std::uint32_t, MPI_Group> groups_;  // MPI_Finalize frees them
 };
 
 }  // namespace

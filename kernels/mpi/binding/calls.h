@@ -71,6 +71,9 @@ struct CollectiveCall {
   std::size_t count = 0;
   std::uint32_t root = 0;
   const CollectiveParts* parts = nullptr;  // where blocks differ
+  // MPI_IN_PLACE on this rank: its input is where its own result will be (MPI 3.1, section 5.1),
+  // and the root of a scatter keeps its own block.
+  bool in_place = false;
 };
 
 // Returns the neighbours of a rank, those that the collectives kNeighbor... know: the ranks before
@@ -96,6 +99,9 @@ class Calls {
   virtual Status load() = 0;
   // Calls MPI_Init, with all ranks; repeated calls are allowed.
   virtual Status init() = 0;
+  // Asks init() for calls of several threads at once, MPI_THREAD_MULTIPLE; kUnimplemented then
+  // where the library has none. Call it before init().
+  virtual void want_threads() = 0;
   // Returns the time of MPI_Init in ns; 0 before.
   [[nodiscard]] virtual double init_ns() const = 0;
   // Calls MPI_Finalize, with all ranks, if MPI was initialised.
@@ -118,6 +124,12 @@ class Calls {
   // Call MPI_Send and MPI_Recv with bytes: both return when the buffer may be reused.
   virtual void send(const void* data, std::size_t bytes, std::uint32_t to) = 0;
   virtual void receive(void* data, std::size_t bytes, std::uint32_t from) = 0;
+  // The same for messages of a thread of its own, whose number separates them from those of other
+  // threads. Needs want_threads().
+  virtual void send_of_thread(const void* data, std::size_t bytes, std::uint32_t to,
+                              std::uint32_t thread) = 0;
+  virtual void receive_of_thread(void* data, std::size_t bytes, std::uint32_t from,
+                                 std::uint32_t thread) = 0;
   // Start request number `slot`, from 0 without gaps until wait_all(count) has ended them.
   virtual void begin_send(std::size_t slot, const void* data, std::size_t bytes,
                           std::uint32_t to) = 0;
@@ -162,8 +174,10 @@ class Calls {
   virtual void free_call() = 0;
 
   // Exposes memory to writes and reads of the other ranks; with all ranks, one memory at a time.
+  // With `always` it may be reached at any time and flush() confirms calls; else only between the
+  // calls that open and close an epoch.
   // kFailedPrecondition, on all ranks, when the MPI has no one-sided transport between them.
-  virtual Status expose(void* memory, std::size_t bytes) = 0;
+  virtual Status expose(void* memory, std::size_t bytes, bool always = true) = 0;
   // Calls MPI_Win_free, with all ranks; does nothing when no memory is exposed.
   virtual void unexpose() = 0;
   // Access rank `to`'s or `from`'s memory at `offset`. Complete, also there, after flush().
@@ -182,6 +196,16 @@ class Calls {
                              std::size_t offset) = 0;
   virtual void compare_and_swap(const void* data, const void* expected, void* before,
                                 std::uint32_t to, std::size_t offset) = 0;
+  // Epochs, where memory is not always reachable: all ranks together (MPI_Win_fence); `other`
+  // grants access and waits for its end (MPI_Win_post, MPI_Win_wait), this rank has it meanwhile
+  // (MPI_Win_start, MPI_Win_complete); or this rank alone locks the other's memory.
+  virtual void fence() = 0;
+  virtual void grant(std::uint32_t other) = 0;
+  virtual void await_granted() = 0;
+  virtual void start_access(std::uint32_t other) = 0;
+  virtual void complete_access() = 0;
+  virtual void lock(std::uint32_t other) = 0;
+  virtual void unlock(std::uint32_t other) = 0;
   // Calls MPI_Win_flush: returns when all puts and gets to that rank are complete there and here.
   virtual void flush(std::uint32_t rank) = 0;
   // Makes the writes of other ranks visible to this rank's loads, after a barrier that announced

@@ -1,10 +1,42 @@
 // The timed loop of collectives. The arguments are made before the time begins.
 #include "kernels/mpi/collective/collective.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace railgauge::mpi {
 namespace {
+
+// Ranks without a result of their own have nothing to be in place in.
+bool is_in_place(const Work& work) {
+  return work.in_place && (!work.operation.rooted || is_root(work.share));
+}
+
+// A part of the input and its place in the receive buffer.
+struct Laid {
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+  std::uint64_t bytes = 0;
+};
+// The part of this rank's input that the standard wants in the receive buffer.
+Laid laid_in_place(const Work& work) {
+  const Operation& operation = work.operation;
+  const Share& share = work.share;
+  if (operation.in_place == InPlace::kWhole) return {.bytes = operation.send_bytes(share)};
+  if (operation.in_place == InPlace::kOwnBlock)
+    for (const Segment& own : operation.received(share))
+      if (own.rank == share.rank) return {.to = own.offset, .bytes = own.bytes};
+  if (operation.in_place == InPlace::kRootsBlock)
+    for (const Segment& own : operation.sent(share))
+      if (own.block == share.rank) return {.from = own.offset, .bytes = own.bytes};
+  return {};
+}
+// Puts the input into the receive buffer, where the call finds it and replaces it.
+void lay(Work& work, const Laid& laid) {
+  std::ranges::copy(work.send.view().subspan(laid.from, laid.bytes),
+                    work.receive.view().begin() + static_cast<std::ptrdiff_t>(laid.to));
+  work.receive.push(laid.to, laid.bytes);
+}
 
 // The arguments stay equal over all samples of hot memory. MPI_Bcast has one buffer: the root's is
 // the send buffer, the others' the receive buffer.
@@ -18,6 +50,7 @@ CollectiveCall arguments_of(const Work& work) {
                       .parts = &work.parts};
   if (operation.what == Collective::kBroadcast && is_root(work.share))
     call.receive = work.send.data();
+  call.in_place = is_in_place(work);
   return call;
 }
 
@@ -45,10 +78,12 @@ template <Form kForm>
 void play_form(Work& work, std::span<std::uint64_t> ticks) {
   const std::uint64_t sent = work.operation.send_bytes(work.share);
   const std::uint64_t received = work.operation.receive_bytes(work.share);
+  const Laid laid = is_in_place(work) ? laid_in_place(work) : Laid{};
   if constexpr (kForm == Form::kPersistent) work.mpi.make(arguments_of(work));
   for (std::uint64_t& tick : ticks) {
     work.begin_sample();
     const CollectiveCall call = arguments_of(work);
+    if (laid.bytes > 0) lay(work, laid);
     work.mpi.barrier();
     const std::uint64_t began = work.clock.ticks();
     work.send.stage_out(0, sent);

@@ -53,6 +53,7 @@ constexpr Operation all_gather(std::string_view name, std::string_view summary, 
                               .received = from_all,
                               .what = what,
                               .count = own_block});
+  own.in_place = InPlace::kOwnBlock;
   if (what == Collective::kAllGather) own.revision = 2;
   if (what == Collective::kAllGatherV) own.parts = parts_of_segments;
   return own;
@@ -69,6 +70,7 @@ constexpr Operation kAllReduce =
     collective({.name = "mpi.all_reduce",
                 .summary = "MPI_Allreduce: every rank gets the sum of all, 32-bit floats",
                 .reduces = true,
+                .in_place = InPlace::kWhole,
                 .what = Collective::kAllReduce,
                 .count = floats,
                 .revision = 2});
@@ -82,6 +84,7 @@ constexpr Operation all_to_all(std::string_view name, std::string_view summary, 
                               .sent = to_each,
                               .received = from_each,
                               .what = what});
+  own.in_place = InPlace::kWhole;
   if (what == Collective::kAllToAll) own.revision = 2;
   if (what != Collective::kAllToAll) own.parts = parts_of_segments;
   return own;
@@ -135,6 +138,7 @@ constexpr Operation gather(std::string_view name, std::string_view summary, Coll
                               .received = gathered,
                               .what = what,
                               .count = own_block});
+  own.in_place = InPlace::kOwnBlock;
   if (what == Collective::kGatherV) own.parts = parts_of_segments;
   return own;
 }
@@ -149,6 +153,7 @@ constexpr Operation kReduce =
                 .summary = "MPI_Reduce: one rank gets the sum of all, 32-bit floats",
                 .rooted = true,
                 .reduces = true,
+                .in_place = InPlace::kWhole,
                 .receive_bytes = message_of_root,
                 .received = own_message_of_root,
                 .what = Collective::kReduce,
@@ -161,6 +166,7 @@ constexpr Operation kReduceScatter =
     collective({.name = "mpi.reduce_scatter",
                 .summary = "MPI_Reduce_scatter: every rank gets its part of the sum, 32-bit floats",
                 .reduces = true,
+                .in_place = InPlace::kWhole,
                 .receive_bytes = [](const Share& share) { return part_of(share).bytes; },
                 .received = [](const Share& share) -> std::vector<Segment> {
                   const Part part = part_of(share);
@@ -184,6 +190,7 @@ constexpr Operation kReduceScatterBlock = collective(
     {.name = "mpi.reduce_scatter_block",
      .summary = "MPI_Reduce_scatter_block: the same with equal parts",
      .reduces = true,
+     .in_place = InPlace::kWhole,
      .receive_bytes = [](const Share& share) { return floats_of_block(share) * sizeof(float); },
      .received = [](const Share& share) -> std::vector<Segment> {
        return {{.bytes = floats_of_block(share) * sizeof(float),
@@ -204,6 +211,7 @@ constexpr Operation scatter(std::string_view name, std::string_view summary, Col
                               .received = own_block_of_root,
                               .what = what,
                               .count = bytes_of<own_block_of_root>});
+  own.in_place = InPlace::kRootsBlock;
   if (what == Collective::kScatterV) own.parts = parts_of_segments;
   return own;
 }

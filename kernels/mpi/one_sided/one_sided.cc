@@ -35,8 +35,59 @@ void have_target_copy(Work& work) {
   work.mpi.receive(&notice, 0, partner(work.share));
 }
 
+// Opens and closes an epoch on the rank that calls.
+void open_epoch(Work& work, std::uint32_t other) {
+  if (work.sync == Sync::kFence) return work.mpi.fence();
+  if (work.sync == Sync::kLock) return work.mpi.lock(other);
+  work.mpi.start_access(other);
+}
+void close_epoch(Work& work, std::uint32_t other) {
+  if (work.sync == Sync::kFence) return work.mpi.fence();
+  if (work.sync == Sync::kLock) return work.mpi.unlock(other);
+  work.mpi.complete_access();
+}
+// The other rank's part of the samples' epochs; a lock needs none.
+void serve_epochs(Work& work, std::uint32_t other, std::size_t samples) {
+  for (std::size_t sample = 0; sample < samples; ++sample) {
+    work.begin_sample();
+    if (work.sync == Sync::kPostStart) {
+      work.mpi.grant(other);
+      work.mpi.await_granted();
+    } else if (work.sync == Sync::kFence) {
+      work.mpi.fence();
+      work.mpi.fence();
+    }
+  }
+}
+// Each sample is an epoch of its own: from before its opening until its end, which confirms the
+// calls. The target opens its side meanwhile, within the time where the calling rank waits for it.
+template <bool kPut>
+void play_epochs(Work& work, std::span<std::uint64_t> ticks) {
+  const Share& share = work.share;
+  const std::uint32_t other = partner(share);
+  if (!is_first_half(share)) return serve_epochs(work, other, ticks.size());
+  std::uint64_t last = work.clock.ticks();
+  for (std::uint64_t& tick : ticks) {
+    work.begin_sample();
+    const std::uint64_t target = (kPut ? work.send : work.receive).place();
+    open_epoch(work, other);
+    for (std::uint64_t i = 0; i < share.window; ++i) {
+      const std::uint64_t at = share.place(i);
+      if constexpr (kPut)
+        work.mpi.put(work.send.data() + at, share.bytes, other, target + at);
+      else
+        work.mpi.get(work.receive.data() + at, share.bytes, other, target + at);
+    }
+    close_epoch(work, other);
+    const std::uint64_t now = work.clock.ticks();
+    tick = now - last;
+    last = now;
+  }
+}
+
 template <bool kPut>
 void play_one_sided(Work& work, std::span<std::uint64_t> ticks) {
+  if (work.sync != Sync::kFlush) return play_epochs<kPut>(work, ticks);
   const Share& share = work.share;
   const std::uint32_t other = partner(share);
   if (!is_first_half(share)) {
@@ -106,6 +157,7 @@ constexpr Operation one_sided_operation(std::string_view name, std::string_view 
                 .sent = sent_of<kPut>,
                 .received = received_from<kPut>,
                 .play = play_one_sided<kPut>};
+  own.syncs = !pairs;
   if (!pairs) own.revision = 2;
   if (!pairs) return own;
   // A sample is the mean of the pairs' times.
@@ -141,11 +193,18 @@ void play_both(Work& work, std::span<std::uint64_t> ticks) {
     work.begin_sample();
     work.mpi.barrier();
     const std::uint64_t began = work.clock.ticks();
+    // Both ranks grant and have access at once.
+    if (work.sync == Sync::kPostStart) work.mpi.grant(other);
+    if (work.sync != Sync::kFlush) open_epoch(work, other);
     for (std::uint64_t i = 0; i < share.window; ++i) {
       const std::uint64_t at = share.place(i);
       work.mpi.put(work.send.data() + at, share.bytes, other, work.send.place() + at);
     }
-    work.mpi.flush(other);
+    if (work.sync == Sync::kFlush)
+      work.mpi.flush(other);
+    else
+      close_epoch(work, other);
+    if (work.sync == Sync::kPostStart) work.mpi.await_granted();
     tick = work.clock.ticks() - began;
   }
 }
@@ -159,6 +218,7 @@ constexpr Operation kPutBibw{
     .windowed = true,
     .exposed = Exposed::kReceive,
     .stages = false,
+    .syncs = true,
     .sizes = "64KiB,4MiB",
     .send_bytes = a_window,
     .receive_bytes = a_window,

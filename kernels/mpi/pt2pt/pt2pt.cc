@@ -1,4 +1,7 @@
 // Sends and receives between pairs of ranks: a ping-pong, and windows of messages in flight.
+#include <barrier>
+#include <thread>
+
 #include "kernels/mpi/pairs.h"
 
 namespace railgauge::mpi {
@@ -102,6 +105,59 @@ constexpr Operation kMultiLat{
     .pair = false,
     .received = message_of_partner,
     .play = ping_pong};
+
+// Several threads of both ranks, each with messages and a place of its own. A thread's time is that
+// of its round trip; a sample is the mean over the threads. They are started for a batch, outside
+// of every sample, and begin together.
+void play_threads(Work& work, std::span<std::uint64_t> ticks) {
+  const Share& share = work.share;
+  const std::uint32_t other = partner(share);
+  const auto threads = static_cast<std::uint32_t>(share.window);
+  std::vector<std::vector<std::uint64_t>> own(threads);
+  std::barrier begin(static_cast<std::ptrdiff_t>(threads));
+  const auto round_trips = [&](std::uint32_t thread) {
+    std::byte* const to = work.send.data() + share.place(thread);
+    std::byte* const from = work.receive.data() + share.place(thread);
+    std::vector<std::uint64_t>& its = own[thread];
+    its.resize(ticks.size());
+    begin.arrive_and_wait();
+    std::uint64_t last = work.clock.ticks();
+    for (std::uint64_t& tick : its) {
+      if (!is_first_half(share)) work.mpi.receive_of_thread(from, share.bytes, other, thread);
+      work.mpi.send_of_thread(to, share.bytes, other, thread);
+      if (is_first_half(share)) work.mpi.receive_of_thread(from, share.bytes, other, thread);
+      const std::uint64_t now = work.clock.ticks();
+      tick = now - last;
+      last = now;
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (std::uint32_t thread = 1; thread < threads; ++thread)
+      others.emplace_back(round_trips, thread);
+    round_trips(0);
+  }
+  if (!is_first_half(share)) return;
+  for (std::size_t i = 0; i < ticks.size(); ++i) {
+    std::uint64_t sum = 0;
+    for (const auto& its : own) sum += its[i];
+    ticks[i] = sum / threads;
+  }
+}
+
+// Needs MPI_THREAD_MULTIPLE of the library.
+constexpr Operation kThreadsLat{
+    .name = "mpi.threads_lat",
+    .summary = "MPI latency between threads of two ranks, half a round trip, all threads at once",
+    .meaning = "half_rtt",
+    .divisor = 2,
+    .stages = false,
+    .threads = true,
+    .send_bytes = a_window,
+    .receive_bytes = a_window,
+    .sent = own_window,
+    .received = [](const Share& share) { return window_of(share, partner(share)); },
+    .play = play_threads};
 
 // --- windows ----------------------------------------------------------------------------------
 
@@ -398,5 +454,6 @@ extern const KernelRow kMpiFanOutBw{mpi::kRowOf<mpi::kFanOutBw>};
 extern const KernelRow kMpiInit{mpi::kRowOf<mpi::kInit>};
 extern const KernelRow kMpiLat{mpi::kRowOf<mpi::kLat>};
 extern const KernelRow kMpiMultiLat{mpi::kRowOf<mpi::kMultiLat>};
+extern const KernelRow kMpiThreadsLat{mpi::kRowOf<mpi::kThreadsLat>};
 extern const KernelRow kMpiRate{mpi::kRowOf<mpi::kRate>};
 }  // namespace railgauge

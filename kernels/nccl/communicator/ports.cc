@@ -175,7 +175,10 @@ PortUse port_use(const std::vector<Told>& all, const UsedPorts& used) {
     use.words +=
         (i == 0 ? "" : "; ") + words_of(hosts[i], all[hosts[i].rank], used_of(all[hosts[i].rank]));
   }
-  if (!hosts.empty()) use.busiest_share = hosts.front().share();
+  if (!hosts.empty()) {
+    use.busiest_share = hosts.front().share();
+    use.rank = hosts.front().rank;
+  }
   return use;
 }
 

@@ -52,6 +52,7 @@ struct PortUse {
   // number of ports: one carried all. 0: nothing was carried. Where NCCL does not say which ports
   // it uses, those of the kind (RDMA, or interfaces) that carried more and whose link is up.
   double busiest_share = 0;
+  std::size_t rank = 0;  // the first of the host with the most unequal ports
   // "rank 0's host: mlx5_0:1 sent 1024 received 2048, mlx5_1:1 ...", the most unequal hosts first.
   std::string words;
 };

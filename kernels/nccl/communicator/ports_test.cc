@@ -90,6 +90,7 @@ TEST_F(Ports, ThatCarryAllOrTheSameAreToldApart) {
                              told("a", {port("mlx5_0:1", true, 900), port("mlx5_1:1", true, 0)}),
                              told("b", {port("mlx5_0:1", true, 200), port("mlx5_1:1", true, 0),
                                         port("eth0", false, 50)})});
+  EXPECT_NE(one.rank, even.rank);
   EXPECT_EQ(one.busiest_share, 2) << "of b; ranks of one host see the same ports";
   EXPECT_EQ(one.words,
             "rank 2's host: mlx5_0:1 sent 200 received 400, mlx5_1:1 sent 0 received 0; "

@@ -18,6 +18,7 @@ using Parameters = std::map<std::string, std::string>;
 // kernel is the program that is nearest to it.
 constexpr std::array kPrograms{
     OsuProgram{"osu_latency", "", "mpi.lat", true},
+    OsuProgram{"osu_latency_mt", "", "mpi.threads_lat", true},
     OsuProgram{"osu_bw", "", "mpi.bw", true},
     OsuProgram{"osu_bibw", "", "mpi.bibw", true},
     OsuProgram{"osu_latency_persistent", "", "mpi.lat", true, "persistent"},
@@ -144,7 +145,10 @@ std::string sizes_from(std::uint64_t least, std::uint64_t most) {
 std::uint64_t least_size(const OsuProgram& program) {
   // Sums are of whole 32-bit numbers.
   if (is_reduction(program) || program.kernel.ends_with("accumulate_lat")) return 4;
-  return program.kernel == "mpi.lat" || program.kernel == "mpi.multi_lat" ? 0 : 1;
+  return program.kernel == "mpi.lat" || program.kernel == "mpi.multi_lat" ||
+                 program.kernel == "mpi.threads_lat"
+             ? 0
+             : 1;
 }
 
 tl::unexpected<Error> wrong(const std::string& option, std::string_view what) {
@@ -207,22 +211,50 @@ Status take_only(const OsuProgram& program, const std::string& option, const std
   return wrong(option, fmt::format("{}: {} alone is measured here", in_quotes(value), only));
 }
 
+// -s: how a one-sided call is confirmed. Calls that add or swap are confirmed by a flush alone.
+Status take_sync(const OsuProgram& program, const std::string& option, const std::string& value,
+                 Reading& reading) {
+  const bool has_epochs = program.kernel.starts_with("mpi.put_") ||
+                          program.kernel == "mpi.get_lat" || program.kernel == "mpi.get_bw";
+  if (!has_epochs) return take_only(program, option, value, "flush");
+  const std::vector<std::string> kWords{"flush", "fence", "pscw", "lock"};
+  if (std::ranges::find(kWords, value) == kWords.end())
+    return wrong(option, fmt::format("{} is not {}", in_quotes(value), one_of(kWords)));
+  reading.set["sync"] = value;
+  return {};
+}
+
+// The collectives whose kernels declare `in_place`.
+// MPI has no such form of a broadcast, whose buffer is one, nor of neighbourhoods.
+bool can_be_in_place(const OsuProgram& program) {
+  return is_collective(program) && has_sizes(program) && program.kernel != "mpi.broadcast" &&
+         program.kernel.find("neighbor") == std::string_view::npos;
+}
+
 // OSU's options that are honoured; take() receives their values.
 struct Option {
   std::string_view letter;
   std::string_view word;
   bool takes_value;
 };
-constexpr std::array kOptions{
-    Option{"-m", "--message-size", true}, Option{"-i", "--iterations", true},
-    Option{"-x", "--warmup", true},       Option{"-W", "--window-size", true},
-    Option{"-d", "--accelerator", true},  Option{"-c", "--validation", false},
-    Option{"-f", "--full", false},        Option{"-z", "--tail-lat", false},
-    Option{"-b", "--buffer-num", true},   Option{"-t", "--num-test-calls", true},
-    Option{"-k", "--root-rank", true},    Option{"-s", "--sync-option", true},
-    Option{"-w", "--win-options", true},  Option{"-u", "--validation-warmup", true},
-    Option{"-M", "--mem-limit", true},    Option{"-h", "--help", false},
-    Option{"-v", "--version", false}};
+constexpr std::array kOptions{Option{"-m", "--message-size", true},
+                              Option{"-i", "--iterations", true},
+                              Option{"-x", "--warmup", true},
+                              Option{"-W", "--window-size", true},
+                              Option{"-d", "--accelerator", true},
+                              Option{"-c", "--validation", false},
+                              Option{"-f", "--full", false},
+                              Option{"-z", "--tail-lat", false},
+                              Option{"-b", "--buffer-num", true},
+                              Option{"-t", "--num-test-calls", true},
+                              Option{"-k", "--root-rank", true},
+                              Option{"-s", "--sync-option", true},
+                              Option{"-l", "--in-place", false},
+                              Option{"-w", "--win-options", true},
+                              Option{"-u", "--validation-warmup", true},
+                              Option{"-M", "--mem-limit", true},
+                              Option{"-h", "--help", false},
+                              Option{"-v", "--version", false}};
 
 // One option. -i and -x also set the counts of large messages, as in OSU's programs.
 Status take(const OsuProgram& program, std::string_view letter, const std::string& option,
@@ -230,8 +262,19 @@ Status take(const OsuProgram& program, std::string_view letter, const std::strin
   if (letter == "-m") return take_sizes(program, option, value, reading);
   if (letter == "-d") return take_accelerator(option, value, reading);
   if (letter == "-b") return take_buffers(program, option, value, reading);
-  if (letter == "-s") return take_only(program, option, value, "flush");
+  if (letter == "-s") return take_sync(program, option, value, reading);
   if (letter == "-w") return take_only(program, option, value, "create");
+  if (letter == "-l" && !can_be_in_place(program))
+    return wrong(option, fmt::format("{} has no such form", program.name));
+  if (letter == "-l") reading.set["in_place"] = "true";
+  if (letter == "-t" && program.kernel == "mpi.threads_lat") {
+    const std::size_t colon = value.find(':');
+    const std::string senders = value.substr(0, colon);
+    if (colon != std::string::npos && value.substr(colon + 1) != senders)
+      return wrong(option, "both ranks have as many threads here, each with a partner");
+    reading.set["threads"] = senders;
+    return {};
+  }
   if (letter == "-t" && program.call != "nonblocking")
     return wrong(option, fmt::format("{} computes nothing beside a call", program.name));
   if (letter == "-t") reading.set["polls"] = value;

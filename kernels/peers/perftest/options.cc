@@ -86,6 +86,19 @@ Status take_parameters(const KernelInfo& kernel, const PerftestReading& reading,
   return {};
 }
 
+// The tool's rate in Gb/s, the unit of our parameter. Without a type the tool sets a static rate of
+// the path, which nothing here does.
+void take_rate_unit(PerftestReading& reading) {
+  const auto rate = reading.said.find("rate_limit");
+  if (rate == reading.said.end()) return;
+  constexpr double kGigabitsOfMebibytes = 8.0 * (1U << 20U) / 1e9;
+  rate->second.value =
+      fmt::format("{:.9g}", reading.rate * (reading.rate_is_gigabits ? 1 : kGigabitsOfMebibytes));
+  if (!reading.said.contains("rate_limit_by"))
+    reading.call.infos.emplace_back(
+        "--rate_limit is kept by the CPU here unless --rate_limit_type=PP is given");
+}
+
 // Uses port 1 by default, as the tool does.
 Status take_endpoint(const PerftestReading& reading, std::string& endpoint) {
   if (!reading.device) {
@@ -147,6 +160,7 @@ Result<PerftestCall> read_perftest_call(const PerftestProgram& program,
   const KernelInfo kernel = row->info();
   RG_TRY_OK(take_seconds(kernel, reading));
   RG_TRY_OK(check_together(reading));
+  take_rate_unit(reading);
   RG_TRY_OK(take_endpoint(reading, call.endpoint));
   RG_TRY_OK(take_parameters(kernel, reading, call.parameters));
   if (call.host) {

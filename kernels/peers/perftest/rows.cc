@@ -197,6 +197,37 @@ Status take_floor(Reading& reading, const Row&, const std::string& option,
   reading.call.*kField = *number;
   return {};
 }
+// In the unit of --rate_units, wherever that is on the command line: see rate_in_gigabits().
+Status take_rate(Reading& reading, const Row& row, const std::string& option,
+                 const std::string& value) {
+  const auto number = parse_number(value);
+  if (!number || *number <= 0)
+    return wrong_option(option, "{} is no number above 0", in_quotes(value));
+  reading.rate = *number;
+  say(reading, row, option, value);
+  return {};
+}
+// The tool's letters: MB/s (2^20 bytes), Gb/s, or packets a second.
+Status take_rate_unit(Reading& reading, const Row&, const std::string& option,
+                      const std::string& value) {
+  if (value != "M" && value != "g" && value != "p")
+    return wrong_option(option, "{} is not M, g or p", in_quotes(value));
+  if (value == "p") return wrong_option(option, "p: a rate is of bytes here; take M or g");
+  reading.rate_is_gigabits = value == "g";
+  return {};
+}
+// HW is the rate of the address handle, which no provider of today keeps; PP is packet pacing.
+Status take_rate_type(Reading& reading, const Row& row, const std::string& option,
+                      const std::string& value) {
+  if (value != "SW" && value != "HW" && value != "PP")
+    return wrong_option(option, "{} is not SW, HW or PP", in_quotes(value));
+  if (value == "HW")
+    return wrong_option(option,
+                        "HW: a static rate of the path is not set here; take PP, the "
+                        "adapter's packet pacing, or SW");
+  say(reading, row, option, value == "SW" ? "software" : "hardware");
+  return {};
+}
 // --- ours beside them -------------------------------------------------------------------------
 
 Status take_format(Reading& reading, const Row&, const std::string&, const std::string& value) {
@@ -209,7 +240,8 @@ constexpr std::string_view kOnlyReceivingStreams =
     "only streams of sends and of writes with immediate data have receives that wait";
 constexpr std::string_view kOnlySendStreams = "only streams of sends share receives";
 constexpr std::string_view kAtomicsHave8 = "atomics have 8 bytes";
-constexpr std::string_view kNoRate = "messages are sent as fast as they go; there is no rate limit";
+constexpr std::string_view kNoRate =
+    "latency has one message in flight; only streams have a rate limit";
 constexpr std::string_view kSeveralPorts =
     "name the ports with --set devices=DEV:PORT,DEV:PORT, which measures each link and their sum";
 constexpr std::string_view kRawEthernet =
@@ -273,6 +305,10 @@ constexpr std::array kRows{
     Row{"use_cuda_pcie_mapping", 0, false, take_word<kPcie>, "dmabuf_mapping"},
     Row{"use_data_direct", 0, false, take_word<kDataDirect>, "dmabuf_mapping"},
     Row{"outs", 'o', true, take_value, "outstanding", "only what is fetched is outstanding so"},
+    Row{"rate_limit", 0, true, take_rate, "rate_limit", kNoRate},
+    Row{"rate_units", 0, true, take_rate_unit, {}, kNoRate},
+    Row{"rate_limit_type", 0, true, take_rate_type, "rate_limit_by", kNoRate},
+    Row{"burst_size", 0, true, take_value, "rate_burst", kNoRate},
     Row{"odp", 0, false, take_word<kTrue>, "on_demand"},
     Row{"cuda_mem_type", 0, true, take_only<0>, {}, "GPU memory is a device's own here; take 0"},
     // How it appears.
@@ -331,11 +367,7 @@ constexpr std::array kRows{
     refused("mcg", 'g', false, kNoMulticast),
     refused("MGID", 'M', true, kNoMulticast),
     refused("latency_gap", 0, true, "the next message follows at once; leave it out"),
-    refused("rate_limit", 0, true, kNoRate),
-    refused("rate_limit_type", 0, true, kNoRate),
-    refused("rate_units", 0, true, kNoRate),
-    refused("burst_size", 0, true, kNoRate),
-    refused("typical_pkt_size", 0, true, kNoRate),
+    refused("typical_pkt_size", 0, true, "the adapter is told no packet size; it paces by its own"),
     refused("mmap", 0, true, kOwnMemory),
     refused("mmap-offset", 0, true, kOwnMemory),
     refused("mr_per_qp", 0, false, kOwnMemory),

@@ -28,6 +28,9 @@ struct PerftestReading {
   // By parameter; the last option counts.
   std::map<std::string, GivenOption> said{};
   bool immediate = false;
+  // By --rate_limit, in the unit of --rate_units: MiB/s unless it is Gb/s.
+  double rate = 0;
+  bool rate_is_gigabits = false;
   bool all_sizes = false;
   std::optional<std::string> device{};
   std::optional<std::string> device_port{};

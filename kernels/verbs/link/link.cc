@@ -253,6 +253,9 @@ Status Link::bring_up_lanes(const Context& context) {
   for (std::size_t lane = 0; lane < queue_pairs_.size(); ++lane) {
     const std::uint32_t theirs = peer_.queue_pair_numbers(static_cast<int>(lane));
     RG_TRY_OK(bring_up(with, queue_pairs_[lane].get(), theirs, lane));
+    if (options_.rate_limit_kbps > 0)
+      RG_TRY_OK(limit_rate(device_, queue_pairs_[lane].get(), options_.rate_limit_kbps,
+                           options_.burst_bytes));
     if (options_.transport == IBV_QPT_UD)
       addresses_.push_back(RG_TRY(make_address(with, domain_.get(), lane)));
   }
@@ -288,6 +291,10 @@ void Link::report_facts(Reporter& reporter) const {
   if (!operation().is_atomic()) reporter.fact("relaxed_ordering", is_relaxed() ? "on" : "off");
   reporter.fact("transport", std::string(transport_words(options_.transport)));
   reporter.fact("inline_bytes", std::to_string(inline_bytes_));
+  if (options_.posts_extended) reporter.fact("post", "extended work requests, ibv_wr_*");
+  if (options_.rate_limit_kbps > 0)
+    reporter.fact("rate_limit", fmt::format("by the adapter, {} kb/s for each queue pair",
+                                            options_.rate_limit_kbps));
   reporter.fact("connection", connector_ ? "rdma_cm" : "exchange");
   if (connector_) connector_->report_facts(reporter);
   if (operation().fetches)

@@ -68,6 +68,11 @@ class Link {
     bool on_demand = false;
     // Reads and atomics on the wire at once for each lane; 0: as many as both devices allow.
     std::uint32_t outstanding = 0;
+    // Work requests are built by ibv_wr_* in place of ibv_post_send.
+    bool posts_extended = false;
+    // The adapter's own limit of each queue pair, and its largest burst; 0: none.
+    std::uint32_t rate_limit_kbps = 0;
+    std::uint32_t burst_bytes = 0;
     // Path by which a GPU's memory is registered: "auto", "dma-buf", "nvidia-peermem".
     std::string registration = "auto";
     // Mapping of a dma-buf: "auto", "default", "pcie", "data-direct".

@@ -38,6 +38,26 @@ tl::unexpected<Error> above(const Device& device, std::string_view parameter, st
                           device.endpoint(), parameter, wanted, what, limit));
 }
 
+// IBV_QP_EX_WITH_*: the one kind of request that the link posts.
+// A link posts one verb, so that no other needs to be asked for.
+std::uint64_t extended_operation(Verb verb) {
+  switch (verb) {
+    case Verb::kWrite:
+      return IBV_QP_EX_WITH_RDMA_WRITE;
+    case Verb::kWriteImm:
+      return IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+    case Verb::kRead:
+      return IBV_QP_EX_WITH_RDMA_READ;
+    case Verb::kSend:
+      return IBV_QP_EX_WITH_SEND;
+    case Verb::kFetchAdd:
+      return IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+    case Verb::kCompareSwap:
+      return IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP;
+  }
+  return 0;
+}
+
 }  // namespace
 
 // Completion queues that never overflow: each holds all posts of all lanes. Checked against the
@@ -97,12 +117,15 @@ Status Link::make_lanes() {
   if (shared_receives_) init.cap.max_recv_wr = init.cap.max_recv_sge = 0;
   std::vector<ibv_qp*> raw;
   for (std::uint32_t lane = 0; lane < options_.lanes; ++lane) {
-    queue_pairs_.push_back(RG_TRY(make_queue_pair(device_, domain_.get(), init)));
+    queue_pairs_.push_back(
+        RG_TRY(make_queue_pair(device_, domain_.get(), init,
+                               options_.posts_extended ? extended_operation(options_.verb) : 0)));
     raw.push_back(queue_pairs_.back().get());
   }
   // A device may take more than was asked for, but the CPU reads nothing out of a GPU's memory.
   inline_bytes_ = memory_->is_host() ? init.cap.max_inline_data : 0;
-  sends_ = SendQueue(waiting_, {send_completions_.get(), send_channel_.get()}, raw);
+  sends_ = SendQueue(waiting_, {send_completions_.get(), send_channel_.get()}, raw,
+                     options_.posts_extended);
   if (receive_completions_)
     receives_ = ReceiveQueue(waiting_, {receive_completions_.get(), receive_channel_.get()}, raw,
                              shared_receives_.get());

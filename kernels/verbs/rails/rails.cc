@@ -73,6 +73,13 @@ class FactKeeper final : public Reporter {
   Reporter& to_;
 };
 
+// Each pair as often as threads drive it.
+std::vector<RailPair> for_each_thread(const std::vector<RailPair>& pairs, std::size_t threads) {
+  std::vector<RailPair> all;
+  for (const RailPair& pair : pairs) all.insert(all.end(), threads, pair);
+  return all;
+}
+
 // Parameters that have no meaning where links share a stretch of time.
 Status check_form(const StreamForm& form, const Link::Options& options) {
   for (const auto& [name, is_given] : {std::pair{"iterations", form.plan.writes != 0},
@@ -96,8 +103,11 @@ class Rails final : public Kernel {
   // Reads the parameters once; links differ in device, GPU and address alone.
   Status prepare(Context& context) override {
     const Params& params = context.params;
-    devices_ = RG_TRY(parse_devices(params.text("devices")));
+    devices_ = params.text("devices").empty() ? std::vector{context.endpoint}
+                                              : RG_TRY(parse_devices(params.text("devices")));
+    threads_ = static_cast<std::size_t>(params.integer("threads"));
     pairs_ = rail_pairs(params.text("rails"), devices_.size());
+    pairs_ = for_each_thread(pairs_, threads_);
     if (pairs_.size() > kMaxPairs)
       return fail(Code::kInvalidArgument, fmt::format("parameter devices: {} pairs are above {}",
                                                       pairs_.size(), kMaxPairs));
@@ -109,6 +119,7 @@ class Rails final : public Kernel {
     sizes_ = sizes_of(params, operation_of(options_.verb));
     options_.largest_bytes = *std::ranges::max_element(sizes_);
     add_stream_options(params, form_.plan, options_);
+    RG_TRY_OK(check_pace(form_.plan, options_.largest_bytes));
     host_cost_ = HostCostMeter(wants_host_cost(params));
     rank_ = context.rank;
     return open(context);
@@ -380,12 +391,15 @@ class Rails final : public Kernel {
                          .both = form_.both,
                          .precision = context.params.number("precision"),
                          .verified = context.params.boolean("verify"),
+                         .threads = threads_,
                          .uncertainty_ns = uncertainty_ns_,
                          .host_costs = std::move(host_costs)});
   }
 
   Verb verb_;
   std::vector<std::string> devices_;
+  // For each pair of ports, each with a link of its own.
+  std::size_t threads_ = 1;
   // Parallel to rails_.
   std::vector<RailPair> pairs_;
   StreamForm form_;

@@ -171,7 +171,9 @@ Status report_rails(const Context& context, std::span<const RailFigure> figures,
   Proved proved;
   bool is_synthetic = false;
   for (const RailFigure& figure : figures) {
-    RG_TRY_OK(add_link(context, figure, form, points));
+    // Links of one port have one name, and each has a part of what the port can do.
+    // Only the sum is a figure then.
+    if (form.threads == 1) RG_TRY_OK(add_link(context, figure, form, points));
     add_loads(figure, form, loads);
     for (auto& counts : counts_of(figure)) all.push_back(std::move(counts));
     proved.messages += figure.proved.messages;
@@ -181,6 +183,7 @@ Status report_rails(const Context& context, std::span<const RailFigure> figures,
   const std::size_t held = RG_TRY(check_port_loads(loads));
   Facts facts;
   facts["links"] = std::to_string(figures.size());
+  if (form.threads > 1) facts["threads"] = fmt::format("{} for each pair of ports", form.threads);
   add_proved(proved, form.slots.message_bytes, facts);
   for (std::uint32_t rank = 0; rank < 2; ++rank)
     add_sum_of_accounts(figures, rank, static_cast<double>(form.slots.message_bytes), facts);

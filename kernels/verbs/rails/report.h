@@ -36,6 +36,8 @@ struct RailsForm {
   // Relative half width at which a point counts as converged.
   double precision = 0.01;
   bool verified = false;
+  // That drive each pair of ports; with several the links have no points of their own.
+  std::size_t threads = 1;
   // Uncertainty of the common begin; only in direction both.
   double uncertainty_ns = 0;
   // Each rank's, of all links together; empty where nobody wants them.

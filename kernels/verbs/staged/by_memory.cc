@@ -45,6 +45,18 @@ struct Part {
   }
 };
 
+// Refuses the choices that a staging's stream does not have.
+Status check_staged(const Params& params) {
+  const bool limits = params.number("rate_limit") > 0;
+  if (!limits && params.text("post") == "request" && params.integer("threads") == 1) return {};
+  return invalid(
+      "parameter {}: not of staged transfers; take memory host or cuda without "
+      "staged_twin, or leave it out",
+      limits                              ? "rate_limit"
+      : params.text("post") == "extended" ? "post"
+                                          : "threads");
+}
+
 // Runs the direct transfer, the staged one, or both in turn, over the same group.
 class ByMemory final : public Kernel {
  public:
@@ -60,6 +72,7 @@ class ByMemory final : public Kernel {
       return fail(Code::kInvalidArgument,
                   "parameter devices: several are not measured staged; take memory host or cuda "
                   "without staged_twin, or name one device a task");
+    if (stages && figure_ == StagedFigure::kBandwidth) RG_TRY_OK(check_staged(context.params));
     main_.kernel = choice.is(MemoryKind::kStaged)
                        ? make_staged(verb_, figure_, choice, StagedPart::kAlone)
                        : direct_(context.params);

@@ -12,8 +12,10 @@
 namespace railgauge::verbs {
 namespace {
 
-constexpr double kLeadNs = 50e6;      // the stream runs this long before its slots begin
-constexpr double kBothNs = 2e9;       // the common interval where no duration is given
+constexpr double kLeadNs = 50e6;  // the stream runs this long before its slots begin
+constexpr double kBothNs = 2e9;   // the common interval where no duration is given
+constexpr double kBytesOfGigabit = 1e9 / 8;
+constexpr double kLongestBurstNs = 100e6;
 constexpr double kMaxBothNs = 100e9;  // its slots travel through the group in one message
 
 // kInvalidArgument where the queue would fill before its first completion.
@@ -59,6 +61,21 @@ Status check_duration(const Params& params, const StreamForm& form) {
   return {};
 }
 
+// A rate that the CPU keeps; the adapter's own is set where its queue pairs are made.
+Status read_pace(const Params& params, Stream::Plan& plan) {
+  const double rate = params.number("rate_limit") * kBytesOfGigabit;
+  if (rate == 0 || params.text("rate_limit_by") != "software") return {};
+  plan.paced_rate = rate;
+  plan.burst = static_cast<std::uint64_t>(params.integer("rate_burst"));
+  if (plan.burst > plan.depth)
+    return invalid("parameter rate_burst: {} is above depth, which is {}", plan.burst, plan.depth);
+  if (plan.added_cost > 0 || params.text("poll") == "events")
+    return invalid(
+        "parameter rate_limit: the CPU that keeps a rate polls and does nothing else; "
+        "leave out poll and added_cost_fraction, or take rate_limit_by hardware");
+  return {};
+}
+
 // Returns how many of the first slots surely hold a message of after the renewal, once all have
 // arrived. Lanes that share slots overtake each other, so each lane must have passed the slot;
 // sends take the receives of their ring in turn, which in a cold one go through all slots.
@@ -85,10 +102,24 @@ Result<StreamForm> stream_form(const Params& params) {
                            .added_cost = params.number("added_cost_fraction")},
                   .both = params.text("direction") == "both",
                   .duration_ns = params.duration_ns("duration")};
+  RG_TRY_OK(read_pace(params, form.plan));
   RG_TRY_OK(check_depth(form.plan));
   RG_TRY_OK(check_duration(params, form));
   if (form.both && form.duration_ns == 0) form.duration_ns = kBothNs;
   return form;
+}
+
+// A burst that takes long makes the deadline and the samples coarse, so it is refused before a
+// link is made.
+Status check_pace(const Stream::Plan& plan, std::uint64_t largest_bytes) {
+  const Stream::Plan paced = stream_plan(plan, largest_bytes);
+  const double burst_ns = paced.message_ns * static_cast<double>(paced.burst);
+  if (burst_ns <= kLongestBurstNs) return {};
+  return invalid(
+      "parameter rate_limit: {} messages of {} take {}, above {}; take a higher rate, a "
+      "smaller burst or smaller sizes",
+      paced.burst, canonical_bytes(largest_bytes), canonical_duration(burst_ns),
+      canonical_duration(kLongestBurstNs));
 }
 
 Link::Ordering ordering_of(const Params& params) {
@@ -116,6 +147,16 @@ void add_stream_options(const Params& params, const Stream::Plan& plan, Link::Op
     options.area_bytes = std::max(options.area_bytes, kColdRingBytes + more + kRenewedBytes);
   }
   options.sleeps = params.text("poll") == "events";
+  options.posts_extended = params.text("post") == "extended";
+  if (params.text("rate_limit_by") == "hardware") {
+    constexpr double kKilobitsOfGigabit = 1e6;
+    options.rate_limit_kbps =
+        static_cast<std::uint32_t>(params.number("rate_limit") * kKilobitsOfGigabit);
+    // A burst of 4 GiB or more is no bound to an adapter.
+    options.burst_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+        static_cast<std::uint64_t>(params.integer("rate_burst")) * options.largest_bytes,
+        UINT32_MAX));
+  }
   if (!does.is_atomic()) options.ordering = ordering_of(params);
   if (does.takes_receive)
     options.receive_depth = static_cast<std::uint32_t>(params.integer("receive_depth"));
@@ -155,6 +196,10 @@ Stream::Plan stream_plan(Stream::Plan plan, std::uint64_t message_bytes) {
   constexpr std::uint64_t kMaxGroupBytes = 8U << 20U;
   plan.signal_every =
       std::clamp<std::uint64_t>(kMaxGroupBytes / message_bytes, 1, plan.signal_every);
+  if (plan.paced_rate > 0) {
+    plan.message_ns = static_cast<double>(message_bytes) / plan.paced_rate * 1e9;
+    plan.signal_every = std::min(plan.signal_every, plan.burst);
+  }
   return plan;
 }
 

@@ -22,6 +22,8 @@ struct StreamForm {
   bool both = false;       // both ranks are initiators
   double duration_ns = 0;  // 0: until the estimate is precise
 };
+// Returns kInvalidArgument where a burst of the largest message takes too long at the paced rate.
+Status check_pace(const Stream::Plan& plan, std::uint64_t largest_bytes);
 // Reads the form. kInvalidArgument names a parameter that does not fit the others.
 Result<StreamForm> stream_form(const Params& params);
 // Chooses the memory of the parameter `buffer` for messages one after another: one place, or a cold

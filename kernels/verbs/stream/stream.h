@@ -38,6 +38,12 @@ class Stream {
     std::uint64_t writes = 0;
     // Test control: lengthens each group by this share of its own time.
     double added_cost = 0;
+    // Pacing by the CPU: the time of one message in ns, and the messages that leave together; 0: as
+    // fast as they go.
+    double message_ns = 0;
+    std::uint64_t burst = 1;
+    // In bytes per second, from which message_ns follows for each size.
+    double paced_rate = 0;
   };
   // The use of the slots: shared by all lanes, or separate for each lane, one lane behind another.
   struct Aim {
@@ -88,6 +94,8 @@ class Stream {
       if (queue_.in_flight() > 0) return true;
       group_began_ = clock_.ticks();
     }
+    if (is_paced()) [[unlikely]]
+      return top_up_paced();
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
       if (!top_up(lane)) return false;
     return true;
@@ -150,8 +158,17 @@ class Stream {
     return most;
   }
 
-  // Waits for completions and returns the retired posts; negative on failure.
+  // Reports whether posts leave at a limited rate: then none may be in flight for a while.
+  [[nodiscard]] bool is_paced() const { return plan_.message_ns > 0; }
+
+  // Waits for completions and returns the retired posts; negative on failure. In a paced stream 0
+  // says that the next burst is due.
   std::int64_t retire() {
+    if (is_paced() && queue_.awaited() == 0) {
+      while (!is_due(clock_.ticks())) {
+      }
+      return 0;
+    }
     const std::int64_t retired = queue_.poll_or_wait();
     if (plan_.added_cost > 0 && retired > 0) add_cost(clock_, group_began_, plan_.added_cost);
     return retired;
@@ -188,6 +205,37 @@ class Stream {
   };
   static_assert(offsetof(ibv_send_wr, wr.rdma.remote_addr) ==
                 offsetof(ibv_send_wr, wr.atomic.remote_addr));
+
+  // Whether the next burst may leave.
+  [[nodiscard]] bool is_due(std::uint64_t now) const {
+    return clock_.to_ns(now - paced_since_) >= static_cast<double>(paced_) * plan_.message_ns;
+  }
+
+  // Posts the bursts that are due, lane after lane. A full queue is slower than the rate: nothing
+  // is made up for later, so that the rate is never exceeded.
+  bool top_up_paced() {
+    std::uint64_t now = clock_.ticks();
+    if (paced_since_ == 0) paced_since_ = now;
+    for (std::size_t skipped = 0; skipped < lanes_.size() && is_due(now); now = clock_.ticks()) {
+      const std::size_t number = paced_lane_++ % lanes_.size();
+      Lane& lane = lanes_[number];
+      const std::uint64_t left = lane.left;
+      const std::uint64_t count = std::min(plan_.burst, left);
+      if (count == 0 || queue_.lane(number).in_flight + count > plan_.depth) {
+        ++skipped;
+        paced_since_ = now;
+        paced_ = 0;
+        continue;
+      }
+      lane.left = count;  // its last post completes, so that the burst does
+      const bool posted = top_up(number);
+      lanes_[number].left = left == UINT64_MAX ? left : left - count;
+      if (!posted) return false;
+      paced_ += count;
+      skipped = 0;
+    }
+    return true;
+  }
 
   // Returns the head of the lane's chain.
   [[nodiscard]] Request* first_of(std::size_t lane) { return &chains_[lane * plan_.post_list]; }
@@ -307,6 +355,10 @@ class Stream {
   std::uint64_t slots_before_ = 0;
   // Begin of the group to which the control adds its cost.
   std::uint64_t group_began_ = 0;
+  // In a paced stream: since when so many posts were made, and the lane of the next burst.
+  std::uint64_t paced_since_ = 0;
+  std::uint64_t paced_ = 0;
+  std::size_t paced_lane_ = 0;
 };
 
 // Returns where a batch's first window begins, which waited from `since` to `now` for the

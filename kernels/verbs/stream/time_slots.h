@@ -51,6 +51,7 @@ inline bool count_in(TimeSlots& slots, Stream& stream, ReceiveQueue* receives,
     // Completions after the end are not counted.
     if (now >= end) break;
     if (retired == 0) {
+      if (stream.is_paced() && !stream.top_up()) return false;
       if (++idle % queue.polls_between_looks() == 0 && !queue.may_continue(since)) return false;
       continue;
     }

@@ -115,16 +115,70 @@ std::uint32_t outstanding_reads(const PeerAddress& mine, const PeerAddress& thei
       {mine.outstanding_reads(), theirs.outstanding_answers(), std::uint32_t{UINT8_MAX}});
 }
 
+namespace {
+
+// By the context's own call, as the header's inline ibv_create_qp_ex does. nullptr with errno.
+// The plain call's settings, and the one kind of request that will be built: a provider refuses
+// to build others.
+ibv_qp* create_extended(const Device& device, ibv_pd* domain, ibv_qp_init_attr& init,
+                        std::uint64_t operations) {
+  verbs_context* const context = verbs_get_ctx_op(device.context(), create_qp_ex);
+  if (context == nullptr || loaded_verbs().qp_to_qp_ex == nullptr)
+    return errno = EOPNOTSUPP, nullptr;
+  ibv_qp_init_attr_ex asked{};
+  asked.qp_context = init.qp_context;
+  asked.send_cq = init.send_cq;
+  asked.recv_cq = init.recv_cq;
+  asked.srq = init.srq;
+  asked.cap = init.cap;
+  asked.qp_type = init.qp_type;
+  asked.sq_sig_all = init.sq_sig_all;
+  asked.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  asked.pd = domain;
+  asked.send_ops_flags = operations;
+  ibv_qp* const made = context->create_qp_ex(device.context(), &asked);
+  init.cap = asked.cap;
+  return made;
+}
+
+}  // namespace
+
+// A provider without pacing says so by one of several errors, by release and driver; each waives.
+Status limit_rate(const Device& device, ibv_qp* queue_pair, std::uint32_t kilobits_per_second,
+                  std::uint32_t burst_bytes) {
+  ibv_qp_rate_limit_attr wanted{};
+  wanted.rate_limit = kilobits_per_second;
+  wanted.max_burst_sz = burst_bytes;
+  verbs_context* const context = verbs_get_ctx_op(device.context(), modify_qp_rate_limit);
+  const int error =
+      context == nullptr ? EOPNOTSUPP : context->modify_qp_rate_limit(queue_pair, &wanted);
+  if (error == 0) return {};
+  const bool is_lack = error == EOPNOTSUPP || error == ENOSYS || error == EINVAL;
+  return fail(
+      is_lack ? Code::kUnimplemented : Code::kInternal,
+      fmt::format("{}: limit a queue pair to {} kb/s: {}; the provider of driver {} has no "
+                  "packet pacing for it; take rate_limit_by software",
+                  device.endpoint(), kilobits_per_second, errno_words(error), device.driver()));
+}
+
 // Halves the inline bytes until the driver accepts them.
 Result<QueuePairHandle> make_queue_pair(const Device& device, ibv_pd* domain,
-                                        ibv_qp_init_attr& init) {
+                                        ibv_qp_init_attr& init, std::uint64_t extended_operations) {
   const std::uint32_t depth = init.cap.max_send_wr;
   for (std::uint32_t inline_bytes = init.cap.max_inline_data;; inline_bytes /= 2) {
     ibv_qp_init_attr asked = init;
     asked.cap.max_inline_data = inline_bytes;
     errno = 0;
-    QueuePairHandle made(loaded_verbs().create_qp(domain, &asked));
+    QueuePairHandle made(extended_operations != 0
+                             ? create_extended(device, domain, asked, extended_operations)
+                             : loaded_verbs().create_qp(domain, &asked));
     const int error = errno;
+    if (!made && extended_operations != 0 && error == EOPNOTSUPP)
+      return fail(
+          Code::kUnimplemented,
+          fmt::format("{}: make a queue pair for extended work requests: {}; the provider of "
+                      "driver {} has none; take post request",
+                      device.endpoint(), errno_words(error), device.driver()));
     if (made) {
       init.cap.max_inline_data = std::min(inline_bytes, asked.cap.max_inline_data);
       return made;

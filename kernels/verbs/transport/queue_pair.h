@@ -17,8 +17,16 @@ inline constexpr std::uint32_t kDatagramKey = 0x5261696c;  // bit 31 is the kern
 // Makes a queue pair with as many inline bytes as the driver accepts, at most
 // `init.cap.max_inline_data`, which afterwards has the accepted number. Drivers report their limit
 // only by refusing.
+// With `extended_operations` (IBV_QP_EX_WITH_*) it takes requests by ibv_wr_*; kUnimplemented where
+// the provider or the library lacks them.
 Result<QueuePairHandle> make_queue_pair(const Device& device, ibv_pd* domain,
-                                        ibv_qp_init_attr& init);
+                                        ibv_qp_init_attr& init,
+                                        std::uint64_t extended_operations = 0);
+
+// Limits the rate of a queue pair in RTS by the adapter itself. kUnimplemented where the provider
+// has no such limit, or not for this transport or rate.
+Status limit_rate(const Device& device, ibv_qp* queue_pair, std::uint32_t kilobits_per_second,
+                  std::uint32_t burst_bytes);
 
 class Connector;  // kernels/verbs/transport/connector.h
 

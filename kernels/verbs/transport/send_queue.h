@@ -14,6 +14,7 @@
 
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/result.h"
+#include "kernels/dl/verbs.h"
 #include "kernels/verbs/transport/device_events.h"
 
 namespace railgauge::verbs {
@@ -128,6 +129,8 @@ class SendQueue {
   // The queue pair of one lane and its outstanding posts.
   struct Lane {
     ibv_qp* queue_pair = nullptr;
+    // The same where requests are built by ibv_wr_*.
+    ibv_qp_ex* extended = nullptr;
     // Posts that no completion has retired yet.
     std::uint64_t in_flight = 0;
     // Posts since the last one that requested a completion.
@@ -138,12 +141,15 @@ class SendQueue {
 
   SendQueue() = default;
   // All arguments outlive this object.
-  SendQueue(Waiting& waiting, const Completions& completions, std::span<ibv_qp* const> queue_pairs)
+  SendQueue(Waiting& waiting, const Completions& completions, std::span<ibv_qp* const> queue_pairs,
+            bool extended = false)
       : waiting_(&waiting),
         completions_(completions),
         polls_between_looks_(completions.channel == nullptr ? kPollsBetweenLooks : 1) {
     for (ibv_qp* queue_pair : queue_pairs)
-      lanes_.push_back({.queue_pair = queue_pair, .tag = lanes_.size() << kLaneShift});
+      lanes_.push_back({.queue_pair = queue_pair,
+                        .extended = extended ? loaded_verbs().qp_to_qp_ex(queue_pair) : nullptr,
+                        .tag = lanes_.size() << kLaneShift});
   }
 
   // Makes `request`, whose sg_list is set, the lane's next post; ring() then posts it and the rest
@@ -190,10 +196,50 @@ class SendQueue {
   // Submits a chain to the adapter: one call, one doorbell.
   [[nodiscard]] bool ring(Request& first, const Lane& lane) {
     ibv_send_wr* bad = nullptr;
-    const int error = ibv_post_send(lane.queue_pair, &first.wr, &bad);
+    const int error = lane.extended == nullptr ? ibv_post_send(lane.queue_pair, &first.wr, &bad)
+                                               : post_extended(*lane.extended, &first.wr);
     if (error == 0) [[likely]]
       return true;
     return waiting_->fail_with(Waiting::Failure::kPost, error, lane.queue_pair);
+  }
+  // Builds a chain by the queue pair's own functions, one call for all of it. 0 or an errno.
+  static int post_extended(ibv_qp_ex& to, const ibv_send_wr* first) {
+    ibv_wr_start(&to);
+    for (const ibv_send_wr* wr = first; wr != nullptr; wr = wr->next) {
+      to.wr_id = wr->wr_id;
+      to.wr_flags = wr->send_flags & ~static_cast<unsigned>(IBV_SEND_INLINE);
+      const auto& rdma = wr->wr.rdma;
+      const auto& atomic = wr->wr.atomic;
+      switch (wr->opcode) {
+        case IBV_WR_RDMA_WRITE:
+          ibv_wr_rdma_write(&to, rdma.rkey, rdma.remote_addr);
+          break;
+        case IBV_WR_RDMA_WRITE_WITH_IMM:
+          ibv_wr_rdma_write_imm(&to, rdma.rkey, rdma.remote_addr, wr->imm_data);
+          break;
+        case IBV_WR_RDMA_READ:
+          ibv_wr_rdma_read(&to, rdma.rkey, rdma.remote_addr);
+          break;
+        case IBV_WR_ATOMIC_FETCH_AND_ADD:
+          ibv_wr_atomic_fetch_add(&to, atomic.rkey, atomic.remote_addr, atomic.compare_add);
+          break;
+        case IBV_WR_ATOMIC_CMP_AND_SWP:
+          ibv_wr_atomic_cmp_swp(&to, atomic.rkey, atomic.remote_addr, atomic.compare_add,
+                                atomic.swap);
+          break;
+        default:
+          ibv_wr_send(&to);
+      }
+      if (to.qp_base.qp_type == IBV_QPT_UD)
+        ibv_wr_set_ud_addr(&to, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
+      const ibv_sge& from = *wr->sg_list;
+      if ((wr->send_flags & IBV_SEND_INLINE) != 0)
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): the interface has addresses as numbers
+        ibv_wr_set_inline_data(&to, reinterpret_cast<void*>(from.addr), from.length);
+      else
+        ibv_wr_set_sge(&to, from.lkey, from.addr, from.length);
+    }
+    return ibv_wr_complete(&to);
   }
   // Posts one request on one lane.
   [[nodiscard]] bool post(Request& request, bool signalled, std::size_t lane_number = 0) {

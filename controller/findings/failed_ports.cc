@@ -1,0 +1,154 @@
+#include "controller/findings/failed_ports.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "controller/findings/changes/run_changes.h"
+#include "controller/findings/run_judge.h"
+#include "controller/nodes/pause_times.h"
+#include "kernels/core/base/lookup.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/base/severity.h"
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
+
+namespace railgauge {
+namespace {
+
+constexpr std::string_view kPortShareMetric = "busiest_port_share";
+// Between ports that share evenly, 1, and one that carries another's traffic, 2.
+constexpr double kSuspectShare = 1.5;
+// Smaller messages use one port by design.
+constexpr double kLeastBytes = 1U << 20U;
+constexpr std::size_t kPortsKept = 20;
+constexpr std::uint32_t kPortFindingsCompared = 1'000;
+constexpr std::uint32_t kPortFiguresRead = 10'000;
+
+std::string node_of(const std::string& endpoint) { return endpoint.substr(0, endpoint.find('/')); }
+
+// The figure's host: that of the rank which the point names.
+std::optional<std::string> node_of_row(const store::ResultRow& row) {
+  const auto told = parse_integer(value_of(row.point.facts(), std::string("unequal_host_rank")));
+  if (!told || *told < 0 || *told >= static_cast<std::int64_t>(row.endpoints.size()))
+    return std::nullopt;
+  return node_of(row.endpoints[static_cast<std::size_t>(*told)]);
+}
+
+bool counts(const store::ResultRow& row) {
+  return row.point.metric() == kPortShareMetric && row.outcome == kPassed &&
+         row.point.message_bytes() >= kLeastBytes && row.point.has_median();
+}
+
+}  // namespace
+
+// One finding a node, by its worst figure; the other figures would say the same.
+std::vector<FailedPort> failed_ports_among(std::span<const store::ResultRow> rows) {
+  std::map<std::string, FailedPort> worst;
+  for (const store::ResultRow& row : rows) {
+    if (!counts(row) || row.point.median() < kSuspectShare) continue;
+    const auto node = node_of_row(row);
+    if (!node) continue;
+    FailedPort& port = worst[*node];
+    if (row.point.median() <= port.share) continue;
+    port = {.node = *node,
+            .share = row.point.median(),
+            .kernel = row.kernel,
+            .message_bytes = row.point.message_bytes(),
+            .port_bytes = value_of(row.point.facts(), std::string("port_bytes"))};
+  }
+  std::vector<FailedPort> ports;
+  for (auto& [node, port] : worst) ports.push_back(std::move(port));
+  std::ranges::stable_sort(ports, std::ranges::greater{}, &FailedPort::share);
+  return ports;
+}
+
+namespace {
+
+// The words of the finding: node, ratio, where it was seen, and the bytes of each port.
+store::FindingRow row_of_port(const FailedPort& port, const store::RunRow& run,
+                              const std::map<std::string, std::string>& node_ids, double now) {
+  return {.finding_id = fmt::format("{}-{}", kFailedPortKind, finding_word(port.node)),
+          .kind = std::string(kFailedPortKind),
+          .severity = severity::kWarning,
+          .run_id = run.run_id,
+          .node_id = value_of(node_ids, port.node),
+          .suspect = port.node,
+          .summary = fmt::format(
+              "{}: one NIC port carried {:.2f} times the mean of the node's ports in {} of {}: "
+              "another port may have failed over; {}",
+              port.node, port.share, port.kernel,
+              canonical_bytes(static_cast<std::uint64_t>(port.message_bytes)), port.port_bytes),
+          .evidence = fmt::format(R"({{"busiest_port_share": {:.4f}}})", port.share),
+          .opened_at = now,
+          .worse = std::nullopt};
+}
+
+// Opens, confirms or reopens. One that an operator put aside stays as it is.
+Status keep_port(store::Store& store, store::FindingRow row) {
+  const std::string id = row.finding_id;
+  store::FindingStepRow step{.at = row.opened_at,
+                             .who = std::string(kRunJudgeWho),
+                             .action = "confirm",
+                             .text = fmt::format("run {}: {}", row.run_id, row.summary)};
+  const auto known = store.read(store::read_finding, id);
+  if (!known && known.error().code != Code::kNotFound) return tl::unexpected(known.error());
+  if (!known) return store.write(store::write_finding, std::move(row));
+  if (known->run_id == row.run_id) return {};  // judged twice
+  if (known->state == store::FindingState::kFixed) step.action = "reopen";
+  if (!api::is_unseen(known->state) && known->state != store::FindingState::kFixed) return {};
+  return store.write(store::write_finding_again, std::move(row), std::move(step));
+}
+
+// Ends findings of nodes of which this run has figures, none of them suspect.
+Status end_ports(store::Store& store, const store::RunRow& run,
+                 const std::set<std::string>& measured, const std::set<std::string>& bad,
+                 double now) {
+  for (const store::FindingRow& row :
+       RG_TRY(store.read(store::read_findings, {}, kPortFindingsCompared))) {
+    if (row.kind != kFailedPortKind || !api::is_open(row.state) || !row.upgrade_id.empty() ||
+        row.run_id == run.run_id || bad.contains(row.suspect) || !measured.contains(row.suspect))
+      continue;
+    RG_TRY_OK(store.write(
+        store::write_finding_step, row.finding_id,
+        {.at = now,
+         .who = std::string(kRunJudgeWho),
+         .action = "resolve",
+         .text = fmt::format("run {}: the ports of the node carried alike", run.run_id)}));
+  }
+  return {};
+}
+
+}  // namespace
+
+// A paused node opens nothing; its older findings may still end.
+Status judge_failed_ports(store::Store& store, const store::RunRow& run, double now) {
+  const auto rows = RG_TRY(store.results(
+      {.run_id = run.run_id, .metric = std::string(kPortShareMetric), .limit = kPortFiguresRead}));
+  if (rows.empty()) return {};
+  std::set<std::string> measured;  // nodes whose ports a large message used
+  for (const store::ResultRow& row : rows)
+    if (counts(row))
+      for (const std::string& endpoint : row.endpoints) measured.insert(node_of(endpoint));
+  std::vector<FailedPort> ports = failed_ports_among(rows);
+  std::set<std::string> bad;
+  for (const FailedPort& port : ports) bad.insert(port.node);
+  if (ports.size() > kPortsKept) ports.resize(kPortsKept);
+  std::map<std::string, std::string> node_ids;
+  std::set<std::string> paused;
+  if (!ports.empty()) {
+    for (const store::NodeRow& node : RG_TRY(store.list_nodes()))
+      node_ids[node.name] = node.node_id;
+    const auto [from, until] = span_of(run);
+    paused = RG_TRY(PauseTimes::of(store, from)).nodes_during(from, until);
+  }
+  for (const FailedPort& port : ports)
+    if (!paused.contains(port.node))
+      RG_TRY_OK(keep_port(store, row_of_port(port, run, node_ids, now)));
+  return end_ports(store, run, measured, bad, now);
+}
+
+}  // namespace railgauge

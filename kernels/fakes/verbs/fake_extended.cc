@@ -1,0 +1,126 @@
+// Extended work requests (ibv_wr_*) and the limit of a queue pair's rate: the calls that
+// rdma-core's header makes through the queue pair and the context.
+#include <cerrno>
+#include <cstring>
+
+#include "kernels/fakes/verbs/fake_objects.h"
+
+namespace railgauge::fake {
+namespace {
+
+FakeQueuePair& queue_pair_of(ibv_qp_ex* qp) { return *reinterpret_cast<FakeQueuePair*>(qp); }
+
+// A chain is kept until it is completed, then posted as one list of plain requests.
+void start(ibv_qp_ex* qp) { queue_pair_of(qp).chain.clear(); }
+void abort_chain(ibv_qp_ex* qp) { queue_pair_of(qp).chain.clear(); }
+
+ibv_send_wr& next_request(ibv_qp_ex* qp, ibv_wr_opcode opcode) {
+  ibv_send_wr& wr = queue_pair_of(qp).chain.emplace_back().wr;
+  wr.wr_id = qp->wr_id;
+  wr.send_flags = qp->wr_flags;
+  wr.opcode = opcode;
+  wr.num_sge = 1;
+  return wr;
+}
+void aim(ibv_send_wr& wr, std::uint32_t key, std::uint64_t address) {
+  wr.wr.rdma.rkey = key;
+  wr.wr.rdma.remote_addr = address;
+}
+
+void write(ibv_qp_ex* qp, std::uint32_t key, std::uint64_t address) {
+  aim(next_request(qp, IBV_WR_RDMA_WRITE), key, address);
+}
+void write_immediate(ibv_qp_ex* qp, std::uint32_t key, std::uint64_t address, __be32 immediate) {
+  ibv_send_wr& wr = next_request(qp, IBV_WR_RDMA_WRITE_WITH_IMM);
+  aim(wr, key, address);
+  wr.imm_data = immediate;
+}
+void read(ibv_qp_ex* qp, std::uint32_t key, std::uint64_t address) {
+  aim(next_request(qp, IBV_WR_RDMA_READ), key, address);
+}
+void fetch_add(ibv_qp_ex* qp, std::uint32_t key, std::uint64_t address, std::uint64_t add) {
+  ibv_send_wr& wr = next_request(qp, IBV_WR_ATOMIC_FETCH_AND_ADD);
+  wr.wr.atomic = {.remote_addr = address, .compare_add = add, .swap = 0, .rkey = key};
+}
+void compare_swap(ibv_qp_ex* qp, std::uint32_t key, std::uint64_t address, std::uint64_t expected,
+                  std::uint64_t swap) {
+  ibv_send_wr& wr = next_request(qp, IBV_WR_ATOMIC_CMP_AND_SWP);
+  wr.wr.atomic = {.remote_addr = address, .compare_add = expected, .swap = swap, .rkey = key};
+}
+void send(ibv_qp_ex* qp) { next_request(qp, IBV_WR_SEND); }
+
+void set_datagram(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t number, std::uint32_t key) {
+  queue_pair_of(qp).chain.back().wr.wr.ud = {.ah = ah, .remote_qpn = number, .remote_qkey = key};
+}
+void set_local(ibv_qp_ex* qp, std::uint32_t key, std::uint64_t address, std::uint32_t bytes) {
+  queue_pair_of(qp).chain.back().sge = {.addr = address, .length = bytes, .lkey = key};
+}
+void set_inline(ibv_qp_ex* qp, void* data, std::size_t bytes) {
+  Pending& last = queue_pair_of(qp).chain.back();
+  last.wr.send_flags |= IBV_SEND_INLINE;
+  last.sge = {.addr = reinterpret_cast<std::uint64_t>(data),
+              .length = static_cast<std::uint32_t>(bytes),
+              .lkey = 0};
+}
+
+// The requests point at their own element here: the vector grows no more.
+int complete(ibv_qp_ex* qp) {
+  ++verbs_control().extended_chains;
+  auto& chain = queue_pair_of(qp).chain;
+  if (chain.empty()) return 0;
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    chain[i].wr.sg_list = &chain[i].sge;
+    chain[i].wr.next = i + 1 < chain.size() ? &chain[i + 1].wr : nullptr;
+  }
+  ibv_send_wr* bad = nullptr;
+  return post_send(&qp->qp_base, &chain.front().wr, &bad);
+}
+
+}  // namespace
+
+// Refuses as a driver does: another error for a queue pair that cannot send yet.
+int limit_rate(ibv_qp* qp, ibv_qp_rate_limit_attr* wanted) {
+  if (fails_now()) return EIO;
+  if (verbs_control().no_rate_limit != 0) return static_cast<int>(verbs_control().no_rate_limit);
+  if (qp->state != IBV_QPS_RTS) return EINVAL;
+  verbs_control().last_rate_limit = wanted->rate_limit;
+  return 0;
+}
+
+// Only the kinds of requests that were asked for can be built.
+ibv_qp* create_extended(ibv_context* /*context*/, ibv_qp_init_attr_ex* wanted) {
+  if (verbs_control().no_extended != 0) return errno = EOPNOTSUPP, nullptr;
+  ibv_qp_init_attr plain{};
+  plain.send_cq = wanted->send_cq;
+  plain.recv_cq = wanted->recv_cq;
+  plain.srq = wanted->srq;
+  plain.cap = wanted->cap;
+  plain.qp_type = wanted->qp_type;
+  plain.sq_sig_all = wanted->sq_sig_all;
+  ibv_qp* const made = ibv_create_qp(wanted->pd, &plain);
+  if (made == nullptr) return nullptr;
+  wanted->cap = plain.cap;
+  ibv_qp_ex& qp = reinterpret_cast<FakeQueuePair*>(made)->extended;
+  const auto asked = [&](std::uint64_t operation) {
+    return (wanted->send_ops_flags & operation) != 0;
+  };
+  qp.wr_start = start;
+  qp.wr_abort = abort_chain;
+  qp.wr_complete = complete;
+  qp.wr_set_sge = set_local;
+  qp.wr_set_inline_data = set_inline;
+  qp.wr_set_ud_addr = set_datagram;
+  if (asked(IBV_QP_EX_WITH_RDMA_WRITE)) qp.wr_rdma_write = write;
+  if (asked(IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)) qp.wr_rdma_write_imm = write_immediate;
+  if (asked(IBV_QP_EX_WITH_RDMA_READ)) qp.wr_rdma_read = read;
+  if (asked(IBV_QP_EX_WITH_SEND)) qp.wr_send = send;
+  if (asked(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)) qp.wr_atomic_fetch_add = fetch_add;
+  if (asked(IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP)) qp.wr_atomic_cmp_swp = compare_swap;
+  return made;
+}
+
+}  // namespace railgauge::fake
+
+extern "C" ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
+  return qp == nullptr ? nullptr : &reinterpret_cast<railgauge::fake::FakeQueuePair*>(qp)->extended;
+}
