@@ -27,6 +27,7 @@
 #include "agent/recovery.h"
 #include "agent/tasks/kernel_list.h"
 #include "controller/api/contract.h"
+#include "controller/api/generation.h"
 #include "controller/http/web_config.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/landlock.h"
@@ -111,6 +112,8 @@ Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, Metrics& metric
   hide_secrets(options);
   RG_TRY_OK(read_busy_sources(options.busy));
   Identity identity = RG_TRY(load_identity(options.state_dir));
+  auto generations = RG_TRY(GenerationBook::open(options.state_dir + "/controller-generation"));
+  options.link.generations = generations.get();
   Spool spool = RG_TRY(Spool::open({.path = options.state_dir + "/agent-spool.db",
                                     .max_bytes = options.spool_bytes,
                                     .keep_seconds = options.spool_keep_hours * 3600}));
@@ -122,6 +125,7 @@ Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, Metrics& metric
   if (!wake) return fail(Code::kResourceExhausted, "eventfd: no descriptor left");
   std::unique_ptr<Agent> agent(new Agent(std::move(options), metrics, std::move(identity),
                                          std::move(spool), std::move(wake)));
+  agent->generations_ = std::move(generations);
   agent->pending_ = std::move(recovered.finals);
   const Confinement& rules = agent->options_.supervisor.task.confinement;
   const std::string confinement = describe_confinement(rules, landlock_version());
@@ -231,8 +235,11 @@ void Agent::take_link_events() {
 }
 
 void Agent::on_attached(const api::Welcome& welcome) {
-  spdlog::info("attached to {} (Railgauge {}) as {}", options_.link.controller,
-               welcome.controller_version(), options_.name);
+  spdlog::info(
+      "attached to {} (Railgauge {}{}) as {}", link_->controller(), welcome.controller_version(),
+      api::generation_of(welcome) > 0 ? fmt::format(", generation {}", api::generation_of(welcome))
+                                      : "",
+      options_.name);
   if (welcome.heartbeat_seconds() > 0)
     beat_seconds_ = std::clamp(welcome.heartbeat_seconds(), kLeastBeatSeconds, kMostBeatSeconds);
   stream_acked_ = spool_.acknowledged();
@@ -256,28 +263,17 @@ void Agent::on_attached(const api::Welcome& welcome) {
   note_work();
 }
 
-void Agent::on_lost(const LinkEvent& event) {
-  delivery_.lost();
-  metrics_.set_connected(false);
-  if (monotonic_now_ns() >= inventory_ns_) refresh_inventory();
-  send_hello();
-  if (stop_ns_ > 0 || event.reason == lost_reason_) return;  // repeated every few seconds
-  lost_reason_ = event.reason;
-  if (event.permanent)
-    spdlog::error("controller {}: {}; somebody has to act, tried again rarely",
-                  options_.link.controller, event.reason);
-  else
-    spdlog::warn("controller {}: {}; tried again until it answers", options_.link.controller,
-                 event.reason);
-}
-
 void Agent::on_message(api::ControllerMessage& message) {
   if (const Status fits = check_sizes(message); !fits) {
-    spdlog::error("controller {}: a message is refused: {}", options_.link.controller,
+    spdlog::error("controller {}: a message is refused: {}", link_->controller(),
                   fits.error().message);
     if (message.has_prepare() && has_names_in_bounds(message.prepare().task()))
       refuse(message.prepare().task(), fits.error());
     return;
+  }
+  if (const Status obeyed = check_generation(message); !obeyed) {
+    spdlog::error("{}", obeyed.error().message);
+    return link_->redial();
   }
   switch (message.body_case()) {
     case api::ControllerMessage::kPrepare:

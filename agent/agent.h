@@ -82,6 +82,8 @@ class Agent final : private TaskListener {
   void on_attached(const api::Welcome& welcome);
   void on_lost(const LinkEvent& event);
   void on_message(api::ControllerMessage& message);
+  // kFailedPrecondition: an order of a controller that was deposed.
+  Status check_generation(const api::ControllerMessage& message);
   // Deletes acknowledged records from the spool.
   void acknowledge();
   void on_prepare(const api::PrepareTask& prepare);
@@ -133,6 +135,7 @@ class Agent final : private TaskListener {
   AgentOptions options_;
   Metrics& metrics_;
   Identity identity_;
+  std::unique_ptr<GenerationBook> generations_{};  // the link refers to it
   Spool spool_;
   Fd wake_;  // eventfd that the other threads write to
   Delivery delivery_;

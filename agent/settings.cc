@@ -83,7 +83,9 @@ void declare_agent(CLI::App& app, Settings& settings) {
   LinkOptions& link = agent.link;
   agent.name = host_name();
   agent.state_dir = "/var/lib/railgauge-agent";
-  app.add_option("--controller", link.controller, "HOST:PORT or unix:/path of the controller");
+  app.add_option("--controller", link.controller,
+                 "HOST:PORT or unix:/path of the controller; of a site with several all of them, "
+                 "HOST:PORT,HOST:PORT: the one that is active counts");
   app.add_option("--name", agent.name, "name of this node");
   app.add_option("--labels", settings.labels, "labels of this node: rack=rack7,pod=p1");
   app.add_option("--labels-file", agent.labels_file,

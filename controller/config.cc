@@ -145,6 +145,24 @@ constexpr std::array kSettings{
                 "days for which points are kept there, 0 is for ever; a month goes as a whole, and "
                 "not before every site's days are over",
                 "0"},
+    SettingInfo{"standby",
+                "run beside other controllers of --site: the one with the lease in --mirror's "
+                "database is active, the others keep copies, and one of them takes over",
+                "false", true},
+    SettingInfo{
+        "advertise",
+        "HOST:PORT by which people, agents and the site's other controllers reach this one; "
+        "--standby needs it",
+        ""},
+    SettingInfo{"lease-seconds",
+                "of --standby: after which a dead active controller is replaced, "
+                "5 to 60; the same for all controllers of a site",
+                "10"},
+    SettingInfo{"acknowledge",
+                "store or mirror: records are acknowledged once this host has them, and a takeover "
+                "asks the "
+                "agents' spools again; or once --mirror's database has them",
+                "store"},
     SettingInfo{"log-level", "debug, info, warn or error", "info", false, true},
     SettingInfo{"log-format", "text, or json for one object a line", "text"},
 };
@@ -291,6 +309,32 @@ Result<MirrorWish> mirror_wish(Values& chosen) {
   return wish;
 }
 
+// kInvalidArgument: a standby without archive or address, or a lease out of bounds.
+// A lease of less than five seconds would end within a slow answer of the archive; more than a
+// minute is longer than people wait for a takeover.
+Result<StandbyWish> standby_wish(Values& chosen) {
+  constexpr double kLeastSeconds = 5;
+  constexpr double kMostSeconds = 60;
+  const auto seconds = parse_number(chosen["lease-seconds"]);
+  if (!seconds || *seconds < kLeastSeconds || *seconds > kMostSeconds)
+    return fail(Code::kInvalidArgument,
+                fmt::format("--lease-seconds {}: a number from {} to {} is needed",
+                            in_quotes(chosen["lease-seconds"]), kLeastSeconds, kMostSeconds));
+  const StandbyWish wish{.is_on = RG_TRY(switch_value("standby", chosen["standby"])),
+                         .advertise = chosen["advertise"],
+                         .lease_seconds = *seconds};
+  RG_TRY_OK(check_choice("acknowledge", chosen["acknowledge"], {"store", "mirror"}));
+  if (chosen["acknowledge"] == "mirror" && chosen["mirror"].empty())
+    return fail(Code::kInvalidArgument, "--acknowledge mirror needs --mirror");
+  if (!wish.is_on) return wish;
+  if (chosen["mirror"].empty())
+    return fail(Code::kInvalidArgument, "--standby needs --mirror, whose database has the lease");
+  if (wish.advertise.empty())
+    return fail(Code::kInvalidArgument,
+                "--standby needs --advertise, by which the other controllers reach this one");
+  return wish;
+}
+
 // Names between commas and blanks.
 std::set<std::string> names_in(std::string_view text) {
   std::set<std::string> names;
@@ -388,6 +432,8 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
       .web_config_file = chosen["web-config-file"],
       .deliver = wishes_of(chosen),
       .mirror = RG_TRY(mirror_wish(chosen)),
+      .standby = RG_TRY(standby_wish(chosen)),
+      .acknowledges_by_mirror = chosen["acknowledge"] == "mirror",
       .certificate_key = chosen["certificate-key"]};
   if (config.console_listen == "none") config.console_listen.clear();
   if (config.metrics_listen == "none") config.metrics_listen.clear();

@@ -68,6 +68,14 @@ struct MirrorWish {
   double keep_days = 0;  // of points there
 };
 
+// Other controllers of the site, of which one is active.
+struct StandbyWish {
+  bool is_on = false;
+  std::string advertise{};    // by which others reach this one
+  double lease_seconds = 10;  // after which a dead one is replaced
+  bool is_forced = false;     // --take-over of the command line
+};
+
 // The settings of one controller.
 struct Config {
   std::string database;
@@ -98,6 +106,8 @@ struct Config {
   std::string post_program{};     // deliver/send.h; "": reports are posted in this process
   deliver::Wishes deliver{};      // where reports go
   MirrorWish mirror{};
+  StandbyWish standby{};
+  bool acknowledges_by_mirror = false;  // acknowledgements wait for the archive
   std::string certificate_key{};  // file that signs certificates, PEM; "": they are not signed
 };
 

@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <thread>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -24,6 +26,8 @@
 #include "controller/plan/topology/site.h"
 #include "controller/server.h"
 #include "controller/store/upkeep/backup.h"
+#include "controller/turn.h"
+#include "kernels/core/base/clock.h"
 #include "kernels/core/base/exhaustion.h"
 #include "kernels/core/base/failpoint.h"
 #include "kernels/core/base/outcome.h"
@@ -45,6 +49,7 @@ struct CommandLine {
   std::string config;   // "" when not given
   std::string restore;  // likewise
   bool check_config = false;
+  bool take_over = false;
 };
 
 // Exits by itself for --help, --version and wrong use.
@@ -63,6 +68,9 @@ CommandLine parse_command_line(int argc, char** argv) {
                        fmt::format("railgauge-controller {} (commit {}, contract {}.{}, schema {})",
                                    RAILGAUGE_VERSION, build_commit(), api::kContract.major,
                                    api::kContract.minor, kSchemaVersion));
+  app.add_flag("--take-over", parsed.take_over,
+               "with --standby: take the site over although the last active controller had not "
+               "admitted this one; only where no other one is alive");
   app.add_flag("--check-config", parsed.check_config,
                "print the settings that are no default, each with its source, then end");
   for (const SettingInfo& setting : settings()) {
@@ -201,11 +209,11 @@ void look_for_stop(int /*signal*/) {
     ::alarm(1);
 }
 
-Result<std::unique_ptr<Server>> start_server(const Config& config) {
+Result<std::unique_ptr<Server>> start_server(const Config& config, fleet::Term term) {
   ::signal(SIGALRM, look_for_stop);
   ::alarm(1);
   failpoint("controller.starting");
-  Result<std::unique_ptr<Server>> server = Server::start(config);
+  Result<std::unique_ptr<Server>> server = Server::start(config, {.term = std::move(term)});
   ::alarm(0);
   return server;
 }
@@ -219,7 +227,41 @@ void reload_settings(Server& server, const CommandLine& command_line, Values& in
   take_reloaded(in_force, now->texts);
 }
 
-int serve(const CommandLine& command_line, const Config& config, Values in_force) {
+// A log of json has no line of another form.
+int end_start(const Config& config, const Error& error) {
+  if (config.log_format == "json")
+    spdlog::error("start: {}", error.message);
+  else
+    fmt::print(stderr, "railgauge-controller: {}\n", printable(error.message));
+  return error.code == Code::kInvalidArgument ? kExitUsage : kExitInvalid;
+}
+
+// The service manager hears of a start that is complete and of a loop that lives, as it does of an
+// active controller: a standby is at work.
+// Waits as a standby; `signal`: that ended the wait, 0: it is this controller's turn.
+Result<Turn> stand_by(const Config& config, char** arguments, ServiceManager& manager,
+                      const sigset_t& signals, int& signal) {
+  const std::string state = fmt::format("a standby of site {}", config.mirror.site);
+  manager.ready(state);
+  return await_turn(config, arguments, [&] {
+    manager.alive(monotonic_now_ns(), state);
+    if (const int came = wait_for_signal(signals, 0); came != 0 && came != SIGHUP) signal = came;
+    return signal != 0;
+  });
+}
+
+// The next active controller begins with what the archive has.
+void hand_over(Server& server) {
+  constexpr double kMostSeconds = 3;
+  constexpr double kLookSeconds = 0.05;
+  for (double waited = 0; waited < kMostSeconds && !server.is_archived(); waited += kLookSeconds)
+    std::this_thread::sleep_for(std::chrono::duration<double>(kLookSeconds));
+}
+
+int exit_code_of(int signal) { return signal == SIGINT ? kExitInterrupted : kExitTerminated; }
+
+int serve(const CommandLine& command_line, const Config& config, Values in_force,
+          char** arguments) {
   end_search_for_deadlocks();
   ServiceManager manager = ServiceManager::of_environment();
   sigset_t signals;
@@ -234,20 +276,22 @@ int serve(const CommandLine& command_line, const Config& config, Values in_force
   if (const Status raised = raise_descriptor_limit(); !raised)
     spdlog::warn("{}", raised.error().message);
   Config own = config;
+  own.standby.is_forced = command_line.take_over;
   own.sql_program = "/proc/self/exe";  // also after an upgrade replaced the file
   own.post_program = own.sql_program;
-  Result<std::unique_ptr<Server>> server = start_server(own);
-  if (!server) {
-    // A log of json has no line of another form.
-    if (config.log_format == "json")
-      spdlog::error("start: {}", server.error().message);
-    else
-      fmt::print(stderr, "railgauge-controller: {}\n", printable(server.error().message));
-    return server.error().code == Code::kInvalidArgument ? kExitUsage : kExitInvalid;
+  int signal = 0;
+  Turn turn;
+  if (own.standby.is_on) {
+    Result<Turn> came = stand_by(own, arguments, manager, signals, signal);
+    if (!came) return end_start(config, came.error());
+    if (signal != 0) return exit_code_of(signal);
+    turn = std::move(*came);
   }
+  Result<std::unique_ptr<Server>> server =
+      start_server(own, turn.lease ? term_of(turn, arguments) : fleet::Term());
+  if (!server) return end_start(config, server.error());
   spdlog::info("railgauge-controller {} serves", RAILGAUGE_VERSION);
   (*server)->report_to(manager);
-  int signal = 0;
   while (signal == 0 || signal == SIGHUP) {
     if (signal == SIGHUP) {
       (*server)->reload_tls();
@@ -266,8 +310,10 @@ int serve(const CommandLine& command_line, const Config& config, Values in_force
     if (const int again = wait_for_signal(signals, kLookSeconds); again != 0 && again != SIGHUP)
       break;
   end_within(kStopSeconds);
+  if (turn.lease) hand_over(**server);
   server->reset();
-  return signal == SIGINT ? kExitInterrupted : kExitTerminated;
+  if (turn.lease) turn.lease->release();
+  return exit_code_of(signal);
 }
 
 int restore(const std::string& backup, const std::string& database) {
@@ -300,5 +346,5 @@ int main(int argc, char** argv) {
   if (command_line.check_config) return show_config(command_line, config);
   if (!command_line.restore.empty()) return restore(command_line.restore, config.database);
   set_up_logging(config);
-  end_program(serve(command_line, config, std::move(chosen->texts)));
+  end_program(serve(command_line, config, std::move(chosen->texts), argv));
 }

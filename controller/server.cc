@@ -96,12 +96,15 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   const bool is_mirror_armed = RG_TRY(arm_mirror(config, *store));
   if (config.synthetic) RG_TRY_OK(mark_synthetic_for("--synthetic", *store));
   if (config.simulated_clock) RG_TRY_OK(begin_simulated_clock(*store, config));
+  auto acknowledgements = RG_TRY(begin_term(config, *store, fleet_options.term));
   std::unique_ptr<audit::AuditLog> audit =
       RG_TRY(audit::AuditLog::open(*store, {.file = audit_log_of(config)}));
   std::unique_ptr<Server> server(new Server(std::move(store), std::move(audit), config,
                                             std::move(upgrades), std::move(site), fleet_options,
                                             std::move(certificate_key)));
   if (!config.site_profile.empty()) spdlog::info("site profile {}", config.site_profile);
+  server->acknowledgements_ = std::move(acknowledgements);
+  RG_TRY_OK(server->open_roles(config, fleet_options.term));
   server->record_restores(config.database);
   server->open_reporter(config, std::move(targets));
   RG_TRY_OK(server->end_interrupted_runs());

@@ -43,6 +43,7 @@
 #include "controller/rpc/gate.h"
 #include "controller/rpc/services.h"
 #include "controller/schedule/schedule_service.h"
+#include "controller/standby/role_service.h"
 #include "controller/store/data_mark.h"
 #include "controller/store/store.h"
 #include "controller/tls.h"
@@ -64,6 +65,8 @@ class Server {
   // Seconds after the start before schedules begin, and confirming runs: agents attach first, and a
   // run takes the attached nodes.
   static constexpr double kFirstScheduleSeconds = 20;
+  // Likewise after a takeover: the agents know where to go.
+  static constexpr double kFirstAfterTakeoverSeconds = 8;
   // Seconds between two looks at changed stacks.
   static constexpr double kUpgradeSeconds = 30;
   // Seconds between two looks for upgrades whose reports are to be sent, and the age from which on
@@ -108,6 +111,8 @@ class Server {
   // ended.
   void begin_stop();
   [[nodiscard]] bool idle();
+  // Whether the archive has all that is stored, or there is none.
+  [[nodiscard]] bool is_archived() const { return mirror_lag_ <= 0; }
   // Reports to `manager` that the start is complete, and from then on state and life of the loop.
   // `manager` outlives this object.
   void report_to(ServiceManager& manager);
@@ -193,6 +198,15 @@ class Server {
   static Result<bool> arm_mirror(const Config& config, store::Store& store);
   void start_mirror(const Config& config, bool is_armed);
   void turn_mirror_off();
+  // The controller's part among those of its site, as others ask for it.
+  [[nodiscard]] api::ControllerRole role() const;
+  [[nodiscard]] std::string role_line() const;
+  Status open_roles(const Config& config, const fleet::Term& term);
+  // Completes the term by settings and database. Acknowledgements wait at the gate; nullptr: they
+  // do not wait.
+  static Result<std::shared_ptr<mirror::AckGate>> begin_term(const Config& config,
+                                                             store::Store& store,
+                                                             fleet::Term& term);
   void keep_certificates(double now);
   void open_reporter(const Config& config, std::vector<deliver::Target> targets);
   void start_confirming(const std::vector<store::SeriesRow>& series);
@@ -221,8 +235,11 @@ class Server {
   Archive archive_;
   enrol::Tokens tokens_;
   std::unique_ptr<Reporter> reporter_;
-  std::set<std::string> uncertifiable_{};           // on the feeder alone
-  std::unique_ptr<mirror::MirrorThread> mirror_{};  // absent without a mirror
+  std::set<std::string> uncertifiable_{};                // on the feeder alone
+  std::shared_ptr<mirror::AckGate> acknowledgements_{};  // outlives the mirror; may be absent
+  std::atomic<double> mirror_lag_ = 0;                   // likewise
+  std::unique_ptr<mirror::MirrorThread> mirror_{};       // absent without a mirror
+  api::ControllerRole role_{};                           // set once, before the ports open
   std::mutex settings_mutex_;
   store::Retention retention_;      // under settings_mutex_, as the next two
   std::string waiting_settings_{};  // a line for people
@@ -245,6 +262,7 @@ class Server {
   std::unique_ptr<grpc::Service> judge_service_;
   std::unique_ptr<grpc::Service> console_service_;
   std::unique_ptr<grpc::Service> enrolment_service_;
+  std::unique_ptr<grpc::Service> role_service_;
   std::unique_ptr<TlsKeeper> tls_;  // absent without certificates
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<UnixListener> unix_;

@@ -7,6 +7,13 @@
 #include "controller/store/outbox/mirror_outbox.h"
 
 namespace railgauge {
+namespace {
+
+// Between two looks at an empty outbox; shorter where agents wait for the archive.
+constexpr double kPollSeconds = 0.25;
+constexpr double kHurriedSeconds = 0.02;
+
+}  // namespace
 
 // The controller starts on a full disk too: the mirror then arms the outbox once there is room, and
 // copies everything anew.
@@ -27,10 +34,15 @@ void Server::start_mirror(const Config& config, bool is_armed) {
   spdlog::info("mirror: everything is copied to {} as site {}", pq::shown_url(config.mirror.url),
                config.mirror.site);
   mirror_ = std::make_unique<mirror::MirrorThread>(
-      mirror::MirrorOptions{.url = config.mirror.url,
-                            .site = config.mirror.site,
-                            .keep_days = config.mirror.keep_days,
-                            .is_armed = is_armed},
+      mirror::MirrorOptions{
+          .url = config.mirror.url,
+          .site = config.mirror.site,
+          .keep_days = config.mirror.keep_days,
+          .is_armed = is_armed,
+          .lease = config.standby.is_on ? static_cast<std::int64_t>(role_.generation()) : 0,
+          .ack_gate = acknowledgements_.get(),
+          .poll_seconds = acknowledgements_ ? kHurriedSeconds : kPollSeconds,
+          .shown_lag = &mirror_lag_},
       *store_, metrics_.series(),
       [this](std::string kind, std::string text) { note(std::move(kind), std::move(text)); });
 }

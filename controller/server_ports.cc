@@ -98,6 +98,7 @@ Status Server::start_grpc(const Config& config) {
   builder.RegisterService(judge_service_.get());
   builder.RegisterService(console_service_.get());
   builder.RegisterService(enrolment_service_.get());
+  builder.RegisterService(role_service_.get());
   if (!config.tcp.listen.empty()) RG_TRY_OK(open_tcp(config.tcp, builder));
   grpc_ = builder.BuildAndStart();
   if (!grpc_) return fail(Code::kInternal, "gRPC: the server does not start");
@@ -178,7 +179,7 @@ Status Server::start_http(const Config& config) {
       {.metrics = [this] { return metrics_.text(); },
        .healthy = [this] { return !stopping_; },
        .trouble = [this] { return tcp_ ? tcp_->trouble() : std::string(); },
-       .remarks = [this] { return remarks(); },
+       .remarks = [this] { return role_line() + remarks(); },
        .targets = [this] { return targets_page(); },
        .refused =
            [this](const http::Refusal& refusal) {

@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.." || exit 4
 . deploy/compile_cache.sh
 
 steps="deps format house build unit none asan tsan fuzz e2e"
-parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos nights truth tidy-kernels tidy-agent tidy-controller headers demo e2e pairs upgrade stalls tables packages services versions images kubernetes compare path"
+parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos standby nights truth tidy-kernels tidy-agent tidy-controller headers demo e2e pairs upgrade stalls tables packages services versions images kubernetes compare path"
 kept=deploy/docs/results/full-check.tsv
 
 # The purpose of each part of the long check, for the list.
@@ -24,6 +24,7 @@ title_of() {
     grpc-tsan) echo "controller and agent under the thread sanitizer" ;;
     fuzz) echo "fuzz targets from the kept corpora, 45 minutes on two cores" ;;
     chaos) echo "1,000 seeds of kills, partitions, spoilt streams, jumping clocks and full disks; rows of chaos.tsv" ;;
+    standby) echo "two controllers: cuts, the archive away, 200 kills of the active one; rows of standby.tsv" ;;
     nights) echo "two times 90 nights of 16 modelled nodes on a simulated clock" ;;
     truth) echo "faults of 64 modelled nodes found by the whole service, ten seeds a kind over several parts" ;;
     tidy-*) echo "clang-tidy on every source of ${1#tidy-}" ;;
@@ -226,7 +227,7 @@ post_path() { local code=0; deploy/compare_post_path.sh || code=$?; case $code i
 run_part() {
   step deps "packages" deploy/deps.sh --yes
   case $part in
-    unit | chaos | nights | truth | e2e | pairs | upgrade | stalls | tables | images | packages | services | versions | tidy-*) step build "configure and build (preset ci)" configure_and_build ci ;;
+    unit | chaos | standby | nights | truth | e2e | pairs | upgrade | stalls | tables | images | packages | services | versions | tidy-*) step build "configure and build (preset ci)" configure_and_build ci ;;
     compare | path)
       step build "configure and build (preset release)" configure_and_build release --target railgauge-runner compare_launches vfabric-switch ibverbs-counted
       export RAILGAUGE_BUILD_DIR=$PWD/build/release
@@ -244,6 +245,10 @@ run_part() {
     fuzz) step fuzz "$(title_of fuzz)" deploy/fuzz.sh --long 45 ;;
     chaos) step chaos "$(title_of chaos)" chaos ;;
     truth) step truth "$(title_of truth)" truth ;;
+    standby)
+      step standby "$(title_of standby)" env RAILGAUGE_BUILD_DIR="$PWD/build/ci" RAILGAUGE_CHECK_FULL=1 STANDBY_NODES=64 \
+        STANDBY_ROWS="$PWD/deploy/docs/results/standby.tsv" deploy/e2e/standby.sh
+      ;;
     nights) NIGHTS=90 step nights "$(title_of nights)" tests ci 1 0 -R '^e2e_nights$' ;;
     tidy-agent) step tidy "$(title_of "$part")" tidy agent deploy ;;
     tidy-*) step tidy "$(title_of "$part")" tidy "${part#tidy-}" ;;

@@ -68,7 +68,7 @@ agent/inventory/facts: =core controller/api
 agent/inventory/sources: =core kernels/dl agent/inventory/facts agent/node_facts
 agent/inventory: =core controller/api agent/inventory/facts agent/inventory/sources
 agent/tasks: =core controller/api agent/os
-agent/link: =core controller/api controller/trust
+agent/link: =core controller/api controller/trust agent/os
 agent/enrol: =core agent/os controller/http controller/trust
 agent/watch: =core kernels/dl controller/api agent/inventory/facts
 agent/busy: =core kernels/dl controller/api agent/inventory/facts agent/os agent/tasks agent/watch
@@ -122,6 +122,7 @@ controller/console: =core controller/api controller/console/views controller/htt
 controller/log: =core
 controller/fleet: =core controller/api controller/audit controller/clock controller/plan controller/plan/* controller/store controller/store/* controller/trust
 controller/nodes: =core controller/api controller/fleet controller/plan/suite controller/plan/topology controller/store controller/store/nodes controller/store/queries controller/store/rows
+controller/standby: =core controller/api controller/clock controller/fleet controller/http controller/listen controller/metric controller/mirror controller/mirror/pq controller/store/outbox controller/store/queries controller/store/sqlite controller/store/upkeep controller/trust
 controller/listen: =core controller/fleet
 controller/relay: =core controller/listen controller/trust
 controller/history: =core controller/api controller/fleet controller/localise controller/localise/retest controller/nodes controller/plan controller/plan/topology controller/store controller/store/*
@@ -136,7 +137,7 @@ controller/findings: =core controller/api controller/findings/changes controller
 controller/gate: =core controller/api controller/control controller/report controller/schedule controller/store controller/store/queries controller/upgrades
 controller/exporter: =core controller/findings controller/findings/changes controller/fleet controller/history controller/metric controller/schedule controller/store
 controller/rpc: =core controller/api controller/audit controller/control controller/enrol controller/findings controller/fleet controller/gate controller/history controller/schedule controller/upgrades
-controller: =core kernels/core/version controller/api controller/audit controller/certificate/evidence controller/console controller/clock controller/control controller/deliver controller/enrol controller/exporter controller/findings controller/findings/proof controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/mirror controller/mirror/pq controller/nodes controller/plan/topology controller/relay controller/report controller/rpc controller/schedule controller/store controller/store/outbox controller/store/queries controller/store/upkeep controller/trust controller/trust/authority controller/upgrades
+controller: =core kernels/core/version controller/api controller/audit controller/certificate/evidence controller/console controller/clock controller/control controller/deliver controller/enrol controller/exporter controller/findings controller/findings/proof controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/metric controller/mirror controller/mirror/pq controller/nodes controller/plan/topology controller/relay controller/report controller/rpc controller/schedule controller/standby controller/store controller/store/outbox controller/store/queries controller/store/upkeep controller/trust controller/trust/authority controller/upgrades
 controller/cli/render: =core kernels/core/report controller/api
 controller/cli/input: =core controller/api controller/cli/render controller/plan/topology controller/trust
 controller/cli/live: =core controller/api controller/cli/input controller/cli/render
@@ -162,7 +163,7 @@ dlfcn.h: kernels/dl kernels/fakes kernels/core/base
 spawn.h: kernels/core/base
 sqlite3.h: controller/store/* agent/link agent/inventory/sources kernels/fakes
 mpi.h: kernels/mpi/binding
-grpc: agent/busy agent/fleet agent/link controller controller/fleet controller/console controller/listen controller/rpc controller/cli controller/cli/* controller/api
+grpc: agent/busy agent/fleet agent/link controller controller/fleet controller/console controller/listen controller/rpc controller/standby controller/cli controller/cli/* controller/api
 yaml-cpp: controller/plan/suite controller/http
 crypt.h: controller/http
 prometheus/: agent controller/metric controller/exporter
@@ -170,7 +171,7 @@ httplib.h: controller/http
 openssl/: controller/http controller/trust controller/trust/*
 date/tz.h: controller/schedule
 CLI/: agent agent/enrol agent/fleet controller controller/cli controller/cli/* kernels/runner
-spdlog/: agent agent/* controller controller/audit controller/control controller/deliver controller/enrol controller/exporter controller/findings controller/findings/proof controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/mirror controller/nodes controller/relay controller/rpc controller/run controller/schedule controller/store controller/store/* controller/upgrades
+spdlog/: agent agent/* controller controller/audit controller/control controller/deliver controller/enrol controller/exporter controller/findings controller/findings/proof controller/fleet controller/gate controller/history controller/http controller/listen controller/log controller/mirror controller/nodes controller/relay controller/rpc controller/run controller/standby controller/schedule controller/store controller/store/* controller/upgrades
 '
 # Rooms that judge, and the modelled fabric. Their code reads no clock, file, socket, random number or other state of the process (std::lgamma
 # writes `signgam`).

@@ -14,7 +14,7 @@ name_precompiled() {
   local list
   command -v ccache >/dev/null || return 0
   while read -r list; do
-    { cat "$list"; printf '%s\n' controller/api/*.proto kernels/core/base/*.proto | grep -v /enrolment | xargs cat; g++ --version | head -n 1; clang++ --version | head -n 1; dpkg-query -W 'lib*-dev' | sha256sum; } 2>/dev/null |
+    { cat "$list"; printf '%s\n' controller/api/*.proto kernels/core/base/*.proto | grep -v -e /enrolment -e /standby | xargs cat; g++ --version | head -n 1; clang++ --version | head -n 1; dpkg-query -W 'lib*-dev' | sha256sum; } 2>/dev/null |
       sha256sum | tee "$list.gch.sum" >"$list.pch.sum"
   done < <(find "$1" -name cmake_pch.hxx)
 }

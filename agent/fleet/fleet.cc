@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/api/contract.h"
+#include "controller/api/controller_list.h"
 #include "controller/trust/pem_files.h"
 
 namespace railgauge::fleet {
@@ -36,6 +37,7 @@ Result<std::unique_ptr<Fleet>> Fleet::open(FleetOptions options, Scenario scenar
 Fleet::Fleet(FleetOptions options, Scenario scenario, std::vector<KernelInfo> kernels,
              std::unique_ptr<Inbox> inbox)
     : options_(std::move(options)),
+      controllers_(api::controllers_of(options_.stream.controller)),
       fabric_(std::move(scenario)),
       kernels_(std::move(kernels)),
       board_(fabric_),
@@ -107,11 +109,20 @@ void Fleet::take_events() {
       take_message(node, std::move(event.message));
       continue;
     }
-    if (node.agent.is_attached()) --counts_.attached;
+    const bool was_attached = node.agent.is_attached();
+    if (was_attached) --counts_.attached;
     spdlog::debug("node {}: {}", node_name(fabric_.scenario().fabric, event.agent), event.reason);
     end_dial(node);
     node.stream.reset();
-    node.is_leaving = false;
+    const bool left = std::exchange(node.is_leaving, false);
+    // The next controller of the list at once; all of them again after a pause.
+    node.tried = was_attached ? 0 : node.tried + 1;
+    if (!was_attached) node.controller = (node.controller + 1) % controllers_.size();
+    if (!was_attached && !left && !node.is_refused && node.tried < controllers_.size()) {
+      to_dial_.push(event.agent);
+      continue;
+    }
+    node.tried = 0;
     obey(event.agent, node.agent.lost(std::exchange(node.is_refused, false), now()));
   }
 }
@@ -241,8 +252,9 @@ void Fleet::dial_one(std::uint32_t index) {
   node.is_dialling = true;
   node.dialled_ns = now();
   ++counts_.dialling;
-  node.stream = std::make_unique<FleetStream>(options_.stream, *credentials, index, ++streams_,
-                                              std::move(hello), *inbox_);
+  node.stream =
+      std::make_unique<FleetStream>(options_.stream, controllers_[node.controller], *credentials,
+                                    index, ++streams_, std::move(hello), *inbox_);
 }
 
 void Fleet::end_dial(Node& node) {

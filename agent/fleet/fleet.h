@@ -62,6 +62,9 @@ class Fleet {
     std::unique_ptr<FleetStream> stream{};
     bool is_dialling = false;
     bool is_refused = false;
+    // The controller that it dials, by its place, and those that it has tried in this round.
+    std::size_t controller = 0;
+    std::size_t tried = 0;
     // Its stream is to end and has not ended.
     bool is_leaving = false;
     Nanoseconds dialled_ns = 0;
@@ -99,6 +102,7 @@ class Fleet {
   void hang_up_all();
 
   FleetOptions options_;
+  std::vector<std::string> controllers_;
   ModelledFabric fabric_;
   std::vector<KernelInfo> kernels_;
   // The same as the bytes of each on the wire: a copy of the messages would take longer than the

@@ -3,7 +3,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,20 +16,27 @@ namespace railgauge::fleet {
 namespace {
 
 constexpr int kReconnectMs = 1'000;  // gRPC's own retries within one dial
+constexpr int kKeepaliveOfSeveralMs = 6'000;
 constexpr int kMaxMessageBytes = 16 << 20;
 
 // Each dial has a channel, so a connection, of its own, as agents on different hosts have.
 std::shared_ptr<grpc::Channel> channel_to(
-    const StreamOptions& options, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+    const StreamOptions& options, const std::string& controller,
+    const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, options.keepalive_ms);
+  // As the agent's own link: a controller that is frozen holds up nobody who has another one.
+  const bool has_others = options.controller.find(',') != std::string::npos;
+  const int keepalive_ms =
+      has_others ? std::min(options.keepalive_ms, kKeepaliveOfSeveralMs) : options.keepalive_ms;
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, keepalive_ms);
+  if (has_others) arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive_ms);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(options.controller, credentials, arguments);
+  return grpc::CreateCustomChannel(controller, credentials, arguments);
 }
 
 std::string words_of(const grpc::Status& status) {
@@ -61,13 +70,13 @@ std::vector<StreamEvent> Inbox::take() {
 }
 
 // The hold keeps the call open for operations that the fleet's thread starts.
-FleetStream::FleetStream(const StreamOptions& options,
+FleetStream::FleetStream(const StreamOptions& options, const std::string& controller,
                          const std::shared_ptr<grpc::ChannelCredentials>& credentials,
                          std::uint32_t agent, std::uint64_t number, api::Hello hello, Inbox& inbox)
     : agent_(agent),
       number_(number),
       inbox_(inbox),
-      channel_(channel_to(options, credentials)),
+      channel_(channel_to(options, controller, credentials)),
       stub_(api::AgentLink::NewStub(channel_)) {
   *outgoing_.emplace_back().mutable_hello() = std::move(hello);
   stub_->async()->Attach(&context_, this);

@@ -51,7 +51,7 @@ class Inbox {
 
 // Settings of every stream.
 struct StreamOptions {
-  // HOST:PORT or unix:/path.
+  // HOST:PORT or unix:/path; several by commas.
   std::string controller{};
   int keepalive_ms = 20'000;
 };
@@ -60,8 +60,8 @@ struct StreamOptions {
 class FleetStream final
     : private grpc::ClientBidiReactor<api::AgentMessage, api::ControllerMessage> {
  public:
-  // Dials and sends `hello`.
-  FleetStream(const StreamOptions& options,
+  // Dials `controller` and sends `hello`.
+  FleetStream(const StreamOptions& options, const std::string& controller,
               const std::shared_ptr<grpc::ChannelCredentials>& credentials, std::uint32_t agent,
               std::uint64_t number, api::Hello hello, Inbox& inbox);
   ~FleetStream() override;

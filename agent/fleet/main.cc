@@ -20,6 +20,7 @@
 #include "agent/fleet/fleet.h"
 #include "agent/fleet/fleet_enrolment.h"
 #include "agent/tasks/kernel_list.h"
+#include "controller/api/controller_list.h"
 #include "controller/api/grpc_locks.h"
 #include "controller/log/log.h"
 #include "kernels/core/base/exhaustion.h"
@@ -63,7 +64,7 @@ std::string beside_this(const char* program) {
 
 void declare(CLI::App& app, Settings& settings) {
   settings.runner = beside_this("railgauge-runner");
-  app.add_option("--controller", settings.controller, "HOST:PORT or unix:/path");
+  app.add_option("--controller", settings.controller, "HOST:PORT or unix:/path; several by commas");
   app.add_flag("--insecure", settings.insecure,
                "plain TCP, where nobody else can reach the controller");
   app.add_option("--certificates", settings.certificates,
@@ -109,9 +110,11 @@ Result<Scenario> scenario_of(const Settings& settings) {
 }
 
 Status check_controller(const Settings& settings) {
-  if (settings.controller.empty())
+  if (api::controllers_of(settings.controller).empty())
     return invalid("no controller is given; use --controller unix:/path or HOST:PORT");
-  const bool is_unix = settings.controller.starts_with("unix:");
+  const bool is_unix = std::ranges::all_of(
+      api::controllers_of(settings.controller),
+      [](const std::string& controller) { return controller.starts_with("unix:"); });
   if (!settings.certificates.empty() && (settings.insecure || is_unix))
     return invalid("--certificates is for TCP, and not with --insecure");
   if (settings.insecure || is_unix || !settings.certificates.empty()) return {};

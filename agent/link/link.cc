@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <chrono>
 #include <random>
 
@@ -9,6 +10,8 @@
 
 #include "controller/api/agent.grpc.pb.h"
 #include "controller/api/contract.h"
+#include "controller/api/controller_list.h"
+#include "controller/api/generation.h"
 
 namespace railgauge::agent {
 namespace {
@@ -18,19 +21,20 @@ using std::chrono::steady_clock;
 constexpr int kMaxReconnectMs = 1000;  // gRPC's own retries within one dial
 constexpr int kMaxMessageBytes = 16 << 20;
 constexpr int kKeepaliveTimeoutMs = 10'000;
+constexpr double kMostWaitOfSeveralSeconds = 5;
 
 bool is_unix(const std::string& target) { return target.starts_with("unix:"); }
 
 // The paths, where TLS is used.
-trust::PemFiles files_of(const LinkOptions& options) {
-  if (is_unix(options.controller)) return {};
+trust::PemFiles files_of(const LinkOptions& options, const std::vector<std::string>& controllers) {
+  if (std::ranges::all_of(controllers, is_unix)) return {};
   return {.certificate = options.tls_cert, .key = options.tls_key, .authority = options.tls_ca};
 }
 
 Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const LinkOptions& options,
+                                                                 const std::string& controller,
                                                                  ClientTls& tls) {
-  if (is_unix(options.controller) || options.tls_cert.empty())
-    return grpc::InsecureChannelCredentials();
+  if (is_unix(controller) || options.tls_cert.empty()) return grpc::InsecureChannelCredentials();
   trust::Material material = RG_TRY(tls.newest());
   grpc::SslCredentialsOptions ssl;
   ssl.pem_root_certs = std::move(material.authority);
@@ -40,7 +44,8 @@ Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const LinkOptio
 }
 
 // Returns a new channel for each dial, without a shared subchannel whose backoff would add to ours.
-Result<std::shared_ptr<grpc::Channel>> channel_to(const LinkOptions& options, ClientTls& tls) {
+Result<std::shared_ptr<grpc::Channel>> channel_to(const LinkOptions& options,
+                                                  const std::string& controller, ClientTls& tls) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
@@ -48,11 +53,13 @@ Result<std::shared_ptr<grpc::Channel>> channel_to(const LinkOptions& options, Cl
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
                    static_cast<int>(options.welcome_seconds * 1000));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(options.keepalive_seconds * 1000));
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  arguments.SetInt(
+      GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+      std::min(kKeepaliveTimeoutMs, static_cast<int>(options.keepalive_seconds * 1000)));
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a node's proxy is for other traffic
-  return grpc::CreateCustomChannel(options.controller, RG_TRY(credentials_of(options, tls)),
+  return grpc::CreateCustomChannel(controller, RG_TRY(credentials_of(options, controller, tls)),
                                    arguments);
 }
 
@@ -81,7 +88,10 @@ Status check_link_options(const LinkOptions& options) {
                     static_cast<int>(!options.tls_ca.empty());
   if (files != 0 && files != 3)
     return fail(Code::kInvalidArgument, "--tls-cert, --tls-key and --tls-ca go together");
-  if (files == 0 && !options.insecure && !is_unix(options.controller))
+  const std::vector<std::string> controllers = api::controllers_of(options.controller);
+  if (controllers.empty())
+    return fail(Code::kInvalidArgument, "--controller has no address; use HOST:PORT,HOST:PORT");
+  if (files == 0 && !options.insecure && !std::ranges::all_of(controllers, is_unix))
     return fail(Code::kInvalidArgument,
                 fmt::format("controller {}: TCP needs --tls-cert, --tls-key and --tls-ca, or "
                             "--insecure where nobody else can reach it",
@@ -89,8 +99,26 @@ Status check_link_options(const LinkOptions& options) {
   return {};
 }
 
+namespace {
+
+// Several controllers: each wait is short, since another one may be there.
+LinkOptions for_several(LinkOptions options) {
+  options.welcome_seconds = std::min(options.welcome_seconds, options.welcome_of_several_seconds);
+  options.keepalive_seconds =
+      std::min(options.keepalive_seconds, options.keepalive_of_several_seconds);
+  options.backoff.most_seconds = std::min(options.backoff.most_seconds, kMostWaitOfSeveralSeconds);
+  return options;
+}
+
+}  // namespace
+
 Link::Link(LinkOptions options, std::function<void()> wake)
-    : options_(std::move(options)), wake_(std::move(wake)), tls_(files_of(options_)) {}
+    : options_(api::controllers_of(options.controller).size() > 1 ? for_several(std::move(options))
+                                                                  : std::move(options)),
+      controllers_(api::controllers_of(options_.controller)),
+      wake_(std::move(wake)),
+      tls_(files_of(options_, controllers_)),
+      controller_(options_.controller) {}
 
 Link::~Link() { stop(); }
 
@@ -132,6 +160,12 @@ std::vector<LinkEvent> Link::take() {
   return taken;
 }
 
+// Between two streams it is the one of the last dial.
+std::string Link::controller() {
+  const std::lock_guard lock(mutex_);
+  return controller_;
+}
+
 bool Link::idle() {
   const std::lock_guard lock(mutex_);
   return outbox_.empty();
@@ -165,38 +199,64 @@ bool Link::wait_before_dial(double seconds) {
   return !stopping_;
 }
 
+// The pause is between rounds over all controllers, so that a dead one costs no pause.
 void Link::dial_for_ever() {
   Backoff backoff(options_.backoff);
   double wait_seconds = 0;
   while (wait_before_dial(wait_seconds)) {
     const auto dialled = steady_clock::now();
-    run_stream();
+    const Ended ended = run_round();
     if (duration<double>(steady_clock::now() - dialled).count() >= options_.stable_seconds)
       backoff.reset();
-    wait_seconds = refused_for_good_ ? backoff.refused_seconds(unit_random())
-                                     : backoff.next_seconds(unit_random());
+    wait_seconds = ended.why.permanent ? backoff.refused_seconds(unit_random())
+                                       : backoff.next_seconds(unit_random());
   }
 }
 
-void Link::run_stream() {
-  auto channel = channel_to(options_, tls_);
+// One event for a round: a standby's refusal is no news while another controller is tried.
+Link::Ended Link::run_round() {
+  Ended round{.was_attached = false, .why = {.reason = "", .permanent = true}};
+  for (std::size_t i = 0; i < controllers_.size() && !round.was_attached; ++i) {
+    const std::size_t place = (preferred_ + i) % controllers_.size();
+    Ended ended = run_stream(controllers_[place]);
+    round.was_attached = ended.was_attached;
+    round.why.permanent =
+        ended.was_attached ? ended.why.permanent : round.why.permanent && ended.why.permanent;
+    if (ended.was_attached || controllers_.size() == 1)
+      round.why.reason = std::move(ended.why.reason);
+    else
+      round.why.reason +=
+          fmt::format("{}{}: {}", i == 0 ? "" : "; ", controllers_[place], ended.why.reason);
+    if (!ended.was_attached) continue;
+    preferred_ = place;
+  }
+  post({LinkEvent::Kind::kLost, {}, round.why.reason, round.why.permanent});
+  return round;
+}
+
+Link::Ended Link::run_stream(const std::string& controller) {
+  auto channel = channel_to(options_, controller, tls_);
   if (!channel) return end_stream(channel.error().message);
   const auto stub = api::AgentLink::NewStub(*channel);
   grpc::ClientContext context;
   api::AgentMessage hello;
   {
     const std::lock_guard lock(mutex_);
-    if (stopping_) return;
+    if (stopping_) return {.was_attached = true};
     context_ = &context;
     stream_over_ = false;
+    controller_ = controller;
     *hello.mutable_hello() = hello_;
   }
+  if (options_.generations != nullptr)
+    api::set_generation(*hello.mutable_hello(), options_.generations->seen());
   hello.mutable_hello()->set_unix_time_seconds(
       duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
   const auto stream = stub->Attach(&context);
   std::thread writer([&] { write_loop(*stream, context); });
   api::ControllerMessage message;
-  bool welcomed = stream->Write(hello) && stream->Read(&message) && welcomed_by(message);
+  bool welcomed =
+      stream->Write(hello) && stream->Read(&message) && welcomed_by(message, controller);
   while (welcomed && stream->Read(&message))
     post({LinkEvent::Kind::kMessage, std::move(message), {}, false});
   {
@@ -207,10 +267,10 @@ void Link::run_stream() {
     changed_.notify_all();
   }
   writer.join();
-  end_stream(reason_of(stream->Finish()));
+  return end_stream(reason_of(stream->Finish()));
 }
 
-bool Link::welcomed_by(const api::ControllerMessage& first) {
+bool Link::welcomed_by(const api::ControllerMessage& first, const std::string& controller) {
   const api::ContractVersion& theirs = first.welcome().contract();
   Refusal refusal;
   if (first.has_refused())
@@ -221,6 +281,11 @@ bool Link::welcomed_by(const api::ControllerMessage& first) {
     refusal = {fmt::format("it speaks contract {}, this agent {}; upgrade the older", words(theirs),
                            words(api::to_message(api::kContract))),
                true};
+  else if (options_.generations != nullptr) {
+    const Status taken =
+        options_.generations->take(api::generation_of(first.welcome()), controller);
+    if (!taken) refusal = {taken.error().message, false};
+  }
   const bool welcomed = refusal.reason.empty();
   {
     const std::lock_guard lock(mutex_);
@@ -258,17 +323,17 @@ void Link::write_loop(Stream& stream, grpc::ClientContext& context) {
   }
 }
 
-void Link::end_stream(std::string reason) {
-  {
-    const std::lock_guard lock(mutex_);
-    context_ = nullptr;
-    attached_ = false;
-    outbox_.clear();
-    if (!refusal_.reason.empty()) reason = std::move(refusal_.reason);
-    refused_for_good_ = refusal_.permanent;
-    refusal_ = {};
-  }
-  post({LinkEvent::Kind::kLost, {}, std::move(reason), refused_for_good_});
+// The reason is the refusal, where there was one: gRPC's own words would hide it.
+Link::Ended Link::end_stream(std::string reason) {
+  const std::lock_guard lock(mutex_);
+  context_ = nullptr;
+  Ended ended{.was_attached = attached_};
+  attached_ = false;
+  outbox_.clear();
+  if (!refusal_.reason.empty()) reason = std::move(refusal_.reason);
+  ended.why = {.reason = std::move(reason), .permanent = refusal_.permanent};
+  refusal_ = {};
+  return ended;
 }
 
 }  // namespace railgauge::agent

@@ -14,6 +14,7 @@
 
 #include "agent/link/backoff.h"
 #include "agent/link/client_tls.h"
+#include "agent/link/generation.h"
 #include "agent/link/outbox.h"
 #include "controller/api/agent.pb.h"
 #include "kernels/core/base/result.h"
@@ -26,15 +27,20 @@ class Status;  // NOLINT(bugprone-forward-declaration-namespace): protobuf has a
 namespace railgauge::agent {
 
 struct LinkOptions {
-  std::string controller;  // HOST:PORT or unix:/path
+  std::string controller;  // HOST:PORT or unix:/path; several by commas, the first one first
   bool insecure = false;   // plain TCP, by the operator's choice
   std::string tls_cert;    // PEM files, read again at every dial, see client_tls.h
   std::string tls_key;
   std::string tls_ca;
   Backoff::Options backoff;
   double welcome_seconds = 10;  // from the dial to the controller's first answer
-  double stable_seconds = 10;   // a stream of this length resets the backoff
+  // With several controllers, a dead one must not hold up the dial to the next.
+  double welcome_of_several_seconds = 4;
+  double stable_seconds = 10;  // a stream of this length resets the backoff
   double keepalive_seconds = 20;
+  double keepalive_of_several_seconds = 6;  // the controller takes no more than one in 5 s
+  // Fences a controller that was deposed; it outlives the link. nullptr: nobody keeps generations.
+  GenerationBook* generations = nullptr;
 };
 // kInvalidArgument: no controller is given, TCP has neither certificates nor --insecure, or only
 // some of the TLS files are given. Reads no file.
@@ -70,6 +76,8 @@ class Link {
   std::vector<LinkEvent> take();
   // Whether no message waits to be written.
   bool idle();
+  // The controller of the stream, or of the last one; for messages.
+  std::string controller();
   // The TLS files; any thread. Does nothing over a unix socket and with --insecure.
   ClientTls& tls() { return tls_; }
   // Cancels the stream and joins the threads. The destructor does the same.
@@ -82,16 +90,25 @@ class Link {
     std::string reason;
     bool permanent = false;
   };
+  // How a dial, or the stream that it made, ended.
+  struct Ended {
+    bool was_attached = false;
+    Refusal why{};
+  };
   void dial_for_ever();
-  void run_stream();
-  bool welcomed_by(const api::ControllerMessage& first);
+  // Dials the controllers in turn, from the last one that worked, until a stream was attached and
+  // has ended, or none is left. Returns how it ended.
+  Ended run_round();
+  Ended run_stream(const std::string& controller);
+  bool welcomed_by(const api::ControllerMessage& first, const std::string& controller);
   template <class Stream>
   void write_loop(Stream& stream, grpc::ClientContext& context);
   void post(LinkEvent event);
-  void end_stream(std::string reason);
+  Ended end_stream(std::string reason);
   bool wait_before_dial(double seconds);
 
   const LinkOptions options_;
+  const std::vector<std::string> controllers_;
   const std::function<void()> wake_;
   ClientTls tls_;
 
@@ -104,10 +121,12 @@ class Link {
   bool redial_ = false;
   grpc::ClientContext* context_ = nullptr;  // of the stream in progress
   api::Hello hello_;
+  std::string controller_;
   Outbox outbox_;
   std::deque<LinkEvent> events_;
-  Refusal refusal_;                // the reason to give the stream up; "": none yet
-  bool refused_for_good_ = false;  // the last stream ended by a permanent refusal
+  Refusal refusal_;  // the reason to give the stream up; "": none yet
+
+  std::size_t preferred_ = 0;  // place of the last controller that worked; on the dialler alone
 
   std::thread dialler_;
 };

@@ -7,7 +7,9 @@ namespace railgauge::api {
 
 // A kind of one of these names, or an older controller's. Words are parts of it: "stack", "xid".
 inline constexpr std::string_view kEventKinds =
-    "backup_failed backup_works certificate_renewed controller_started crl_expired crl_refused "
+    "backup_failed backup_works certificate_renewed controller_started controller_took_over "
+    "crl_expired "
+    "crl_refused "
     "crl_reloaded delivery_dropped delivery_failed delivery_late delivery_works "
     "enrolment_refused hardware_replaced maintenance_over maintenance_paused "
     "maintenance_resumed measured_twice mirror_behind mirror_works node_attached node_barred "

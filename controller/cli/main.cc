@@ -20,6 +20,7 @@
 
 #include "controller/api/contract.h"
 #include "controller/cli/archive/archive_verbs.h"
+#include "controller/cli/input/controllers.h"
 #include "controller/cli/input/interrupts.h"
 #include "controller/cli/input/session.h"
 #include "controller/cli/input/settings.h"
@@ -127,9 +128,13 @@ Format format_despite_error(std::span<const std::string> words, const Environmen
   return format;
 }
 
-// Opens the channel, which dials nothing yet, and runs the verb or its watch.
-Result<int> run_verb(const Arguments& arguments, const Settings& settings, const Output& output,
+// Opens the channel and runs the verb or its watch. The active one of several controllers is
+// asked for first; else nothing is dialled yet.
+Result<int> run_verb(const Arguments& arguments, const Settings& given, const Output& output,
                      Interrupts& interrupts) {
+  const bool asks_one =
+      !arguments.verb->is_local && given.archive.empty() && arguments.verb->run != &show_status;
+  const Settings settings = asks_one ? RG_TRY(with_active_controller(given)) : given;
   auto opened = open_channel(arguments.verb->is_local ? Settings{} : settings);
   // To the doctor a broken certificate is a finding. The channel in its place is never used.
   std::string channel_fault;
@@ -139,15 +144,17 @@ Result<int> run_verb(const Arguments& arguments, const Settings& settings, const
   }
   const auto channel = RG_TRY(std::move(opened));
   const Stubs stubs(channel);
-  Session session{.stubs = stubs,
-                  .output = output,
-                  .interrupts = interrupts,
-                  .address = settings.controller,
-                  .connected = [channel] { return channel->GetState(false) == GRPC_CHANNEL_READY; },
-                  .tls_cert = settings.tls_cert,
-                  .channel_fault = channel_fault,
-                  .again = same_invocation(settings),
-                  .answer_seconds = settings.answer_seconds};
+  Session session{
+      .stubs = stubs,
+      .output = output,
+      .interrupts = interrupts,
+      .address = settings.controller,
+      .connected = [channel] { return channel->GetState(false) == GRPC_CHANNEL_READY; },
+      .see_controllers = [&given] { return see_controllers(given, given.answer_seconds); },
+      .tls_cert = settings.tls_cert,
+      .channel_fault = channel_fault,
+      .again = same_invocation(given),
+      .answer_seconds = settings.answer_seconds};
   const bool is_page = output.format == Format::kHtml || output.format == Format::kMarkdown;
   if (is_page && arguments.verb->noun != "report")
     return fail(Code::kInvalidArgument,

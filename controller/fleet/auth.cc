@@ -25,8 +25,8 @@ constexpr int kMaxGroups = 1'024;
 constexpr std::size_t kUserBufferBytes = 16'384;
 
 // In the order of the enumerators; those of a certificate are the words of its OU.
-constexpr std::array<std::string_view, 5> kRoleNames{"no known role", "agent", "operator", "viewer",
-                                                     "any role"};
+constexpr std::array<std::string_view, 6> kRoleNames{"no known role", "agent",      "operator",
+                                                     "viewer",        "controller", "any role"};
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -228,7 +228,7 @@ Subject parse_subject(std::string_view text) {
 
 Role role_of(const Subject& subject) {
   if (subject.units.size() != 1) return Role::kNone;
-  for (const Role role : {Role::kAgent, Role::kOperator, Role::kViewer})
+  for (const Role role : {Role::kAgent, Role::kOperator, Role::kViewer, Role::kController})
     if (subject.units[0] == name_of(role)) return role;
   return Role::kNone;
 }
@@ -252,7 +252,7 @@ void identify(const Subject& subject, const trust::Certificate& certificate, Pee
     return;
   }
   peer.who = peer.common_name = (*by_uri)->name;
-  for (const Role role : {Role::kAgent, Role::kOperator, Role::kViewer}) {
+  for (const Role role : {Role::kAgent, Role::kOperator, Role::kViewer, Role::kController}) {
     const bool is_it = (*by_uri)->role == name_of(role);
     if (is_it) peer.role = role;
     if (is_it || std::ranges::find(subject.units, name_of(role)) == subject.units.end()) continue;
@@ -289,6 +289,11 @@ Status may_attach(const Peer& peer) {
 Status may_administer(const Peer& peer) {
   if (peer.role == Role::kAny) return {};
   return refused(peer, "this needs the unix socket on the controller's host");
+}
+
+Status may_stand_by(const Peer& peer) {
+  if (peer.role == Role::kAny || peer.role == Role::kController) return {};
+  return refused(peer, "this needs OU=controller");
 }
 
 Status may_speak_for(const Peer& peer, const std::string& node_name) {

@@ -26,7 +26,7 @@ class ServerContextBase;
 
 namespace railgauge::auth {
 
-enum class Role { kNone, kAgent, kOperator, kViewer, kAny };
+enum class Role { kNone, kAgent, kOperator, kViewer, kController, kAny };
 // "agent", the word of a certificate's OU; "no known role", "any role".
 std::string_view name_of(Role role);
 // kNone for a text that is no role's name.
@@ -163,6 +163,8 @@ Status may_attach(const Peer& peer);
 // Makes identities of others, which no certificate may: it could be one of these itself.
 // Users of the unix socket, and anybody where the port is --insecure.
 Status may_administer(const Peer& peer);
+// Other controllers of the site.
+Status may_stand_by(const Peer& peer);
 Status may_speak_for(const Peer& peer, const std::string& node_name);
 
 }  // namespace railgauge::auth

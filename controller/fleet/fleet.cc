@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/api/generation.h"
 #include "controller/clock/wall_clock.h"
 #include "controller/fleet/agent_stream.h"
 #include "controller/fleet/convert.h"
@@ -327,11 +328,27 @@ void Fleet::on_hello(Stream& stream, Arrived arrived) {
   if (const Status fits = api::check_contract(hello.contract(), options_.contract); !fits)
     return refuse(stream, hello.name(), fits.error());
   if (arrived.bad_hello) return refuse(stream, hello.name(), *arrived.bad_hello);
+  if (const Status active = check_term(hello); !active)
+    return refuse(stream, hello.name(), active.error());
   const Result<Roster::Attached> attached = attach(stream, hello);
   if (!attached) return refuse(stream, hello.name(), attached.error());
   gate_.attached(stream.wire->peer(), *stream.place);
   welcome(stream, std::move(arrived), *attached);
   stream.wire->read_next();
+}
+
+// A controller with generations among agents: theirs says when another one has taken over.
+Status Fleet::check_term(const api::Hello& hello) {
+  const Term& term = options_.term;
+  const bool is_outranked = term.generation > 0 && api::generation_of(hello) > term.generation;
+  if (is_outranked && term.outranked) term.outranked(api::generation_of(hello));
+  if (!is_outranked && may_act()) return {};
+  return fail(Code::kUnavailable,
+              is_outranked
+                  ? fmt::format("this controller has generation {}, the agent has seen {}: "
+                                "another one is active",
+                                term.generation, api::generation_of(hello))
+                  : std::string("this controller has lost its lease"));
 }
 
 void Fleet::welcome(Stream& stream, Arrived arrived, const Roster::Attached& attached) {
@@ -374,6 +391,7 @@ void Fleet::welcome(Stream& stream, Arrived arrived, const Roster::Attached& att
   *welcome.mutable_contract() = api::to_message(options_.contract);
   welcome.set_controller_version(RAILGAUGE_VERSION);
   welcome.set_heartbeat_seconds(options_.heartbeat_seconds);
+  api::set_generation(welcome, options_.term.generation);
   // Without a mark the store has nothing of the node: a backup may be older than the node.
   const auto stored = stored_through_.find(node.hello->node_id());
   welcome.set_stored_through_spool_id(stored == stored_through_.end() ? 0 : stored->second);
@@ -509,9 +527,13 @@ void Fleet::on_committed(const Delivery& delivery, const Status& status) {
   records_stored_ += delivery.batch.parcel->records.size();
   stored_through_[delivery.node_id] = delivery.batch.through;
   if (found != streams_.end()) {
-    api::ControllerMessage message;
-    message.mutable_ack()->set_through_spool_id(delivery.batch.through);
-    found->second.wire->send(std::move(message));
+    const auto say = [this, session = delivery.session, through = delivery.batch.through] {
+      acknowledge(session, through);
+    };
+    if (options_.term.hold_acknowledgement)
+      options_.term.hold_acknowledgement([this, say] { loop_.post(say); });
+    else
+      say();
   }
   if (listener_ == nullptr) return;
   // Records that were put aside decide nothing about a run. A repeat neither: what is stored was
@@ -521,6 +543,15 @@ void Fleet::on_committed(const Delivery& delivery, const Status& status) {
   else
     listener_->records_stored(delivery.name,
                               summary_without(*delivery.batch.parcel, *delivery.not_new));
+}
+
+// A stream that ended meanwhile gets no acknowledgement: its agent sends the records again.
+void Fleet::acknowledge(Session session, std::uint64_t through) {
+  const auto found = streams_.find(session);
+  if (found == streams_.end() || !may_act()) return;
+  api::ControllerMessage message;
+  message.mutable_ack()->set_through_spool_id(through);
+  found->second.wire->send(std::move(message));
 }
 
 void Fleet::on_closed(Session session) {
@@ -540,7 +571,10 @@ bool Fleet::send(const std::string& name, api::ControllerMessage message) {
   const Roster::Node* node = roster_.find(name);
   if (node == nullptr || node->presence != NodePresence::kAttached) return false;
   const auto stream = streams_.find(node->session);
-  if (stream == streams_.end()) return false;
+  if (stream == streams_.end() || !may_act()) return false;
+  if (message.has_prepare())
+    api::set_generation(*message.mutable_prepare(), options_.term.generation);
+  if (message.has_go()) api::set_generation(*message.mutable_go(), options_.term.generation);
   stream->second.wire->send(std::move(message));
   return true;
 }

@@ -64,6 +64,20 @@ Batch batch_of(api::RecordBatch message);
 
 class AgentStream;
 
+// The part of a controller among several of its site; by default there is one alone. The functions
+// are called on the event loop and must not wait.
+struct Term {
+  std::uint64_t generation = 0;
+  bool has_taken_over = false;  // another controller was active before
+  // Whether this controller may act now: send tasks, welcomes and acknowledgements. Empty: always.
+  std::function<bool()> may_act{};
+  // Calls its argument, on any thread, once acknowledging what is committed now loses nothing with
+  // this host. Empty: at once.
+  std::function<void(std::function<void()> acknowledge)> hold_acknowledgement{};
+  // An agent has seen a higher generation than this controller's.
+  std::function<void(std::uint64_t generation)> outranked{};
+};
+
 // Times are seconds.
 struct FleetOptions {
   double heartbeat_seconds = 3;
@@ -77,6 +91,7 @@ struct FleetOptions {
   api::Contract contract = api::kContract;
   // Names of facts of nodes that plans read; only the store has the others.
   std::vector<std::string> kept_facts{};
+  Term term{};
 };
 
 // Events of the fleet for the owner of runs. Called on the event loop; must not block.
@@ -222,6 +237,8 @@ class Fleet {
   void on_message(Session session, Arrived arrived);
   void on_hello(Stream& stream, Arrived arrived);
   Result<Roster::Attached> attach(const Stream& stream, const api::Hello& hello);
+  // kUnavailable: another controller of the site is active.
+  Status check_term(const api::Hello& hello);
   void refuse(Stream& stream, const std::string& name, const Error& error);
   void report_refusal(const auth::Peer& peer, const std::string& name, const Error& error);
   void report_left_out(double now);
@@ -240,6 +257,8 @@ class Fleet {
     std::shared_ptr<store::NotNew> not_new;
   };
   void on_committed(const Delivery& delivery, const Status& status);
+  void acknowledge(Session session, std::uint64_t through);
+  [[nodiscard]] bool may_act() const { return !options_.term.may_act || options_.term.may_act(); }
   void on_closed(Session session);
   void event(std::string kind, const std::string& node_id, std::string text);
   bool node_event(NodeState& node, std::string kind, const std::string& text);

@@ -33,16 +33,6 @@ std::string table_sql(const MirrorTable& table) {
                      table.name, columns, key, added);
 }
 
-// -1: there is no schema yet.
-Result<std::int64_t> version_of(pq::Connection& database) {
-  const pq::Answer found =
-      RG_TRY(database.query("SELECT to_regclass('railgauge.schema_version') IS NOT NULL"));
-  if (found.text(0, 0) != "t") return -1;
-  const pq::Answer version =
-      RG_TRY(database.query("SELECT coalesce(max(version), 0) FROM railgauge.schema_version"));
-  return version.integer(0, 0);
-}
-
 // Columns that a newer program added would stay empty in rows of this one.
 Status check_not_newer(std::int64_t version) {
   if (version <= kSchemaVersion) return {};
@@ -53,6 +43,15 @@ Status check_not_newer(std::int64_t version) {
 }
 
 }  // namespace
+
+Result<std::int64_t> schema_version_of(pq::Connection& database) {
+  const pq::Answer found =
+      RG_TRY(database.query("SELECT to_regclass('railgauge.schema_version') IS NOT NULL"));
+  if (found.text(0, 0) != "t") return -1;
+  const pq::Answer version =
+      RG_TRY(database.query("SELECT coalesce(max(version), 0) FROM railgauge.schema_version"));
+  return version.integer(0, 0);
+}
 
 std::string schema_sql() {
   std::string sql(kOwnTables);
@@ -68,13 +67,13 @@ std::string schema_sql() {
 // A schema of this version needs no rights beyond those of writing rows.
 Status ensure_schema(pq::Connection& database) {
   RG_TRY_OK(database.execute("SET client_min_messages=warning"));
-  RG_TRY_OK(check_not_newer(RG_TRY(version_of(database))));
-  if (RG_TRY(version_of(database)) == kSchemaVersion) return {};
+  RG_TRY_OK(check_not_newer(RG_TRY(schema_version_of(database))));
+  if (RG_TRY(schema_version_of(database)) == kSchemaVersion) return {};
   const Status made = [&]() -> Status {
     RG_TRY_OK(database.execute("BEGIN"));
     // One controller makes it; the others wait and find it made.
     RG_TRY_OK(database.execute("SELECT pg_advisory_xact_lock(5927843)"));
-    const std::int64_t version = RG_TRY(version_of(database));
+    const std::int64_t version = RG_TRY(schema_version_of(database));
     RG_TRY_OK(check_not_newer(version));
     if (version < kSchemaVersion) RG_TRY_OK(database.script(schema_sql()));
     return database.execute("COMMIT");

@@ -11,7 +11,7 @@
 namespace railgauge::mirror {
 
 // Raise it with every change of tables or views.
-inline constexpr std::int64_t kSchemaVersion = 1;
+inline constexpr std::int64_t kSchemaVersion = 2;
 
 // The statements that make this version, or make it of an earlier one. Pure.
 std::string schema_sql();
@@ -19,5 +19,7 @@ std::string schema_sql();
 // Makes or raises the schema where it is not of this version. kFailedPrecondition: a newer
 // Railgauge made it. Thread safe between processes.
 Status ensure_schema(pq::Connection& database);
+// The version that is there; -1: none.
+Result<std::int64_t> schema_version_of(pq::Connection& database);
 
 }  // namespace railgauge::mirror

@@ -80,13 +80,57 @@ TEST_F(LeaseRowTest, IsOfOneHolderAtATimeAndEachHasAHigherGeneration) {
   auto one = pq::Connection::open({.url = url_});
   auto other = pq::Connection::open({.url = url_});
   ASSERT_TRUE(one && other && ensure_schema(**one));
-  EXPECT_EQ(*take_lease(**one, "east", "a", 60), 1);
-  EXPECT_EQ(*take_lease(**other, "east", "b", 60), std::nullopt);
-  EXPECT_EQ(*take_lease(**other, "west", "b", 60), 1);
-  EXPECT_TRUE(*renew_lease(**one, "east", 1, -1));  // ended
-  EXPECT_EQ(*take_lease(**other, "east", "b", 60), 2);
-  EXPECT_FALSE(*renew_lease(**one, "east", 1, 60));
-  EXPECT_TRUE(*renew_lease(**other, "east", 2, 60));
+  const SiteController a{.holder = "aa", .address = "a:7443"};
+  const SiteController b{.holder = "bb", .address = "b:7443"};
+  const auto take = [](pq::Connection& archive, const SiteController& who, bool owns = false) {
+    const auto taken =
+        take_lease(archive, {.site = "east", .controller = who, .seconds = 60, .owns = owns});
+    EXPECT_TRUE(taken) << taken.error().message;
+    return taken && *taken ? (*taken)->generation : 0;
+  };
+  const auto renew = [](pq::Connection& archive, const SiteController& who, std::int64_t generation,
+                        double seconds, std::vector<std::string> admitted) {
+    return *renew_lease(archive, {.site = "east",
+                                  .controller = who,
+                                  .generation = generation,
+                                  .seconds = seconds,
+                                  .admitted = std::move(admitted)});
+  };
+  EXPECT_EQ(take(**one, a), 1);
+  EXPECT_EQ(take(**other, b), 0);
+  EXPECT_EQ(take(**one, a), 0) << "its own lease has not ended";
+  EXPECT_EQ(take(**one, a, true), 2) << "a restart of the holder";
+  ASSERT_TRUE(note_controller(**other, {.site = "east", .controller = b, .role = "ready"}));
+  const auto ready = renew(**one, a, 2, 60, {});
+  ASSERT_TRUE(ready);
+  ASSERT_EQ(ready->size(), 1u);
+  EXPECT_EQ(ready->at(0).address, "b:7443");
+  EXPECT_TRUE(renew(**one, a, 2, -1, {}));  // ended
+  EXPECT_EQ(take(**other, b), 0) << "the holder has not admitted it";
+  EXPECT_TRUE(renew(**one, a, 2, -1, {"bb"}));
+  EXPECT_EQ(take(**other, b), 3);
+  EXPECT_FALSE(renew(**one, a, 2, 60, {}));
+  EXPECT_TRUE(renew(**other, b, 3, 60, {}));
+  const auto row = read_lease(**one, "east", "aa");
+  ASSERT_TRUE(row && *row);
+  EXPECT_EQ((*row)->holder.address, "b:7443");
+  EXPECT_FALSE((*row)->is_mine || (*row)->is_admitted);
+  EXPECT_GT((*row)->seconds_left, 50);
+}
+
+// A deposed controller's sessions could hold locks for as long as a dead host's connection lives.
+TEST_F(LeaseRowTest, ATakeoverEndsTheSessionsOfTheGenerationBefore) {
+  auto old = pq::Connection::open({.url = url_, .application = session_name("east", 1)});
+  auto foreign = pq::Connection::open({.url = url_, .application = session_name("west", 1)});
+  auto taker = pq::Connection::open({.url = url_});
+  ASSERT_TRUE(old && foreign && taker && ensure_schema(**taker));
+  ASSERT_TRUE((*old)->script("BEGIN; LOCK TABLE railgauge.site IN EXCLUSIVE MODE"));
+  const LeaseWish wish{.site = "east", .controller = {.holder = "bb"}, .seconds = 60, .above = 1};
+  const auto taken = take_lease(**taker, wish);
+  ASSERT_TRUE(taken && *taken);
+  EXPECT_EQ((*taken)->generation, 2);
+  EXPECT_FALSE((*old)->query("SELECT 1"));
+  EXPECT_TRUE((*foreign)->query("SELECT 1"));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/clock/wall_clock.h"
+#include "controller/mirror/lease.h"
 #include "controller/store/outbox/mirror_tables.h"
 #include "controller/store/queries/data_kind.h"
 
@@ -23,6 +24,47 @@ constexpr double kShowSeconds = 1;
 
 }  // namespace
 
+// --- acts that wait ----------------------------------------------------------------------------
+
+void AckGate::hold(std::function<void()> release) {
+  const std::lock_guard lock(mutex_);
+  waiting_.emplace_back(++count_, std::move(release));
+}
+
+std::uint64_t AckGate::held() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.empty() ? 0 : count_;
+}
+
+// The count was taken before the state was read, so that all acts up to it are behind `newest`.
+void AckGate::note(std::uint64_t held, std::int64_t newest) {
+  const std::lock_guard lock(mutex_);
+  if (held > 0 && (marks_.empty() || marks_.back().first < held)) marks_.emplace_back(held, newest);
+}
+
+// Acts run without the lock: they post to another thread, whose queue has a lock of its own.
+void AckGate::passed(std::int64_t through) {
+  std::vector<std::function<void()>> released;
+  {
+    const std::lock_guard lock(mutex_);
+    while (!marks_.empty() && marks_.front().second <= through) {
+      for (; !waiting_.empty() && waiting_.front().first <= marks_.front().first;
+           waiting_.pop_front())
+        released.push_back(std::move(waiting_.front().second));
+      marks_.pop_front();
+    }
+  }
+  for (const auto& release : released) release();
+}
+
+// The acts themselves stay, and are counted anew at the next look.
+void AckGate::forget() {
+  const std::lock_guard lock(mutex_);
+  marks_.clear();
+}
+
+// --- one step at a time ------------------------------------------------------------------------
+
 Mirror::Mirror(MirrorOptions options, store::Store& store, Note note, std::function<bool()> is_over)
     : options_(std::move(options)),
       store_(store),
@@ -34,8 +76,10 @@ Mirror::Mirror(MirrorOptions options, store::Store& store, Note note, std::funct
 
 // Figures are taken first, so that they are shown while the archive is away too.
 double Mirror::step(double now) {
+  const std::uint64_t held = options_.ack_gate != nullptr ? options_.ack_gate->held() : 0;
   const auto state = store_.read(store::read_mirror_state);
   if (state) show(*state, now);
+  if (state && options_.ack_gate != nullptr) options_.ack_gate->note(held, state->newest);
   if (!pace_.is_due(now)) return std::min(pace_.left(now), kShowSeconds);
   if (!state) {
     fail_at(now, state.error());
@@ -62,6 +106,12 @@ Result<double> Mirror::work(double now) {
   if (!is_armed_) RG_TRY_OK(store_.write(store::arm_mirror_anew));
   is_armed_ = true;
   if (!link_) RG_TRY_OK(connect());
+  // The first node decides what the data is: the archive has to know before a standby does.
+  if (!is_kind_known_) {
+    const auto kind = RG_TRY(store_.read(store::read_data_kind));
+    is_kind_known_ = kind != store::DataKind::kNone;
+    if (kind == store::DataKind::kSynthetic && !is_claimed_synthetic_) RG_TRY_OK(connect());
+  }
   // Changes and the first copy take turns, so that neither waits for the other's end.
   walks_next_ = !walks_next_;
   bool more = false;
@@ -77,6 +127,8 @@ Result<double> Mirror::work(double now) {
     next_drop_ = now + kDropSeconds;
     // A reader that holds the table delays the drop, and no data.
     const Result<int> months = link_->drop_old_months(now);
+    if (const Status dropped = link_->drop_old_changes(); !dropped)
+      spdlog::warn("mirror: old changes are not dropped: {}", dropped.error().message);
     if (!months)
       spdlog::warn("mirror: old months are not dropped: {}", months.error().message);
     else if (*months > 0)
@@ -91,22 +143,28 @@ Status Mirror::connect() {
   const store::MirrorState state = RG_TRY(store_.read(store::read_mirror_state));
   const auto kind = RG_TRY(store_.read(store::read_data_kind));
   auto starts = RG_TRY(store_.read(store::read_mirror_starts));
-  link_ = RG_TRY(SiteLink::open({.url = options_.url,
-                                 .application = "railgauge-controller " + options_.site,
-                                 .answer_seconds = options_.answer_seconds,
-                                 .is_over = is_over_},
-                                {.name = options_.site,
-                                 .store_id = state.store_id,
-                                 .arming = state.arming,
-                                 .oldest = state.oldest,
-                                 .newest = state.newest,
-                                 .start = state.start,
-                                 .starts = std::move(starts),
-                                 .generation = generation_,
-                                 .is_synthetic = kind == store::DataKind::kSynthetic,
-                                 .keep_days = options_.keep_days}));
+  link_ = RG_TRY(SiteLink::open(
+      {.url = options_.url,
+       .application = options_.lease > 0 ? session_name(options_.site, options_.lease)
+                                         : "railgauge-controller " + options_.site,
+       .answer_seconds = options_.answer_seconds,
+       .is_over = is_over_},
+      {.name = options_.site,
+       .store_id = state.store_id,
+       .arming = state.arming,
+       .oldest = state.oldest,
+       .newest = state.newest,
+       .start = state.start,
+       .starts = std::move(starts),
+       .generation = generation_,
+       .is_synthetic = kind == store::DataKind::kSynthetic,
+       .keep_days = options_.keep_days,
+       .lease = options_.lease}));
   generation_ = link_->generation();
+  is_claimed_synthetic_ = kind == store::DataKind::kSynthetic;
   // The numbers of the outbox began anew.
+  if (arming_ != state.arming && arming_ > 0 && options_.ack_gate != nullptr)
+    options_.ack_gate->forget();
   if (arming_ != state.arming) lag_.emplace(state.even_at);
   arming_ = state.arming;
   spdlog::info("mirror: writes to the archive as site {}; {} rows wait, {} tables are to be copied",
@@ -130,6 +188,9 @@ Result<bool> Mirror::send_changes(double now) {
       figures_.rows_sent += static_cast<double>(rows.count());
   }
   if (lag_) lag_->note_through(link_->place().outbox_through);
+  // While the first copy is under way, rows that were noted before it may still be missing.
+  if (options_.ack_gate != nullptr && link_->place().walks.empty())
+    options_.ack_gate->passed(link_->place().outbox_through);
   trim(state, now, is_even ? now : 0);
   return waiting > 0;
 }
@@ -194,6 +255,7 @@ void Mirror::show(const store::MirrorState& state, double now) {
   const std::lock_guard lock(mutex_);
   figures_.is_connected = link_ != nullptr;
   figures_.lag_seconds = lag_->lag(now);
+  if (options_.shown_lag != nullptr) *options_.shown_lag = figures_.lag_seconds;
   // Rows behind the mark are not deleted at once: they do not wait.
   const std::int64_t through = link_ ? link_->place().outbox_through : state.oldest;
   figures_.waiting_rows = static_cast<double>(std::max<std::int64_t>(0, state.newest - through));

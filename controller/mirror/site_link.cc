@@ -54,10 +54,11 @@ Status SiteLink::claim_site() {
   RG_TRY_OK(database_->script("BEGIN; SELECT pg_advisory_xact_lock(5927844)"));
   RG_TRY_OK(check_names());
   RG_TRY_OK(insert_site());
-  const pq::Answer found = RG_TRY(database_->query(
-      "SELECT site, store_id, generation, arming, outbox_through, start, schema_version FROM "
-      "railgauge.site WHERE name=$1 FOR UPDATE",
-      {claim_.name}));
+  const pq::Answer found =
+      RG_TRY(database_->query("SELECT site, store_id, generation, arming, outbox_through, start, "
+                              "schema_version, has_changes "
+                              "FROM railgauge.site WHERE name=$1 FOR UPDATE",
+                              {claim_.name}));
   site_ = found.integer(0, 0);
   place_.outbox_through = found.integer(0, 4);
   if (found.text(0, 1) != claim_.store_id)
@@ -70,16 +71,24 @@ Status SiteLink::claim_site() {
   if (is_new_arming) place_.outbox_through = 0;
   // The archive went back in time behind rows that were trimmed, or has columns that it lacks.
   const bool has_gap = place_.outbox_through + 1 < claim_.oldest;
-  if (is_new_arming || has_gap || found.integer(0, 6) != kSchemaVersion) RG_TRY_OK(begin_walks());
+  const bool is_anew = is_new_arming || has_gap || found.integer(0, 6) != kSchemaVersion;
+  if (is_anew) RG_TRY_OK(begin_walks());
+  // Copies of standbys lack what went unnoted.
+  const bool has_changes = claim_.lease > 0;
+  const bool is_other_copy = has_changes && (is_anew || found.text(0, 7) != "t");
   generation_ = found.integer(0, 2) + 1;
   RG_TRY_OK(database_->execute(
       "UPDATE railgauge.site SET generation=$2, arming=$3, outbox_through=$4, keep_days=$5, "
-      "start=$6, schema_version=$7, is_synthetic=$8 WHERE site=$1",
+      "start=$6, schema_version=$7, is_synthetic=$8, has_changes=$9, copy_epoch=copy_epoch + "
+      "$10::bigint WHERE site=$1",
       {std::to_string(site_), std::to_string(generation_), std::to_string(claim_.arming),
        std::to_string(place_.outbox_through), fmt::format("{}", claim_.keep_days), claim_.start,
-       std::to_string(kSchemaVersion), claim_.is_synthetic ? "true" : "false"}));
+       std::to_string(kSchemaVersion), claim_.is_synthetic ? "true" : "false",
+       has_changes ? "true" : "false", is_other_copy ? "1" : "0"}));
   RG_TRY_OK(read_walks());
-  return database_->execute("COMMIT");
+  const pq::Answer committed = RG_TRY(database_->script(commit_sql()));
+  static_cast<void>(committed);
+  return {};
 }
 
 // One database is one site, also after a change of its name: it would be there twice.
@@ -214,7 +223,8 @@ Status SiteLink::commit(const store::MirrorBatch& batch, const std::string& mark
                   claim_.name);
     std::string merges = first;
     RG_TRY_OK(carry(batch, merges));
-    RG_TRY_OK(database_->script(merges + "COMMIT"));
+    if (claim_.lease > 0) RG_TRY_OK(carry_changes(batch, merges));
+    RG_TRY_OK(database_->script(merges + commit_sql()));
     return {};
   }();
   if (!done) static_cast<void>(database_->execute("ROLLBACK"));
@@ -237,6 +247,35 @@ Status SiteLink::carry(const store::MirrorBatch& batch, std::string& merges) {
       RG_TRY_OK(database_->copy_in(copy_sql(rows.table), copy_of(rows, blobs)));
     merges += merge_sql(rows.table, site_, rows.keys);
   }
+  return {};
+}
+
+// A deposed controller fails here, whatever it did before.
+std::string SiteLink::commit_sql() const {
+  if (claim_.lease == 0) return "COMMIT";
+  return fmt::format("SELECT railgauge.require_lease('{}', {}); COMMIT", claim_.name, claim_.lease);
+}
+
+// The site's row is locked, so that positions grow in the order of commits.
+Status SiteLink::carry_changes(const store::MirrorBatch& batch, std::string& merges) {
+  std::string rows;
+  for (const store::MirrorChange& change : batch.changes)
+    rows += change.last == change.key
+                ? fmt::format("{}\t{}\t{}\t\\N\n", site_, change.source, change.key)
+                : fmt::format("{}\t{}\t{}\t{}\n", site_, change.source, change.key, change.last);
+  if (!rows.empty())
+    RG_TRY_OK(
+        database_->copy_in("COPY railgauge.change (site, source, key, last) FROM STDIN", rows));
+  std::string marks;
+  for (const store::SpoolMark& mark : batch.spool_marks) {
+    std::int64_t& sent = spool_marks_[mark.node];
+    if (std::exchange(sent, mark.through) == mark.through) continue;
+    marks +=
+        fmt::format("{}({}, {}, {})", marks.empty() ? "" : ", ", site_, mark.node, mark.through);
+  }
+  if (!marks.empty())
+    merges += "INSERT INTO railgauge.spool_mark (site, node, through) VALUES " + marks +
+              " ON CONFLICT (site, node) DO UPDATE SET through=EXCLUDED.through;\n";
   return {};
 }
 
@@ -294,6 +333,19 @@ Status SiteLink::make_months(const store::MirrorRows& points, double now) {
     months_.insert(month);
   }
   return {};
+}
+
+// A day is the time for which spools keep what is acknowledged: a standby that was away for longer
+// begins a copy anyway. Half a million rows at once, so that the statement is short.
+Status SiteLink::drop_old_changes() {
+  if (claim_.lease == 0) return {};
+  return database_->execute(
+      "WITH old AS (SELECT position FROM railgauge.change WHERE site=$1::smallint AND at < now() - "
+      "interval '24 hours' ORDER BY position LIMIT 500000), gone AS (DELETE FROM railgauge.change "
+      "WHERE site=$1::smallint AND position<=(SELECT max(position) FROM old) RETURNING position) "
+      "UPDATE railgauge.site SET changes_from=greatest(changes_from, (SELECT max(position) FROM "
+      "gone)) WHERE site=$1::smallint AND EXISTS (SELECT 1 FROM gone)",
+      {std::to_string(site_)});
 }
 
 // A month is dropped when the site that keeps the longest needs it no more.

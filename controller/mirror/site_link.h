@@ -29,6 +29,9 @@ struct SiteClaim {
   std::int64_t generation = 0;               // of the last link of this start; 0: there was none
   bool is_synthetic = false;                 // the database is of a modelled fleet
   double keep_days = 0;                      // of points in the archive; 0: for ever
+  // For a site with several controllers: the generation of the lease, without which nothing is
+  // written. Changes are then noted for standbys. 0: there is no lease.
+  std::int64_t lease = 0;
 };
 
 // Where the archive is.
@@ -56,6 +59,8 @@ class SiteLink {
   Status send_walk(std::size_t table, const store::MirrorBatch& batch, bool is_last, double now);
   // Drops months of points in which every site keeps none. Returns how many.
   Result<int> drop_old_months(double now);
+  // Drops changes that standbys had a day to take.
+  Status drop_old_changes();
 
  private:
   SiteLink(std::unique_ptr<pq::Connection> database, SiteClaim claim)
@@ -75,6 +80,10 @@ class SiteLink {
   // Copies the rows into their staging tables and collects the merges.
   Status carry(const store::MirrorBatch& batch, std::string& merges);
   Status carry_blobs(const store::MirrorBatch& batch);
+  // Notes for standbys what changed, and how far the agents' spools are.
+  Status carry_changes(const store::MirrorBatch& batch, std::string& merges);
+  // The last statement of each transaction.
+  [[nodiscard]] std::string commit_sql() const;
   // Makes the partitions of the points' months.
   Status make_months(const store::MirrorRows& points, double now);
   // Makes the staging table of this session.
@@ -87,7 +96,8 @@ class SiteLink {
   std::int64_t generation_ = 0;
   std::set<int> months_{};          // that have a partition, as year * 12 + month
   std::set<std::size_t> staged_{};  // tables with a staging table in this session
-  std::set<std::string> blobs_{};   // digests that the archive has, the last ones asked for
+  std::map<std::int64_t, std::int64_t> spool_marks_{};  // by node, as they were sent
+  std::set<std::string> blobs_{};  // digests that the archive has, the last ones asked for
 };
 
 }  // namespace railgauge::mirror

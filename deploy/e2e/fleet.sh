@@ -69,7 +69,7 @@ use_of() {
     "db prune") echo "$1 --raw-days 3650" ;;
     "db backup") echo "$1 marks$RANDOM$RANDOM.db" ;;
     "findings "* | "nodes rename" | "nodes resume" | "runs resume" | "schedules "* | "baselines pin" | "upgrades "* | "tokens "*) echo acts ;;
-    verify | analyze | pki* | config* | metrics | help | completion | demo | clock | mcp | "db restore") echo none ;;
+    status | verify | analyze | pki* | config* | metrics | help | completion | demo | clock | mcp | "db restore") echo none ;;
     *) return 1 ;;
   esac
 }

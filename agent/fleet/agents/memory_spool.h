@@ -14,8 +14,8 @@ namespace railgauge::fleet {
 
 class MemorySpool {
  public:
-  // Most acknowledged records that stay.
-  static constexpr std::size_t kMaxKept = 64;
+  // Most acknowledged records that stay: those of the seconds by which an archive may be behind.
+  static constexpr std::size_t kMaxKept = 256;
 
   void append(std::vector<Record> records);
   // An id beyond the last record counts as the last one.

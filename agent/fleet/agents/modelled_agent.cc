@@ -8,6 +8,7 @@
 #include "agent/fleet/model/keyed_random.h"
 #include "agent/fleet/model/modelled_records.h"
 #include "agent/fleet/node/modelled_node.h"
+#include "controller/api/generation.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/base/severity.h"
 #include "kernels/core/text/text.h"
@@ -58,12 +59,21 @@ ModelledAgent::ModelledAgent(TaskBoard& board, const std::vector<KernelInfo>& ke
 api::Hello ModelledAgent::hello(Nanoseconds now) const {
   api::Hello hello = hello_at(scenario(), node_, now);
   for (const auto& [key, task] : tasks_) *hello.add_running() = task.prepare.task();
+  api::set_generation(hello, generation_);
   return hello;
+}
+
+// As agent/link/generation.h, without a file.
+bool ModelledAgent::obeys(std::uint64_t generation, AgentOrders& orders) {
+  orders.hang_up = generation < generation_;
+  generation_ = std::max(generation_, generation);
+  return !orders.hang_up;
 }
 
 AgentOrders ModelledAgent::attached(const api::Welcome& welcome, Nanoseconds now) {
   // It left while the Welcome was under way.
   if (link_ != LinkState::kDialling) return {};
+  if (AgentOrders refusal; !obeys(api::generation_of(welcome), refusal)) return refusal;
   link_ = LinkState::kAttached;
   attached_at_ns_ = now;
   if (welcome.heartbeat_seconds() > 0)
@@ -93,11 +103,13 @@ AgentOrders ModelledAgent::received(const api::ControllerMessage& message, Nanos
   if (state_.is_wedged) return orders;
   switch (message.body_case()) {
     case api::ControllerMessage::kPrepare:
+      if (!obeys(api::generation_of(message.prepare()), orders)) return orders;
       on_prepare(message.prepare());
       if (const auto found = tasks_.find(key_of(message.prepare().task())); found != tasks_.end())
         found->second.deadline_ns = now + from_seconds(message.prepare().deadline_seconds());
       break;
     case api::ControllerMessage::kGo:
+      if (!obeys(api::generation_of(message.go()), orders)) return orders;
       on_go(message.go().task(), now);
       break;
     case api::ControllerMessage::kCancel:

@@ -57,6 +57,8 @@ class ModelledAgent {
   }
   [[nodiscard]] std::size_t running() const { return tasks_.size(); }
   [[nodiscard]] const MemorySpool& spool() const { return spool_; }
+  // The highest generation of a controller that it has seen. It refuses a lower one.
+  [[nodiscard]] std::uint64_t generation() const { return generation_; }
 
  private:
   enum class LinkState { kAway, kWaiting, kDialling, kAttached };
@@ -71,6 +73,8 @@ class ModelledAgent {
   // Reads the scenario's state of this node and acts on what changed.
   void look(Nanoseconds now, AgentOrders& orders);
   void leave(Nanoseconds now, AgentOrders& orders);
+  // Whether the controller of this generation was not deposed, as far as the agent has seen.
+  bool obeys(std::uint64_t generation, AgentOrders& orders);
   void on_prepare(const api::PrepareTask& prepare);
   void on_go(const api::TaskRef& task, Nanoseconds now);
   void on_preflight(const api::PreflightOrder& order, Nanoseconds now);
@@ -102,6 +106,7 @@ class ModelledAgent {
   agent::Delivery delivery_;
   agent::Answers answers_;
   agent::Backoff backoff_{{}};
+  std::uint64_t generation_ = 0;
   std::uint64_t stream_acked_ = 0;
   std::uint64_t dials_ = 0;
   std::map<TaskKey, Task> tasks_;

@@ -20,21 +20,6 @@ constexpr int kMaxAnswerBytes = 256 * 1024 * 1024;
 // A busy controller, or one behind a slow link, needs some tenths of a second for TLS.
 constexpr int kAttemptMilliseconds = 2'000;
 
-// The innermost cause in gRPC's message, without the address, which the caller prints.
-std::string cause_of(const std::string& message, const std::string& address) {
-  std::string_view cause = message;
-  // gRPC nests causes behind these marks; the last one is the reason.
-  for (const std::string_view mark :
-       {"last error: ", "UNKNOWN: ", "UNAVAILABLE: ", "Failed to connect to remote host: "}) {
-    const std::size_t found = cause.rfind(mark);
-    if (found != std::string_view::npos) cause = cause.substr(found + mark.size());
-  }
-  if (cause.starts_with(address + ": ")) cause = cause.substr(address.size() + 2);
-  if (cause.starts_with("DNS resolution failed"))
-    return fmt::format("DNS: {}", cause.substr(cause.rfind(": ") + 2));
-  return std::string(cause);
-}
-
 // The advice for a cause of an unreachable controller, by words of gRPC's message.
 std::string_view remedy_for(std::string_view cause, std::string_view address) {
   const auto says = [&](std::string_view part) { return cause.find(part) != cause.npos; };
@@ -75,6 +60,21 @@ constexpr Rpc<Request, Answer> bind_call() {
 }
 
 }  // namespace
+
+// The innermost cause in gRPC's message, without the address, which the caller prints.
+std::string cause_of(const std::string& message, const std::string& address) {
+  std::string_view cause = message;
+  // gRPC nests causes behind these marks; the last one is the reason.
+  for (const std::string_view mark :
+       {"last error: ", "UNKNOWN: ", "UNAVAILABLE: ", "Failed to connect to remote host: "}) {
+    const std::size_t found = cause.rfind(mark);
+    if (found != std::string_view::npos) cause = cause.substr(found + mark.size());
+  }
+  if (cause.starts_with(address + ": ")) cause = cause.substr(address.size() + 2);
+  if (cause.starts_with("DNS resolution failed"))
+    return fmt::format("DNS: {}", cause.substr(cause.rfind(": ") + 2));
+  return std::string(cause);
+}
 
 namespace rpc {
 #define RAILGAUGE_BIND(service, name, request, answer)                                         \

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <google/protobuf/message.h>
 
@@ -23,6 +24,8 @@ class Status;
 
 namespace railgauge::cli {
 
+struct SeenController;  // input/controllers.h
+
 struct Stubs;  // input/stubs.h: the only header of the CLI that includes gRPC
 
 // The surroundings of one verb. All references outlive it. Durations are seconds.
@@ -32,6 +35,8 @@ struct Session {
   Interrupts& interrupts;
   std::string address;              // of the controller, for messages
   std::function<bool()> connected;  // whether the controller is reached right now
+  // Asks all controllers that the settings name for their role.
+  std::function<std::vector<SeenController>()> see_controllers{};
   std::string tls_cert{};           // file of this user's certificate; "": none
   std::string channel_fault{};      // why no call is possible, as a broken certificate; "": it is
   std::string again;                // how a person calls this program for the same controller

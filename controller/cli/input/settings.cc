@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/api/controller_list.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
 
@@ -16,7 +17,8 @@ namespace {
 
 constexpr std::array kFlags{
     Flag{"controller", 0, "ADDRESS",
-         "unix:PATH or HOST:PORT [unix:/run/railgauge/controller.sock]"},
+         "unix:PATH or HOST:PORT; of a site with several controllers all of them, with commas "
+         "[unix:/run/railgauge/controller.sock]"},
     Flag{"archive", 0, "ADDRESS",
          "postgres://USER@HOST/NAME: ask the archive of all sites, not a controller"},
     Flag{"site", 0, "NAME", "of an archive: this site alone [all]"},
@@ -90,16 +92,20 @@ Status apply(std::string_view name, const Setting& given, Settings& settings) {
 // TCP needs certificates or --insecure; a unix socket checks its peer by itself.
 Status check_connection(const Settings& settings) {
   // Certificates count only for TCP, and only all three together.
-  const bool tcp = !settings.controller.starts_with("unix:");
+  const std::vector<std::string> controllers = api::controllers_of(settings.controller);
+  const auto is_tcp = [](const std::string& address) { return !address.starts_with("unix:"); };
+  const bool tcp = std::ranges::any_of(controllers, is_tcp);
   const auto files = {&settings.tls_cert, &settings.tls_key, &settings.tls_ca};
   const bool some_tls = !std::ranges::all_of(files, [](const auto* file) { return file->empty(); });
   const bool all_tls = std::ranges::none_of(files, [](const auto* file) { return file->empty(); });
   if (!tcp) return {};
-  const std::size_t colon = settings.controller.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == settings.controller.size())
-    return fail(
-        Code::kInvalidArgument,
-        fmt::format("--controller {}: neither unix:PATH nor HOST:PORT", settings.controller));
+  for (const std::string& address : controllers) {
+    const std::size_t colon = address.rfind(':');
+    if (is_tcp(address) &&
+        (colon == std::string::npos || colon == 0 || colon + 1 == address.size()))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("--controller {}: neither unix:PATH nor HOST:PORT", address));
+  }
   if (settings.insecure && some_tls)
     return fail(Code::kInvalidArgument, "--insecure and certificates exclude each other");
   if (!settings.insecure && !all_tls)

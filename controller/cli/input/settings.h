@@ -18,7 +18,7 @@ inline constexpr std::string_view kDefaultConfig = "/etc/railgauge/railgauge.con
 inline constexpr std::string_view kDefaultController = "unix:/run/railgauge/controller.sock";
 
 struct Settings {
-  std::string controller{kDefaultController};  // "unix:PATH" or "HOST:PORT"
+  std::string controller{kDefaultController};  // "unix:PATH" or "HOST:PORT", or several
   std::string archive{};                       // postgres:// of an archive; "": the controller
   std::string site{};                          // of an archive; "": all sites
   std::string tls_cert;                        // files; all three or none

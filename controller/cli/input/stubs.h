@@ -42,6 +42,9 @@ Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings);
 // reached the line names address, cause and remedy.
 Error error_of(const grpc::Status& status, const Session& session);
 
+// The innermost cause in gRPC's message, without the address.
+std::string cause_of(const std::string& message, const std::string& address);
+
 // Notes what the answer's metadata say of the controller's data. Some answer of the call was read.
 void note_data_kind(const grpc::ClientContext& context, const Output& output);
 

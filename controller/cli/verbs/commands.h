@@ -29,8 +29,8 @@ Command list_nodes, show_node, diff_node_sets, rename_node, pause_nodes, resume_
 Result<api::NodeList> ask_nodes_with_facts(Session& session, const std::string& node_set);
 
 // kernels, metrics, preflight, version, completion
-Command list_kernels, show_kernel, show_metrics, show_preflight, show_version, print_completion,
-    open_console;
+Command list_kernels, show_kernel, show_metrics, show_preflight, show_version, show_status,
+    print_completion, open_console;
 
 // suites, run, runs
 Command list_suites, show_suite, check_suite, plan_suite, run_suite, list_runs, show_run, wait_run,

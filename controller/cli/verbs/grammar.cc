@@ -415,6 +415,8 @@ constexpr auto kInstallationVerbs = in_group(
         Verb{"completion", "", "SHELL",
              "a script for bash, zsh or fish: source <(railgauge completion bash)",
              "completion bash", kNoFlags, print_completion, true, true},
+        Verb{"status", "", "", "which controller is active, and how far the others are",
+             "status --controller a:7443,b:7443", kNoFlags, show_status},
         Verb{"version", "", "", "this program's and the controller's version", "version", kNoFlags,
              show_version},
     });

@@ -35,6 +35,51 @@ CREATE TABLE IF NOT EXISTS railgauge.lease (
   generation bigint NOT NULL,
   expires_at timestamptz NOT NULL
 );
+ALTER TABLE railgauge.lease ADD COLUMN IF NOT EXISTS address text NOT NULL DEFAULT '';
+ALTER TABLE railgauge.lease ADD COLUMN IF NOT EXISTS taken_at timestamptz;
+-- Who may take the lease after its end: the holder has seen them.
+ALTER TABLE railgauge.lease ADD COLUMN IF NOT EXISTS admitted text[] NOT NULL DEFAULT '{}';
+-- Controllers of a site with several.
+CREATE TABLE IF NOT EXISTS railgauge.controller (
+  site_name text NOT NULL,
+  holder text NOT NULL,
+  address text NOT NULL,
+  role text NOT NULL,
+  lag_seconds double precision NOT NULL,
+  seen_at timestamptz NOT NULL,
+  PRIMARY KEY (site_name, holder)
+);
+-- Fails the transaction of a controller whose lease another one has taken; keeps the lease until its end.
+CREATE OR REPLACE FUNCTION railgauge.require_lease(wanted_site text, wanted_generation bigint) RETURNS void
+LANGUAGE plpgsql AS $body$
+BEGIN
+  PERFORM 1 FROM railgauge.lease WHERE site_name=wanted_site AND generation=wanted_generation FOR SHARE;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'generation % has lost the lease of site %', wanted_generation, wanted_site USING ERRCODE='55000';
+  END IF;
+END
+$body$;
+-- Keys of rows that changed, in the order of their commits, for standbys; those of a day.
+CREATE TABLE IF NOT EXISTS railgauge.change (
+  site smallint NOT NULL,
+  position bigint GENERATED ALWAYS AS IDENTITY,
+  source smallint NOT NULL,
+  key bigint NOT NULL,
+  last bigint,
+  at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (site, position)
+);
+-- copy_epoch: raised where changes went unnoted; changes_from: changes up to this one are gone.
+ALTER TABLE railgauge.site ADD COLUMN IF NOT EXISTS has_changes boolean NOT NULL DEFAULT false;
+ALTER TABLE railgauge.site ADD COLUMN IF NOT EXISTS copy_epoch bigint NOT NULL DEFAULT 0;
+ALTER TABLE railgauge.site ADD COLUMN IF NOT EXISTS changes_from bigint NOT NULL DEFAULT 0;
+-- Up to which record of its spool all records of a node are here.
+CREATE TABLE IF NOT EXISTS railgauge.spool_mark (
+  site smallint NOT NULL,
+  node bigint NOT NULL,
+  through bigint NOT NULL,
+  PRIMARY KEY (site, node)
+);
 -- Content that rows refer to by its SHA-256, in parts of 8 MiB.
 CREATE TABLE IF NOT EXISTS railgauge.blob (
   digest bytea NOT NULL,

@@ -206,6 +206,7 @@ Result<MirrorBatch> read_mirror_batch(Connection& connection, std::int64_t after
     ++batch.entries;
     // A newer program noted it, which was rolled back since.
     if (entry.source >= tables || !seen[entry.source].insert(entry.key).second) continue;
+    batch.changes.push_back({.source = entry.source, .key = entry.key, .last = entry.last});
     MirrorRows& rows = by_table[entry.source];
     rows.keys.push_back(entry.key);
     Rows found = RG_TRY(connection.query(select_by_keys(entry.source), entry.key, entry.last));
@@ -217,6 +218,12 @@ Result<MirrorBatch> read_mirror_batch(Connection& connection, std::int64_t after
     by_table[table].table = table;
     batch.tables.push_back(std::move(by_table[table]));
   }
+  // Marks of spools are read in the snapshot of the rows. A batch that is full may have left out
+  // records that a mark already covers.
+  if (batch.entries == entries.size() && entries.size() < bounds.entries)
+    batch.spool_marks = RG_TRY(
+        connection.list(Columns{&SpoolMark::node, &SpoolMark::through},
+                        "SELECT id, spool_through FROM node WHERE spool_through IS NOT NULL"));
   return batch;
 }
 

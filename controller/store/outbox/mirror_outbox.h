@@ -44,12 +44,29 @@ struct MirrorRows {
   [[nodiscard]] std::size_t count() const;
 };
 
+// A row of the outbox: a key of a table, or a stretch of points.
+struct MirrorChange {
+  std::size_t source = 0;  // place in mirror_tables()
+  std::int64_t key = 0;
+  std::int64_t last = 0;  // of a stretch; else the key
+};
+
+// Up to which record of its spool everything of a node is stored.
+struct SpoolMark {
+  std::int64_t node = 0;
+  std::int64_t through = 0;
+};
+
 // Rows that are sent in one transaction.
 struct MirrorBatch {
   std::vector<MirrorRows> tables{};
   std::int64_t through = 0;  // the outbox's last row that it covers, or the last key of a walk
   std::size_t entries = 0;   // rows of the outbox, or keys, that it covers; 0: there is nothing
   std::size_t bytes = 0;     // of texts and blobs
+  std::vector<MirrorChange> changes{};  // of the outbox, each once
+  // The marks of all nodes at the same moment, where nothing waits behind the batch: a mark must
+  // not pass records that were not sent.
+  std::vector<SpoolMark> spool_marks{};
 };
 
 // A batch ends at the first of both bounds.

@@ -13,9 +13,10 @@ using Column = MirrorColumn;
 using Deletes = MirrorDeletes;
 
 // JSON objects that many rows share.
-constexpr std::array kFactSetColumns{Column{"id"}, Column{"body", Kind::kText}};
+constexpr std::array kFactSetColumns{Column{"id"}, Column{"body", Kind::kText}, Column{"hash"}};
 // Parameters of tasks, likewise.
-constexpr std::array kParameterSetColumns{Column{"id"}, Column{"body", Kind::kText}};
+constexpr std::array kParameterSetColumns{Column{"id"}, Column{"body", Kind::kText},
+                                          Column{"hash"}};
 // Metrics that a kernel declared.
 constexpr std::array kMetricListColumns{Column{"id"}, Column{"body", Kind::kText}};
 // Nodes. The last look at one changes all the time and is sent with other changes.
@@ -349,6 +350,22 @@ constexpr std::array kCertificateColumns{
     Column{"id"}, Column{"subject", Kind::kText}, Column{"made_at", Kind::kSeconds},
     Column{"digest", Kind::kText}, Column{"body", Kind::kBlob}};
 
+// Reports on their way, so that none is sent twice after a takeover.
+constexpr std::array kDeliveryColumns{Column{"id"},
+                                      Column{"target", Kind::kText},
+                                      Column{"delivery_id", Kind::kText},
+                                      Column{"digest", Kind::kText},
+                                      Column{"body", Kind::kText},
+                                      Column{"state", Kind::kText},
+                                      Column{"attempts"},
+                                      Column{"created_at", Kind::kSeconds},
+                                      Column{"next_at", Kind::kSeconds},
+                                      Column{"cause", Kind::kText}};
+// Durations by which forecasts learn.
+constexpr std::array kStageTimeColumns{Column{"run"}, Column{"key", Kind::kText}, Column{"rounds"},
+                                       Column{"longest_seconds", Kind::kReal},
+                                       Column{"seconds", Kind::kReal}};
+
 // Columns: key of the outbox, leading columns that identify a row, whether rows are sent as a set,
 // whether deletes are carried over.
 constexpr std::array kTables{
@@ -393,6 +410,8 @@ constexpr std::array kTables{
     MirrorTable{"schedule_due", "schedule", 2, true, Deletes::kNever, kScheduleDueColumns},
     MirrorTable{"audit", "id", 1, false, Deletes::kNever, kAuditColumns},
     MirrorTable{"certificate", "id", 1, false, Deletes::kNever, kCertificateColumns},
+    MirrorTable{"delivery", "id", 1, false, Deletes::kNever, kDeliveryColumns},
+    MirrorTable{"stage_time", "run", 2, true, Deletes::kNever, kStageTimeColumns},
 };
 
 }  // namespace

@@ -76,7 +76,8 @@ bool add_extensions(X509* certificate, X509* issuer, const CertificateRequest& r
   return add(NID_authority_key_identifier, "keyid") &&
          add(NID_basic_constraints, "critical,CA:FALSE") &&
          add(NID_key_usage, "critical,digitalSignature") &&
-         add(NID_ext_key_usage, serves ? "serverAuth" : "clientAuth") &&
+         // A controller calls the others of its site.
+         add(NID_ext_key_usage, serves ? "serverAuth,clientAuth" : "clientAuth") &&
          add(NID_subject_alt_name, fmt::format("{}", fmt::join(names, ",")));
 }
 

@@ -1,0 +1,214 @@
+#include "controller/mirror/archive_rows.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/mirror/copy_rows.h"
+#include "controller/store/outbox/mirror_tables.h"
+
+namespace railgauge::mirror {
+namespace {
+
+using store::MirrorColumn;
+using store::MirrorKind;
+using store::MirrorTable;
+
+constexpr int kPageRows = 10'000;
+constexpr std::size_t kKeysAtOnce = 4'000;
+// Ids of points are rank * 2^20 + sequence; ranks that are so near are read as one stretch.
+constexpr std::int64_t kNearIds = std::int64_t{64} << 20;
+
+// Times are whole microseconds or milliseconds since 1970.
+std::string expression_of(const MirrorTable& table, const MirrorColumn& column) {
+  const std::string name = fmt::format("\"{}\"", column_name(column));
+  switch (column.kind) {
+    case MirrorKind::kSeconds:
+      return fmt::format("(extract(epoch FROM {})*1000000)::bigint", name);
+    case MirrorKind::kMilliseconds:
+      return fmt::format("(extract(epoch FROM {})*1000)::bigint", name);
+    default:
+      break;
+  }
+  static_cast<void>(table);
+  return name;
+}
+
+std::string select_of(const MirrorTable& table, std::int64_t site, const std::string& where) {
+  std::vector<std::string> columns;
+  for (const MirrorColumn& column : table.columns) columns.push_back(expression_of(table, column));
+  return fmt::format("SELECT {} FROM railgauge.\"{}\" WHERE site={}{}", fmt::join(columns, ", "),
+                     table.name, site, where);
+}
+
+// Content by its digest, part after part.
+Result<std::string> read_blob(pq::Connection& archive, std::string_view digest) {
+  const pq::Answer parts = RG_TRY(archive.query(
+      fmt::format("SELECT body FROM railgauge.blob WHERE digest='{}' ORDER BY part", digest)));
+  if (parts.rows() == 0)
+    return fail(Code::kDataLoss, "the archive lacks the content {}", digest.substr(0, 18));
+  std::string bytes;
+  for (int row = 0; row < parts.rows(); ++row) bytes += parts.bytes(row, 0);
+  return bytes;
+}
+
+Result<store::MirrorCell> cell_of(pq::Connection& archive, const pq::Answer& answer, int row,
+                                  int column, MirrorKind kind) {
+  if (answer.is_null(row, column)) return store::MirrorCell();
+  switch (kind) {
+    case MirrorKind::kInteger:
+    case MirrorKind::kMilliseconds:
+      return store::MirrorCell(answer.integer(row, column));
+    case MirrorKind::kReal:
+      return store::MirrorCell(answer.real(row, column));
+    case MirrorKind::kSeconds:
+      return store::MirrorCell(static_cast<double>(answer.integer(row, column)) / 1e6);
+    case MirrorKind::kText:
+      return store::MirrorCell(std::string(answer.text(row, column)));
+    case MirrorKind::kBlob:
+      return store::MirrorCell(RG_TRY(read_blob(archive, answer.text(row, column))));
+  }
+  return store::MirrorCell();
+}
+
+Status append_rows(pq::Connection& archive, const pq::Answer& answer, store::MirrorRows& rows) {
+  const MirrorTable& table = store::mirror_tables()[rows.table];
+  for (int row = 0; row < answer.rows(); ++row) {
+    int column = 0;
+    for (const MirrorColumn& wanted : table.columns) {
+      rows.cells.push_back(RG_TRY(cell_of(archive, answer, row, column, wanted.kind)));
+      ++column;
+    }
+  }
+  return {};
+}
+
+// Stretches of ids that hold all changed points, and at worst others that are there as well.
+std::vector<std::pair<std::int64_t, std::int64_t>> stretches_of(
+    std::span<const store::MirrorChange> changes) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> all;
+  for (const store::MirrorChange& change : changes) all.emplace_back(change.key, change.last);
+  std::ranges::sort(all);
+  std::vector<std::pair<std::int64_t, std::int64_t>> joined;
+  for (const auto& [first, last] : all) {
+    if (!joined.empty() && first - joined.back().second <= kNearIds)
+      joined.back().second = std::max(joined.back().second, last);
+    else
+      joined.emplace_back(first, last);
+  }
+  return joined;
+}
+
+Status read_points(pq::Connection& archive, std::int64_t site, std::size_t table,
+                   std::span<const store::MirrorChange> changes, const TakeRows& take) {
+  for (const auto& [first, last] : stretches_of(changes)) {
+    store::MirrorRows rows{.table = table};
+    const std::string where = fmt::format(" AND id BETWEEN {} AND {}", first, last);
+    const pq::Answer answer =
+        RG_TRY(archive.query(select_of(store::mirror_tables()[table], site, where)));
+    RG_TRY_OK(append_rows(archive, answer, rows));
+    RG_TRY_OK(take(rows));
+  }
+  return {};
+}
+
+}  // namespace
+
+// The newest change is read with the rest, so that a snapshot has one end. Where all changes are
+// dropped it is the last one of them.
+Result<std::optional<ArchivedSite>> read_archived_site(pq::Connection& archive,
+                                                       const std::string& name) {
+  const pq::Answer row = RG_TRY(archive.query(
+      "SELECT site, store_id, start, arming, outbox_through, copy_epoch, changes_from, "
+      "coalesce((SELECT max(position) FROM railgauge.change c WHERE c.site=s.site), changes_from), "
+      "has_changes AND NOT EXISTS (SELECT 1 FROM railgauge.walk w WHERE w.site=s.site AND NOT "
+      "w.is_done), is_synthetic FROM railgauge.site s WHERE name=$1",
+      {name}));
+  if (row.rows() == 0) return std::nullopt;
+  return ArchivedSite{.site = row.integer(0, 0),
+                      .store_id = std::string(row.text(0, 1)),
+                      .start = std::string(row.text(0, 2)),
+                      .arming = row.integer(0, 3),
+                      .outbox_through = row.integer(0, 4),
+                      .copy_epoch = row.integer(0, 5),
+                      .changes_from = row.integer(0, 6),
+                      .newest = row.integer(0, 7),
+                      .is_complete = row.text(0, 8) == "t",
+                      .is_synthetic = row.text(0, 9) == "t"};
+}
+
+// A key that changed several times is read once; of a stretch of points the longest counts. They
+// are sorted by table, in the order in which tables refer to each other.
+Result<ArchiveChanges> read_changes(pq::Connection& archive, std::int64_t site, std::int64_t after,
+                                    std::int64_t limit) {
+  const pq::Answer rows = RG_TRY(archive.query(fmt::format(
+      "SELECT position, source, key, coalesce(last, key) FROM railgauge.change WHERE site={} AND "
+      "position>{} ORDER BY position LIMIT {}",
+      site, after, limit)));
+  ArchiveChanges found{.through = after, .read = rows.rows()};
+  std::map<std::pair<std::size_t, std::int64_t>, std::int64_t> last;
+  for (int row = 0; row < rows.rows(); ++row) {
+    found.through = rows.integer(row, 0);
+    std::int64_t& end =
+        last[{static_cast<std::size_t>(rows.integer(row, 1)), rows.integer(row, 2)}];
+    end = std::max(end, rows.integer(row, 3));
+  }
+  for (const auto& [named, end] : last)
+    found.changes.push_back({.source = named.first, .key = named.second, .last = end});
+  return found;
+}
+
+// Nodes that never delivered have none; their agents send everything that their spools have.
+Result<std::vector<store::SpoolMark>> read_spool_marks(pq::Connection& archive, std::int64_t site) {
+  const pq::Answer rows = RG_TRY(archive.query(
+      fmt::format("SELECT node, through FROM railgauge.spool_mark WHERE site={}", site)));
+  std::vector<store::SpoolMark> marks;
+  for (int row = 0; row < rows.rows(); ++row)
+    marks.push_back({.node = rows.integer(row, 0), .through = rows.integer(row, 1)});
+  return marks;
+}
+
+// A cursor, so that a table of any size takes the memory of a page.
+Status read_table(pq::Connection& archive, std::int64_t site, std::size_t table, double since,
+                  const TakeRows& take) {
+  const MirrorTable& wanted = store::mirror_tables()[table];
+  const std::string where = wanted.name == "point" && since > 0
+                                ? fmt::format(" AND measured_at>=to_timestamp({})", since)
+                                : std::string();
+  RG_TRY_OK(archive.execute("DECLARE railgauge_copy NO SCROLL CURSOR FOR " +
+                            select_of(wanted, site, where)));
+  for (;;) {
+    const pq::Answer page =
+        RG_TRY(archive.query(fmt::format("FETCH FORWARD {} FROM railgauge_copy", kPageRows)));
+    store::MirrorRows rows{.table = table};
+    RG_TRY_OK(append_rows(archive, page, rows));
+    if (page.rows() > 0) RG_TRY_OK(take(rows));
+    if (page.rows() < kPageRows) break;
+  }
+  return archive.execute("CLOSE railgauge_copy");
+}
+
+// Keys without a row are of deleted ones; the caller sees them in MirrorRows::keys.
+Status read_changed_rows(pq::Connection& archive, std::int64_t site, std::size_t table,
+                         std::span<const store::MirrorChange> changes, const TakeRows& take) {
+  const MirrorTable& wanted = store::mirror_tables()[table];
+  if (wanted.name == "point") return read_points(archive, site, table, changes, take);
+  for (std::size_t begin = 0; begin < changes.size(); begin += kKeysAtOnce) {
+    store::MirrorRows rows{.table = table};
+    for (const store::MirrorChange& change :
+         changes.subspan(begin, std::min(kKeysAtOnce, changes.size() - begin)))
+      rows.keys.push_back(change.key);
+    const pq::Answer answer =
+        RG_TRY(archive.query(select_of(wanted, site,
+                                       fmt::format(" AND \"{}\"=ANY('{{{}}}'::bigint[])",
+                                                   wanted.key, fmt::join(rows.keys, ",")))));
+    RG_TRY_OK(append_rows(archive, answer, rows));
+    RG_TRY_OK(take(rows));
+  }
+  return {};
+}
+
+}  // namespace railgauge::mirror

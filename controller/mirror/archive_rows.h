@@ -1,0 +1,56 @@
+// Rows of a site in the archive as the store has them: the way back from copy_rows.h. Not thread
+// safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "controller/mirror/pq/connection.h"
+#include "controller/store/outbox/mirror_outbox.h"
+#include "kernels/core/base/result.h"
+
+namespace railgauge::mirror {
+
+// A site as the archive describes it.
+struct ArchivedSite {
+  std::int64_t site = 0;
+  std::string store_id{};
+  std::string start{};  // token of the start that wrote last
+  std::int64_t arming = 0;
+  std::int64_t outbox_through = 0;
+  std::int64_t copy_epoch = 0;    // another one: a copy begins anew
+  std::int64_t changes_from = 0;  // changes up to this one are gone
+  std::int64_t newest = 0;        // change
+  bool is_complete = false;       // it notes changes, and no table is still to be sent
+  bool is_synthetic = false;
+};
+// Absent: no controller ever wrote as this site.
+Result<std::optional<ArchivedSite>> read_archived_site(pq::Connection& archive,
+                                                       const std::string& name);
+
+// Changes of the archive behind a position, at most `limit`, each once.
+struct ArchiveChanges {
+  std::vector<store::MirrorChange> changes{};
+  std::int64_t through = 0;  // the last one that was read
+  std::int64_t read = 0;     // rows
+};
+Result<ArchiveChanges> read_changes(pq::Connection& archive, std::int64_t site, std::int64_t after,
+                                    std::int64_t limit);
+// The newest marks of the agents' spools.
+Result<std::vector<store::SpoolMark>> read_spool_marks(pq::Connection& archive, std::int64_t site);
+
+// Called with a page of rows of one table; an error ends the reading.
+using TakeRows = std::function<Status(const store::MirrorRows& rows)>;
+// Every row of a table, in pages. Call it inside a transaction. Points before `since` (unix
+// seconds) are left out.
+Status read_table(pq::Connection& archive, std::int64_t site, std::size_t table, double since,
+                  const TakeRows& take);
+// The rows that these changes of one table name, as they are now.
+Status read_changed_rows(pq::Connection& archive, std::int64_t site, std::size_t table,
+                         std::span<const store::MirrorChange> changes, const TakeRows& take);
+
+}  // namespace railgauge::mirror

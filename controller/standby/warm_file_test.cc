@@ -1,0 +1,198 @@
+// Copies of a site against a private PostgreSQL cluster.
+#include "controller/standby/warm_file.h"
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+
+#include "controller/mirror/archive_schema.h"
+#include "controller/mirror/lease.h"
+#include "controller/mirror/testing/archive_testing.h"
+
+namespace railgauge::standby {
+namespace {
+
+using mirror::Mirror;
+using testing::HasSubstr;
+
+class WarmFileTest : public mirror::ArchiveTest {
+ protected:
+  void SetUp() override {
+    ArchiveTest::SetUp();
+    if (IsSkipped()) return;
+    auto opened = pq::Connection::open({.url = url_});
+    ASSERT_TRUE(opened);
+    archive_ = std::move(*opened);
+    ASSERT_TRUE(mirror::ensure_schema(*archive_));
+    take_lease("aa", 1);
+    store_ = open_armed(folder_.file("db"));
+    mirror_ = make(*store_, 1);
+  }
+  void take_lease(const std::string& holder, std::int64_t wanted) {
+    ASSERT_TRUE(
+        archive_->execute("UPDATE railgauge.lease SET expires_at=now() - interval '1 s', "
+                          "admitted=ARRAY['" +
+                          holder + "']"));
+    const auto taken = mirror::take_lease(
+        *archive_, {.site = "east", .controller = {.holder = holder}, .seconds = 600});
+    ASSERT_TRUE(taken && *taken);
+    EXPECT_EQ((*taken)->generation, wanted);
+  }
+  std::unique_ptr<Mirror> make(store::Store& store, std::int64_t lease) {
+    auto wanted = options("east");
+    wanted.lease = lease;
+    return std::make_unique<Mirror>(wanted, store, note_, [] { return false; });
+  }
+  static void measure(store::Store& store, const std::string& run_id, int tasks) {
+    store::plan_run(store, run_id, tasks);
+    for (int task = 1; task <= tasks; ++task)
+      store::append_passed(store, {.run_id = run_id, .task_id = fmt::format("t{:04}", task)});
+  }
+  Followed follow(WarmFile& file) {
+    const auto followed = file.follow(*archive_, "east", 1.7e9, [] { return false; });
+    EXPECT_TRUE(followed) << followed.error().message;
+    return followed ? *followed : Followed();
+  }
+  Kinship kinship(WarmFile& file) {
+    const auto site = mirror::read_archived_site(*archive_, "east");
+    EXPECT_TRUE(site);
+    return *file.kinship(*site);
+  }
+  WarmFile open(const std::string& name, double keep_days = 0) {
+    auto file = WarmFile::open(folder_.file(name), keep_days);
+    EXPECT_TRUE(file) << file.error().message;
+    return std::move(*file);
+  }
+  // Rows of a mirrored table that the two stores do not share.
+  static std::string differences_of(const store::Store& one, const store::Store& other) {
+    std::string text;
+    for (std::size_t table = 0; table < store::mirror_tables().size(); ++table) {
+      const auto here = rows_here(one, table);
+      const auto there = rows_here(other, table);
+      if (here != there)
+        text += fmt::format("{}: {} rows and {}\n", store::mirror_tables()[table].name, here.size(),
+                            there.size());
+    }
+    return text;
+  }
+
+  std::unique_ptr<pq::Connection> archive_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<Mirror> mirror_;
+};
+
+TEST_F(WarmFileTest, FollowsTheSiteAndContinuesItAsItsDatabase) {
+  WarmFile file = open("copy");
+  EXPECT_FALSE(follow(file).is_whole) << "nobody has written yet";
+  measure(*store_, "r1", 3);
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  EXPECT_EQ(kinship(file), Kinship::kCopy);
+  EXPECT_TRUE(follow(file).is_whole);
+  measure(*store_, "r2", 5);
+  ASSERT_TRUE(store_->update_run({.run_id = "r1", .state = store::RunState::kEnded}));
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  const Followed more = follow(file);
+  EXPECT_TRUE(more.is_whole);
+  EXPECT_GT(more.rows, 10);
+  EXPECT_EQ(follow(file).rows, 0);
+  take_lease("bb", 2);
+  ASSERT_TRUE(file.take_over(*archive_, "east", 2));
+  file.close();
+  {
+    auto successor = open_armed(folder_.file("copy"));
+    EXPECT_EQ(differences_of(*store_, *successor), "");
+    // Its rows continue behind the last one; nothing is sent anew.
+    auto next = make(*successor, 2);
+    measure(*successor, "r3", 2);
+    ASSERT_TRUE(drain(*next, *successor));
+    EXPECT_LT(next->figures().rows_sent, 100);
+    EXPECT_EQ(differences(*successor), "");
+    EXPECT_EQ(ask("SELECT copy_epoch FROM railgauge.site"), "1");
+  }
+  // The old one writes nothing more, and finds that it was deposed.
+  measure(*store_, "r9", 1);
+  for (int step = 0; step < 50; ++step) mirror_->step(1.8e9 + step * 40);
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.run WHERE run_id='r9'"), "0");
+  mirror_.reset();
+  store_.reset();
+  WarmFile old = open("db");
+  EXPECT_EQ(kinship(old), Kinship::kDeposed);
+  ASSERT_TRUE(old.set_aside());
+  EXPECT_TRUE(std::filesystem::exists(folder_.file("db.deposed")));
+  EXPECT_TRUE(follow(old).is_whole);
+  old.close();
+  auto again = store::open_store(folder_.file("db"));
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.run"), "3");
+  EXPECT_EQ(again->list_runs(10)->size(), 3u);
+}
+
+// PostgreSQL refuses the transaction at its end, whatever the controller believes.
+TEST_F(WarmFileTest, AnOldGenerationWritesNothing) {
+  measure(*store_, "r1", 1);
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  ASSERT_TRUE(archive_->execute("UPDATE railgauge.lease SET generation=7"));
+  measure(*store_, "r2", 1);
+  for (int step = 0; step < 10; ++step) mirror_->step(1.9e9 + step * 40);
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.run WHERE run_id='r2'"), "0");
+  ASSERT_FALSE(events_.empty());
+  EXPECT_THAT(events_.back().second, HasSubstr("generation 1 has lost the lease of site east"));
+}
+
+TEST_F(WarmFileTest, ItsOwnDatabaseNeedsNoCopyAndAStrangersGetsNone) {
+  measure(*store_, "r1", 1);
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  mirror_.reset();
+  store_.reset();
+  {
+    WarmFile own = open("db");
+    EXPECT_EQ(kinship(own), Kinship::kOwn);
+    ASSERT_TRUE(own.take_over(*archive_, "east", 4));
+    EXPECT_EQ(*own.generation(), 4);
+  }
+  auto stranger = open_armed(folder_.file("other"));
+  measure(*stranger, "r1", 1);
+  stranger.reset();
+  WarmFile file = open("other");
+  EXPECT_EQ(kinship(file), Kinship::kStranger);
+}
+
+TEST_F(WarmFileTest, ACopyBeginsAnewWhereChangesWentUnnotedOrAreGone) {
+  measure(*store_, "r1", 2);
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  WarmFile file = open("copy");
+  EXPECT_TRUE(follow(file).is_whole);
+  ASSERT_TRUE(archive_->execute("UPDATE railgauge.site SET copy_epoch=9"));
+  EXPECT_TRUE(follow(file).is_whole);
+  measure(*store_, "r2", 2);
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  ASSERT_TRUE(archive_->execute(
+      "UPDATE railgauge.site SET changes_from=(SELECT max(position) FROM railgauge.change)"));
+  ASSERT_TRUE(archive_->execute("DELETE FROM railgauge.change"));
+  EXPECT_TRUE(follow(file).is_whole);
+  file.close();
+  const auto copy = store::open_store(folder_.file("copy"));
+  EXPECT_EQ(copy->list_runs(10)->size(), 2u);
+}
+
+// The marks of spools never claim what the archive lacks.
+TEST_F(WarmFileTest, MarksOfSpoolsComeWithTheTakeover) {
+  store::plan_run(*store_, "r1", 1);
+  std::vector<Record> records{store::started_record({})};
+  ASSERT_TRUE(store_->append_records("id-1", records, {}, store::SpoolRange{1, 7}));
+  ASSERT_TRUE(store_->flush());
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  WarmFile file = open("copy");
+  EXPECT_TRUE(follow(file).is_whole);
+  ASSERT_TRUE(file.take_over(*archive_, "east", 2));
+  file.close();
+  const auto copy = store::open_store(folder_.file("copy"));
+  const auto bonds = copy->node_bonds();
+  ASSERT_TRUE(bonds);
+  std::int64_t through = 0;
+  for (const auto& bond : *bonds)
+    if (bond.node_id == "id-1") through = bond.spool_through.value_or(0);
+  EXPECT_EQ(through, 7);
+}
+
+}  // namespace
+}  // namespace railgauge::standby

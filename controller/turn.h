@@ -1,0 +1,30 @@
+// A controller's turn among those of its site: it waits as a standby until it is to act, and
+// becomes a standby again when it has lost the lease.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "controller/config.h"
+#include "controller/fleet/fleet.h"
+#include "controller/standby/lease_keeper.h"
+#include "kernels/core/base/result.h"
+
+namespace railgauge {
+
+// The lease, which is renewed on a thread of its own.
+struct Turn {
+  std::unique_ptr<standby::LeaseKeeper> lease{};  // nullptr: `is_over` ended the wait
+  bool has_taken_over = false;                    // another controller was active before
+};
+
+// Waits for this controller's turn, with ports and database of the settings, which are free again
+// at the return. `is_over` is looked at several times a second. When the lease is lost later, the
+// process begins anew as a standby: `arguments` are main's. Errors are one line that names the
+// setting at fault.
+Result<Turn> await_turn(const Config& config, char** arguments,
+                        const std::function<bool()>& is_over);
+// The turn as the fleet needs it. The lease outlives the fleet.
+fleet::Term term_of(const Turn& turn, char** arguments);
+
+}  // namespace railgauge
