@@ -40,7 +40,7 @@ std::optional<std::string> node_of_row(const store::ResultRow& row) {
 
 bool counts(const store::ResultRow& row) {
   return row.point.metric() == kPortShareMetric && row.outcome == kPassed &&
-         row.point.message_bytes() >= kLeastBytes && row.point.has_median();
+         row.point.message_bytes() >= kLeastBytes;
 }
 
 }  // namespace

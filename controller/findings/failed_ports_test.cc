@@ -87,7 +87,8 @@ class FailedPortJudgement : public store::StoreTest {
   }
   std::vector<std::string> findings() {
     std::vector<std::string> all;
-    for (const store::FindingRow& row : *store_->read(store::read_findings, {}, 100))
+    const auto rows = store_->read(store::read_findings, {}, 100);
+    for (const store::FindingRow& row : *rows)
       if (row.kind == kFailedPortKind)
         all.push_back(fmt::format("{} {}", row.finding_id, text_of(row.state)));
     return all;
