@@ -108,9 +108,10 @@ const std::map<std::string, MarkedUse>& marked_uses() {
   return all;
 }
 
-// Those that the grammar marks as local ask no controller either.
+// Those that the grammar marks as local ask no controller either. mcp/protocol_test.cc has mcp.
+// Status asks standbys too, for roles alone: they serve no data.
 const std::set<std::string>& askers_of_nobody() {
-  static const std::set<std::string> all{"db restore", "mcp"};  // mcp/protocol_test.cc
+  static const std::set<std::string> all{"db restore", "mcp", "status"};
   return all;
 }
 

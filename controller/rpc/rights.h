@@ -21,6 +21,7 @@ enum class Access : std::uint8_t {
   kUrgentWrite,  // operators; the row may come later: it has to work while nothing can be stored
   kAdmin,        // users of the unix socket
   kAdminWrite,   // likewise; a row of the audit trail comes first
+  kController,   // other controllers of the site
 };
 
 struct Right {
@@ -35,6 +36,7 @@ inline constexpr std::string_view kArchive = "railgauge.api.Archive";
 inline constexpr std::string_view kJudge = "railgauge.api.Judge";
 inline constexpr std::string_view kConsole = "railgauge.api.Console";
 inline constexpr std::string_view kEnrolment = "railgauge.api.Enrolment";
+inline constexpr std::string_view kStandby = "railgauge.api.Standby";
 
 // The unix socket and --insecure count as agent and operator.
 inline constexpr std::array kRights{
@@ -101,6 +103,9 @@ inline constexpr std::array kRights{
     Right{kEnrolment, "CreateToken", Access::kAdminWrite},
     Right{kEnrolment, "ListTokens", Access::kAdmin},
     Right{kEnrolment, "RevokeToken", Access::kAdminWrite},
+    // Whoever is connected may know whom to ask instead. A promise holds a takeover up.
+    Right{kStandby, "GetRole", Access::kOpen},
+    Right{kStandby, "Promise", Access::kController},
     // A probe needs no role. The contract is public.
     Right{"grpc.health.v1.Health", "Check", Access::kOpen},
     Right{"grpc.health.v1.Health", "Watch", Access::kOpen},
@@ -129,6 +134,7 @@ constexpr bool is_write(Access access) {
 inline Status check_access(const auth::Peer& peer, Access access) {
   if (access == Access::kOpen && peer.refusal.empty()) return {};
   if (access == Access::kAgent) return auth::may_attach(peer);
+  if (access == Access::kController) return auth::may_stand_by(peer);
   if (access == Access::kAdmin || access == Access::kAdminWrite) return auth::may_administer(peer);
   return auth::may_control(peer, access == Access::kRead);
 }

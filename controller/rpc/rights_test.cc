@@ -105,6 +105,8 @@ const std::map<std::string, Who>& expectations() {
       {"/railgauge.api.Judge/PinBaselines", kChangers},
       {"/railgauge.api.Judge/PrepareUpgrade", kChangers},
       {"/railgauge.api.Judge/StepFinding", kChangers},
+      {"/railgauge.api.Standby/GetRole", kAnybody},
+      {"/railgauge.api.Standby/Promise", kAdmins},
   };
   return table;
 }

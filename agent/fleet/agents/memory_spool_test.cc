@@ -36,10 +36,10 @@ TEST(MemorySpool, AnAcknowledgementNeverFallsAndNeverPassesTheLastRecord) {
 
 TEST(MemorySpool, AcknowledgedRecordsStayAWhileForARestoredController) {
   MemorySpool spool;
-  spool.append(numbered(0, 200));
-  spool.acknowledge(200);
+  spool.append(numbered(0, 600));
+  spool.acknowledge(600);
   EXPECT_EQ(spool.read(0, 1'000).size(), MemorySpool::kMaxKept);
-  EXPECT_EQ(spool.read(0, 1'000).back().spool_id(), 200U);
+  EXPECT_EQ(spool.read(0, 1'000).back().spool_id(), 600U);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ constexpr std::array kPurposes{
     TablesOf{{"levels of parts", "keep_distributions"}, " part_levels "},
     TablesOf{{"events", ""},
              " event operator_note repeat_count delivery mirror_outbox mirror_state "
-             "mirror_start certificate "},
+             "mirror_start standby_state certificate "},
     TablesOf{{"audit trail", "keep_audit"}, " audit "},
     TablesOf{{"findings, preflights", ""},
              " finding finding_series finding_step baseline upgrade upgrade_node upgrade_run "

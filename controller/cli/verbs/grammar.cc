@@ -501,7 +501,7 @@ constexpr std::string_view kCalls =
     "GetMatrixBlock GetSuspects "
     "ListEvents GetTaskGroups ListAudit PrepareUpgrade GateUpgrade JudgeUpgrade ListUpgrades "
     "GetUpgrade ListFindings GetFinding StepFinding PinBaselines ListBaselines "
-    "GetCertificate OpenConsole CreateToken ListTokens RevokeToken";
+    "GetCertificate OpenConsole CreateToken ListTokens RevokeToken GetRole Promise";
 constexpr std::array kChoices{
     Choice{"FORMAT", "table text json csv ndjson md html"},
     Choice{"UNITS", "bits bytes both"},

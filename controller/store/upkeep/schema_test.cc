@@ -110,6 +110,8 @@ std::vector<std::string> texts_of(Connection& connection, const std::string& sql
 // The values that migrations replace: keys, and states that have other names since version 7.
 bool is_made_anew(const std::string& table, const std::string& column) {
   if (table == "point") return column == "id";
+  // The mirror does not note the writes of a migration, and then sends everything once more.
+  if (table == "mirror_state") return column == "is_on";
   return column == "point" || (table == "finding" && column == "state");
 }
 
