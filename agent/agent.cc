@@ -132,6 +132,8 @@ Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, Metrics& metric
   const bool open = landlock_version() == 0 || !rules.landlock;
   spdlog::log(open ? spdlog::level::warn : spdlog::level::info, "confinement of runners: {}",
               confinement);
+  // The list and the handshake need memory of their own; what the start touched is not used again.
+  give_back_memory();
   agent->load_kernels();
   agent->restore_shown();
   return agent;

@@ -21,7 +21,30 @@ TEST(KernelList, AKeyOfANewerRunnerDoesNoHarm) {
   EXPECT_EQ(list->schema_version(), 2u);
 }
 
-TEST(KernelList, WhatIsNoListIsAnError) { EXPECT_FALSE(parse_kernel_list("kernels: many")); }
+// Its kernels are read one by one: braces and quotes in their texts, keys of other objects.
+TEST(KernelList, ItsKernelsAreThoseOfTheDocument) {
+  const auto list = parse_kernel_list(R"({
+    "about": {"kernels": [{"name": "no.kernel"}], "text": "a \"kernels\": [{"},
+    "kernels": [
+      {"name": "one", "summary": "of } and ] and \"{\\", "parameters": [{"name": "size"}]},
+      {"name": "two", "metrics": ["a", "b"]}
+    ],
+    "schema_version": 3})");
+  ASSERT_TRUE(list) << list.error().message;
+  ASSERT_EQ(list->kernels_size(), 2);
+  EXPECT_EQ(list->kernels(0).name(), "one");
+  EXPECT_EQ(list->kernels(0).summary(), "of } and ] and \"{\\");
+  EXPECT_EQ(list->kernels(0).parameters(0).name(), "size");
+  EXPECT_EQ(list->kernels(1).metrics_size(), 2);
+  EXPECT_EQ(list->schema_version(), 3u);
+}
+
+TEST(KernelList, WhatIsNoListIsAnError) {
+  for (const char* text :
+       {"kernels: many", "", R"({"kernels":[{"name":"a"})", R"({"kernels":[{"name":}]})",
+        R"({"kernels":[{"name":"a}]})", R"({"kernels":[]}})"})
+    EXPECT_FALSE(parse_kernel_list(text)) << text;
+}
 
 TEST(KernelList, ARunnerThatFailsIsQuoted) {
   const auto list = list_kernels("/bin/false", 10);
