@@ -4,6 +4,7 @@
 // same calls. No device code of this build runs on such a GPU, so what needs threads waives.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "kernels/core/base/result.h"
@@ -12,8 +13,8 @@
 namespace railgauge {
 
 // The names by which the loader finds HIP's runtime, the newest release first.
-inline constexpr const char* kHipLibraries[] = {  // NOLINT(modernize-avoid-c-arrays)
-    "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
+inline constexpr std::array kHipLibraries{"libamdhip64.so.7", "libamdhip64.so.6",
+                                          "libamdhip64.so.5"};
 // Names another file to load instead of any CUDA driver, such as the fake of kernels/fakes.
 inline constexpr const char* kHipLibraryVariable = "RAILGAUGE_LIBHIP";
 // The fake's marker.
