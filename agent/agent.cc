@@ -520,7 +520,8 @@ void Agent::load_kernels() {
                          list.error().message, kernels_wait_ns_ / kSecondNs);
   }
   metrics_.set_kernels(*list);
-  *hello_.mutable_kernels() = std::move(*list->mutable_kernels());
+  if (const std::string left_out = declare_kernels(*std::move(list), hello_); !left_out.empty())
+    spdlog::warn("beyond the contract's bounds and not declared: {}", left_out);
 }
 
 namespace {

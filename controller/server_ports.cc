@@ -34,6 +34,9 @@ constexpr int kMostStreamsOfAConnection = 32;
 // Without a call for this long a connection is closed; a client opens another with its next call.
 constexpr int kIdleMilliseconds = 60'000;
 constexpr int kMostMetadataBytes = 8 * 1'024;
+// Beyond this, gRPC lets go of what connections hold without need: after a Hello each of thousands
+// of idle agents would keep a read buffer of 0.1 to 0.2 MB.
+constexpr std::size_t kQuotaBytes = 768UL * 1024 * 1024;
 constexpr int kMostSyncThreads = 32;
 
 void set_channel_arguments(grpc::ServerBuilder& builder) {
@@ -54,6 +57,7 @@ void set_channel_arguments(grpc::ServerBuilder& builder) {
   // A stream of reflection has a thread while it is open; beyond these, it is refused.
   grpc::ResourceQuota quota("railgauge");
   quota.SetMaxThreads(kMostSyncThreads);
+  quota.Resize(kQuotaBytes);
   builder.SetResourceQuota(quota);
 }
 

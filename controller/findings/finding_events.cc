@@ -187,12 +187,15 @@ std::string told(const analysis::Cause& cause) {
 
 // The findings are listed newest first and returned oldest first, so that an event keeps its first
 // finding, and with it its id, while later findings join.
-Result<std::vector<OpenEvent>> open_events(const store::Store& store, const LeafSource& leaves) {
-  const RunPlaces places = RG_TRY(RunPlaces::of(store, leaves));
+Result<std::vector<OpenEvent>> open_events(const store::Store& store, KeptRunPlaces& kept) {
+  std::vector<store::FindingRow> open = RG_TRY(store.read(store::read_findings, {}, kFindings));
+  std::erase_if(open, [](const store::FindingRow& row) { return !api::is_open(row.state); });
+  if (open.empty()) return std::vector<OpenEvent>();
+  if (open.size() > kEventsLookedAt) open.resize(kEventsLookedAt);
+  const auto shared = RG_TRY(kept.get());
+  const RunPlaces& places = *shared;
   std::vector<Placed> all;
-  for (const store::FindingRow& row : RG_TRY(store.read(store::read_findings, {}, kFindings))) {
-    if (!api::is_open(row.state)) continue;
-    if (all.size() == kEventsLookedAt) break;
+  for (const store::FindingRow& row : open) {
     auto one = placed(store, places, row.finding_id);
     if (!one && one.error().code != Code::kNotFound) return tl::unexpected(one.error());
     // Its run or series was pruned: the finding is an event of its own.

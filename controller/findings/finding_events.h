@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/fleet/leaf_map.h"
+#include "controller/findings/changes/run_places.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
@@ -41,8 +41,8 @@ struct OpenEvent {
 };
 
 // Groups the newest 200 open findings into events. A finding that meets no other is an event of its
-// own. `leaves` gives the leaf of nodes that do not report it.
-Result<std::vector<OpenEvent>> open_events(const store::Store& store, const LeafSource& leaves);
+// own. The places are read only where there is an open finding.
+Result<std::vector<OpenEvent>> open_events(const store::Store& store, KeptRunPlaces& places);
 
 // Changes on nodes of the fabric while the event began, the most likely first. Each line says how
 // many nodes with the change got worse and how many of the other nodes.

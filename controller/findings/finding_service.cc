@@ -246,8 +246,8 @@ void put_part(const store::FindingRow& row, api::Finding& out) {
 }
 
 // The others of its event, what they have in common, and what speaks for each cause.
-Status add_event(const store::Store& store, const LeafSource& leaves, api::Finding& out) {
-  for (const OpenEvent& event : RG_TRY(open_events(store, leaves))) {
+Status add_event(const store::Store& store, KeptRunPlaces& places, api::Finding& out) {
+  for (const OpenEvent& event : RG_TRY(open_events(store, places))) {
     if (std::ranges::find(event.findings, out.finding_id(), &store::FindingRow::finding_id) ==
         event.findings.end())
       continue;
@@ -290,7 +290,7 @@ Result<api::FindingList> FindingService::list(const api::ListFindingsRequest& re
     nodes.insert(chosen.begin(), chosen.end());
   }
   std::map<std::string, std::string> events;
-  for (const OpenEvent& event : RG_TRY(open_events(store_, leaves_)))
+  for (const OpenEvent& event : RG_TRY(open_events(store_, places_)))
     for (const store::FindingRow& one : event.findings)
       events[one.finding_id] = event.findings.front().finding_id;
   // Those that are closed are left out after reading, so that an acknowledgement's end counts.
@@ -334,7 +334,7 @@ Result<api::Finding> FindingService::get(const std::string& finding_id, double n
   const bool is_of_node = row->kind == kWrongBytesKind || row->kind == kFailedPortKind;
   if (is_of_node && row->upgrade_id.empty() && !row->node_id.empty())
     out.add_next(fmt::format("railgauge preflight {}", row->suspect));
-  RG_TRY_OK(add_event(store_, leaves_, out));
+  RG_TRY_OK(add_event(store_, places_, out));
   return out;
 }
 

@@ -147,15 +147,21 @@ Fleet::Arrived Fleet::arrived(api::AgentMessage message) {
     api::Hello& hello = *message.mutable_hello();
     // A list that a node has was checked with its Hello.
     if (hello.ByteSizeLong() <= api::kMaxHelloBytes)
-      if (KernelsOfNode known = kernels_.find(hello)) arrived.kernels = std::move(known);
-    if (const Status sound = check_bounds(hello); !sound) {
-      arrived.bad_hello = sound.error();
+      if (KernelsOfNode known = kernels_.find(hello.kernels())) {
+        arrived.kernels = std::move(known);
+        free_kernels(hello);
+      }
+    auto declared = check_bounds(hello);
+    if (!declared) {
+      arrived.bad_hello = declared.error();
       api::Hello& kept = *arrived.message.mutable_hello();
       *kept.mutable_contract() = hello.contract();
       if (is_node_name(hello.name())) kept.set_name(hello.name());
       return arrived;
     }
-    if (!hello.kernels().empty()) arrived.kernels = kernels_.take(hello);
+    if (!hello.kernels().empty())
+      arrived.kernels = kernels_.take(hello.kernels(), *std::move(declared));
+    free_kernels(hello);
   }
   bound_texts(message);
   arrived.message = std::move(message);

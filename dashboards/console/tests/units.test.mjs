@@ -9,7 +9,7 @@ const load = async (name) => {
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].text).toString('base64')}`);
 };
 
-const { bytes, figure, foldNames, percent, time, ago } = await load('format');
+const { bytes, figure, foldNames, percent, secondsOf, time, ago } = await load('format');
 const { heatOf, isWorse, kHeats, pixel } = await load('heat');
 const { link, parse } = await load('route');
 const { EventReader } = await load('events');
@@ -131,6 +131,19 @@ const framed = {
   run_id: 'r-1', kernel: 'k', metric: 'm', unit: 'bytes_per_second', rail: 0, larger_is_better: true, synthetic: true,
   nodes: ['=cmd|calc', 'a"b', '<svg onload=x>', 'd'],
 };
+
+test('times are read as Date reads them', () => {
+  let seed = 7;
+  const below = (n) => (seed = (seed * 48271) % 2147483647) % n;
+  for (let i = 0; i < 2000; ++i) {
+    const text = new Date(below(2_000_000_000) * 1000 + below(1000)).toISOString();
+    assert.equal(secondsOf(text).toFixed(3), (Date.parse(text) / 1000).toFixed(3), text);
+    const whole = `${text.slice(0, 19)}Z`;
+    assert.equal(secondsOf(whole), Date.parse(whole) / 1000, whole);
+  }
+  assert.equal(secondsOf('2026-01-02T03:04:05+01:00'), Date.parse('2026-01-02T03:04:05+01:00') / 1000);
+  assert.ok(Number.isNaN(secondsOf('yesterday')));
+});
 
 test('a CSV has a line for each cell, and no name becomes a formula', () => {
   const text = csvOf(framed, { step: 1, row: 0, column: 1, rows: 1, columns: 2, values: [4e10, null], of_expected: [0.5, null], untested: [0, 1] });
