@@ -47,6 +47,11 @@ function drawMarks(plot: uPlot, x: number[], history: History, changes: SeriesCh
   ctx.beginPath();
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   ctx.clip();
+  for (const pause of changes?.pauses ?? []) {
+    const left = at(pause.from);
+    ctx.fillStyle = colour('--maintenance');
+    ctx.fillRect(left, bbox.top, Math.max((Number.isFinite(pause.until) ? at(pause.until) : bbox.left + bbox.width) - left, 2), bbox.height);
+  }
   for (const change of changes?.changes ?? []) {
     const left = at(x[change.index_first] ?? 0);
     const right = at(x[change.index_last] ?? 0);
@@ -67,6 +72,7 @@ function drawMarks(plot: uPlot, x: number[], history: History, changes: SeriesCh
     if (before && point.epoch !== null && point.epoch !== before.epoch) line(x[i], '--epoch', [6, 4]);
   });
   for (const upgrade of upgrades) line(upgrade, '--upgrade', [2, 3]);
+  if (changes?.begin) line(new Date(changes.begin).getTime() / 1000, '--bad', []);
   ctx.restore();
 }
 

@@ -183,6 +183,7 @@ export class MatrixView {
     if (this.frame.untested_pairs > 0) this.drawHatch(ink);
     this.tiles().forget();
     this.drawPairs();
+    this.tiles().settle();
     this.drawLeaves(ink);
     this.drawMarks();
     this.drawBlock();
