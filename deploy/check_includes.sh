@@ -46,6 +46,7 @@ kernels/mpi/path: =core kernels/net/device
 kernels/mpi: =gpu kernels/gpu/ceiling kernels/mpi/binding kernels/mpi/path
 kernels/nccl/collective: kernels/nccl
 kernels/nccl/communicator: =gpu
+kernels/nccl/gin: =gpu kernels/gpu/session kernels/nccl kernels/nccl/communicator
 kernels/nccl/pt2pt: kernels/nccl
 kernels/nccl: =gpu kernels/gpu/ceiling kernels/gpu/session kernels/nccl/communicator
 kernels/host_cost: =core

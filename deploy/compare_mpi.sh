@@ -66,7 +66,7 @@ done
   refuse "--layer $layer is none of $mpis; allowed: auto$([[ $mpis == *mpich* ]] || echo ", ucx, ob1")"
 read -ra measures <<<"${only//,/ }"
 blocks="allgatherv?|alltoall[vw]?|gatherv?|scatterv?|allreduce|barrier|bcast|reduce|reduce_scatter|reduce_scatter_block"
-known="latency|bw|bibw|mbw_mr|multi_lat|(latency|bw|bibw)_persistent|(put|get)_(latency|bw)|acc_latency"
+known="latency|latency_mt|bw|bibw|mbw_mr|multi_lat|(latency|bw|bibw)_persistent|(put|get)_(latency|bw)|put_bibw|(get_)?acc_latency"
 known+="|i?($blocks)|($blocks)_persistent|i?neighbor_(allgatherv?|alltoall[vw]?)"
 for measure in "${measures[@]}"; do [[ $measure =~ ^osu_($known):[0-9]+$ ]] || refuse "--only $measure: PROGRAM:BYTES, as osu_bw:65536; osu_barrier:0"; done
 bin=$(realpath "$bin")
@@ -105,7 +105,7 @@ folder_of() {
     osu_latency_persistent | osu_bw_persistent | osu_bibw_persistent) echo pt2pt/persistent ;;
     *_persistent) echo collective/persistent ;;
     osu_put_* | osu_get_* | osu_acc_*) echo one-sided ;;
-    osu_latency | osu_bw | osu_bibw | osu_mbw_mr | osu_multi_lat) echo pt2pt/standard ;;
+    osu_latency | osu_latency_mt | osu_bw | osu_bibw | osu_mbw_mr | osu_multi_lat) echo pt2pt/standard ;;
     *) echo collective/blocking ;;
   esac
 }
@@ -187,8 +187,8 @@ describe() {
   local few=$((fabric == 1 ? 10 : 1)) more=$((fabric == 1 ? 1 : bytes < 1024 ? 10 : 2))
   common=() extra=() proof=(--set proof_time=200ms)
   case $program in
-    osu_latency | osu_latency_persistent | osu_*_latency) count=2 iterations=$((20000 / few * more)) ;;
-    osu_bw | osu_bibw | osu_bw_persistent | osu_bibw_persistent | osu_put_bw | osu_get_bw) count=2 iterations=$((2000 / few)) key=rate common=(-W "$kWindow") ;;
+    osu_latency | osu_latency_mt | osu_latency_persistent | osu_*_latency) count=2 iterations=$((20000 / few * more)) ;;
+    osu_bw | osu_bibw | osu_bw_persistent | osu_bibw_persistent | osu_put_bw | osu_put_bibw | osu_get_bw) count=2 iterations=$((2000 / few)) key=rate common=(-W "$kWindow") ;;
     osu_mbw_mr) iterations=$((4000 / few * more)) key=rate column=3 common=(-W "$kWindow") ;;
     *) iterations=$((10000 / few * more)) ;;
   esac
@@ -203,7 +203,7 @@ describe() {
   # Ours sums 32-bit floats, exposes memory that it has, adds 32-bit numbers to it, and completes each call by a flush.
   case $program in
     *reduce*) extra=(-T mpi_float) ;;
-    osu_acc_latency) extra=(-w create -T mpi_int) ;;
+    osu_acc_latency | osu_get_acc_latency) extra=(-w create -T mpi_int) ;;
     osu_put_* | osu_get_*) extra=(-w create) ;;
   esac
   # A non-blocking collective is compared by its time alone, without the computation beside it.

@@ -140,6 +140,13 @@ RAILGAUGE_VFABRIC=$work/path/vfabric compare --fabric --rounds 6 --only osu_late
 [ "$(sort -u "$work/nodes" | paste -sd ' ')" = 'n1 n2' ] || fails "the launcher's words did not reach the other guest"
 [ "$(sort -u "$work/daemon_words")" = '3: --word a b' ] || fails "its words came out as $(sort -u "$work/daemon_words")"
 
+# Programs of the newer forms are known; one without a figure is not.
+compare --rounds 6 --only osu_get_acc_latency:8 --calls 10
+[ $code = 2 ] && grep -q 'osu_get_acc_latency: not built from' "$work/err" || fails "osu_get_acc_latency: exit $code"
+compare --rounds 6 --only osu_latency_mt:8 --calls 10
+[ $code = 2 ] && grep -q 'osu_latency_mt: not built from' "$work/err" || fails "osu_latency_mt: exit $code"
+compare --rounds 6 --only osu_hello:8
+[ $code = 2 ] && grep -q 'PROGRAM:BYTES' "$work/err" || fails "a program that has no figure to compare: exit $code"
 compare --rounds 5
 [ $code = 2 ] || fails "five rounds exit with $code"
 compare --layer ucx

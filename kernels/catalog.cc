@@ -75,6 +75,9 @@ namespace railgauge {
   ROW(kNcclAllToAllV)          \
   ROW(kNcclBroadcast)          \
   ROW(kNcclGather)             \
+  ROW(kNcclGinGetLat)          \
+  ROW(kNcclGinPutLat)          \
+  ROW(kNcclGinSignalLat)       \
   ROW(kNcclHypercube)          \
   ROW(kNcclInit)               \
   ROW(kNcclPairwise)           \

@@ -25,6 +25,7 @@ extern const gpu::DeviceCode kCopyTmaCode;
 extern const gpu::DeviceCode kChaseCode;
 }  // namespace railgauge::cuda
 namespace railgauge::nccl {
+extern const gpu::DeviceCode kGinCode;
 extern const gpu::DeviceCode kVerifyCode;
 }  // namespace railgauge::nccl
 
@@ -53,6 +54,7 @@ std::vector<Source> sources() {
             "railgauge_clear_units"}},
           {"copy_tma", &cuda::kCopyTmaCode, {"railgauge_copy_tma"}},
           {"chase", &cuda::kChaseCode, {"railgauge_chase"}},
+          {"nccl_gin", &nccl::kGinCode, {"railgauge_gin_about", "railgauge_gin_ring"}},
           {"nccl_verify",
            &nccl::kVerifyCode,
            {"railgauge_nccl_fill", "railgauge_nccl_check", "railgauge_nccl_tell"}}};
@@ -61,7 +63,8 @@ std::vector<Source> sources() {
 // Returns the reason why this build, driver or GPU cannot take the PTX, "" when it must. A driver
 // that fails although it should work (no compiler installed, PTX refused) is not such a reason.
 std::string why_not(const gpu::Gpu& gpu, const gpu::DeviceCode& code) {
-  if (code.ptx.empty()) return "this build has no device code, nvcc was not there";
+  if (code.ptx.empty())
+    return std::string("this build has no device code, lacking ") + code.lacking;
   const int needed = gpu::cuda_release_of_ptx(code.ptx_version);
   if (loaded_cuda().driver_version < needed)
     return "the driver is of CUDA " + cuda_release(loaded_cuda().driver_version) +

@@ -160,6 +160,23 @@ TEST(Loopback, WithoutGpusTakesAPortOrEachPort) {
   EXPECT_THAT(placed(*each), ElementsAre("0 n0/mlx5_0:1", "0 n1/mlx5_0:1", "1 n1/mlx5_1:1"));
 }
 
+// Such as bar.shared_bw, whose ranks share a GPU.
+TEST(Loopback, OfAKernelOnGpusHasBothRanksOnOne) {
+  std::vector<KernelInfo> kernels = kernels_with_memory();
+  KernelInfo shared = fake_kernel("fake.shared", "bandwidth_bytes_per_second");
+  shared.set_endpoint_kind("gpu");
+  kernels.push_back(shared);
+  Stage stage = loopback("");
+  stage.kernel = "fake.shared";
+  const auto plan = make_plan(suite_of({stage}), mixed_nodes(3), kernels);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_THAT(placed(*plan), ElementsAre("0 n1/gpu0", "0 n2/gpu0"));
+  EXPECT_EQ(plan->tasks[0].ranks.size(), 2U);
+  EXPECT_EQ(plan->tasks[0].facts.at("loopback"), "true");
+  stage.placement.each = "nic";
+  EXPECT_FALSE(make_plan(suite_of({stage}), mixed_nodes(3), kernels)) << "it runs on no port";
+}
+
 TEST(Loopback, WaivesByNameWhatIsNotThereOrNotActive) {
   std::vector<PlanNode> nodes = mixed_nodes(2);
   nodes.push_back({.name = "bare"});

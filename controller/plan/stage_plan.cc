@@ -215,7 +215,10 @@ Status check_placement(const Stage& stage, std::uint32_t index, const KernelInfo
                             : placement.rails != RailChoice::kNone ? "rails"
                                                                    : "each: " + placement.each;
   const bool any_kind = placement.is_by_rail() && kernel.endpoint_kind() != "none";
-  const std::string wanted = loopback ? "nic" : placement.is_by_rail() ? "rail" : placement.each;
+  const bool on_gpu = kernel.endpoint_kind() == "gpu" && placement.each.empty();
+  const std::string wanted = loopback                 ? (on_gpu ? "gpu" : "nic")
+                             : placement.is_by_rail() ? "rail"
+                                                      : placement.each;
   const bool placed = !placement.each.empty() && wanted == placement.each && places_ranks(kernel) &&
                       !placement.is_by_rail();
   if (!wanted.empty() && !any_kind && !placed && kernel.endpoint_kind() != wanted)

@@ -71,6 +71,7 @@ Result<Nccl> bind_nccl(const std::string& name) {
                             nccl_release(table.version_code)));
   RAILGAUGE_NCCL_REQUIRED(RAILGAUGE_BIND)
   RAILGAUGE_NCCL_OPTIONAL(RAILGAUGE_FIND)
+  RAILGAUGE_NCCL_DEVICE(RAILGAUGE_FIND)
   describe_library(library, kSyntheticNcclMarker, table);
   table.version = nccl_release(table.version_code);
   return table;

@@ -60,6 +60,34 @@ inline constexpr int kCtaZero = 2;
 using Window = struct WindowObject*;
 inline constexpr int kWindowSymmetric = 1;  // NCCL_WIN_COLL_SYMMETRIC
 
+// ncclDevCommRequirements: what a device communicator, by which code on the GPU communicates, shall
+// have. Releases before 2.29.2 take the body alone; later ones take a shorter structure than their
+// own, by `size`, with the version of the headers that the device code is made of.
+struct DeviceRequirementsBody {
+  void* resources = nullptr;
+  void* teams = nullptr;
+  bool lsa_multimem = false;
+  int barriers = 0;
+  int lsa_barriers = 0;
+  int rail_gin_barriers = 0;
+  int lsa_lla2a_blocks = 0;
+  int lsa_lla2a_slots = 0;
+  bool gin_force = false;
+  int gin_contexts = 4;
+  int gin_signals = 0;
+  int gin_counters = 0;
+};
+struct DeviceRequirements {
+  std::size_t size = sizeof(DeviceRequirements);
+  unsigned magic = kConfigMagic;
+  unsigned version = 0;
+  DeviceRequirementsBody body;
+};
+// ncclNetDeviceType: who begins the transfers of a device communicator.
+inline constexpr unsigned kGinProxy = 2;
+inline constexpr unsigned kGinGdaki = 3;
+inline constexpr unsigned kGinGpi = 4;
+
 // ncclResult_t. kInProgress is not an error: a non-blocking communicator is still at work.
 inline constexpr Return kSuccess = 0;
 inline constexpr Return kUnhandledCudaError = 1;
@@ -101,8 +129,11 @@ inline constexpr int kOldest = version_code(2, 18, 0);
 inline constexpr int kFirstWithFloat8 = version_code(2, 24, 0);
 inline constexpr int kFirstWithCtaPolicy = version_code(2, 27, 0);
 inline constexpr int kFirstWithCtaZero = version_code(2, 28, 0);
-// GPU-initiated networking (GIN).
+// GPU-initiated networking (GIN); the first release that takes device code of an older one's
+// headers; and the first whose headers have get.
 inline constexpr int kFirstWithGin = version_code(2, 28, 7);
+inline constexpr int kFirstFittingOlder = version_code(2, 29, 2);
+inline constexpr int kFirstWithGet = version_code(2, 30, 3);
 
 // Returns a configuration that the release understands: without the members that it lacks.
 inline Config config_for(int version) {
@@ -162,6 +193,11 @@ inline Config config_for(int version) {
   ROW(scatter, ncclScatter, nc::Return,                                                    \
       (const void*, void*, std::size_t, nc::DataType, int, nc::Comm, cu::Stream))
 
+// Functions of nccl_device.h, optional too: communicators for code on the GPU.
+#define RAILGAUGE_NCCL_DEVICE(ROW)                                                    \
+  ROW(dev_comm_create, ncclDevCommCreate, nc::Return, (nc::Comm, const void*, void*)) \
+  ROW(dev_comm_destroy, ncclDevCommDestroy, nc::Return, (nc::Comm, const void*))
+
 namespace railgauge {
 
 // The library's functions and facts. Read-only once loaded.
@@ -170,6 +206,7 @@ struct Nccl {
   result(*slot) parameters = nullptr;  // NOLINT(bugprone-macro-parentheses)
   RAILGAUGE_NCCL_REQUIRED(RAILGAUGE_SLOT)
   RAILGAUGE_NCCL_OPTIONAL(RAILGAUGE_SLOT)
+  RAILGAUGE_NCCL_DEVICE(RAILGAUGE_SLOT)
 #undef RAILGAUGE_SLOT
 
   std::string path;  // the file that was loaded

@@ -11,6 +11,13 @@
 #if __has_include(<nccl.h>) && __has_include(<cuda_runtime.h>)
 #include <nccl.h>
 #define RAILGAUGE_HAS_NCCL_H 1
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 7) && __has_include(<nccl_device/core.h>)
+#include <nccl_device/core.h>
+#include <nccl_device/net_device.h>
+#define RAILGAUGE_HAS_NCCL_DEVICE_H 1
+#else
+#define RAILGAUGE_HAS_NCCL_DEVICE_H 0
+#endif
 #else
 #define RAILGAUGE_HAS_NCCL_H 0
 #endif
@@ -48,6 +55,26 @@ RAILGAUGE_NCCL_REQUIRED(RAILGAUGE_SAME)
 RAILGAUGE_NCCL_OPTIONAL(RAILGAUGE_SAME)
 static_assert(nc::kFloat8e4m3 == int{ncclFloat8e4m3});
 static_assert(nc::kFloat8e5m2 == int{ncclFloat8e5m2});
+#endif
+#if RAILGAUGE_HAS_NCCL_DEVICE_H
+RAILGAUGE_NCCL_DEVICE(RAILGAUGE_SAME)
+// Where the structure has a head, the body follows it.
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 29, 2)
+constexpr std::size_t kHead = offsetof(nc::DeviceRequirements, body);
+static_assert(offsetof(nc::DeviceRequirements, version) ==
+              offsetof(ncclDevCommRequirements, version));
+#else
+constexpr std::size_t kHead = 0;
+#endif
+static_assert(kHead + offsetof(nc::DeviceRequirementsBody, lsa_multimem) ==
+              offsetof(ncclDevCommRequirements, lsaMultimem));
+static_assert(kHead + offsetof(nc::DeviceRequirementsBody, gin_force) ==
+              offsetof(ncclDevCommRequirements, ginForceEnable));
+static_assert(kHead + offsetof(nc::DeviceRequirementsBody, gin_signals) ==
+              offsetof(ncclDevCommRequirements, ginSignalCount));
+static_assert(kHead + sizeof(nc::DeviceRequirementsBody) <= sizeof(ncclDevCommRequirements));
+static_assert(nc::kGinProxy == unsigned{NCCL_NET_DEVICE_GIN_PROXY});
+static_assert(nc::kGinGdaki == unsigned{NCCL_NET_DEVICE_GIN_GDAKI});
 #endif
 #undef RAILGAUGE_SAME
 

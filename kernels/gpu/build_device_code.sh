@@ -3,6 +3,7 @@
 # this nvcc knows, and PTX. A driver reads PTX of its own version or older, so the PTX is stamped with the lowest
 # version and target with which ptxas still accepts it: drivers before and after an upgrade must run the same code.
 #   build_device_code.sh NVCC SOURCE.cu SYMBOL NAMESPACE OUT.cc     NVCC empty: no code, kernels waive
+# A source may need a header that the toolkit has not ("// Needs header: x.h"): no code where nvcc does not find it.
 set -euo pipefail
 nvcc=$1 source=$2 symbol=$3 namespace=$4 out=$5
 work=${out%.cc}.parts
@@ -18,7 +19,7 @@ array() {
 # ascending targets.
 lowest_ptx() {
   local ptxas=$1 version target
-  for version in 3.0 3.1 3.2 4.0 4.1 4.2 4.3 5.0 6.0 6.1 6.3 6.4 6.5 7.0 7.1 7.4 7.8 8.0 8.1 8.6 9.0; do
+  for version in 3.0 3.1 3.2 4.0 4.1 4.2 4.3 5.0 6.0 6.1 6.3 6.4 6.5 7.0 7.1 7.4 7.8 8.0 8.1 8.2 8.6 9.0; do
     for target in ${least:-30 35 50 52 60 61 70 75}; do
       sed "s/^\.version .*/.version $version/; s/^\.target .*/.target sm_$target/" "$work/full.ptx" >"$work/low.ptx"
       if "$ptxas" -arch="sm_${least:-75}" "$work/low.ptx" -o "$work/low.cubin" 2>/dev/null; then
@@ -34,15 +35,21 @@ lowest_ptx() {
 header() {
   printf '// Made from %s by build_device_code.sh.\n#include "kernels/gpu/device_code.h"\n\nnamespace {\n' "$source"
 }
-# footer PTX_EXPRESSION VERSION TARGET TOOLKIT: prints the definition of SYMBOL.
+# footer PTX_EXPRESSION VERSION TARGET TOOLKIT [LACKING]: prints the definition of SYMBOL.
 footer() {
   printf '}  // namespace\n\nnamespace %s {\nextern const railgauge::gpu::DeviceCode %s;\n' "$namespace" "$symbol"
-  printf 'const railgauge::gpu::DeviceCode %s{"%s", %s, %s, %s, %s};\n}\n' "$symbol" "$source" "$1" "$2" "$3" "$4"
+  printf 'const railgauge::gpu::DeviceCode %s{"%s", %s, %s, %s, %s, "%s"};\n}\n' "$symbol" "$source" "$1" "$2" "$3" "$4" "${5:-}"
+}
+# empty LACKING: writes a definition without code.
+empty() {
+  { header; footer '{}, {}' 0 0 0 "$1"; } >"$out"
+  exit 0
 }
 
-if [ -z "$nvcc" ]; then
-  { header; footer '{}, {}' 0 0 0; } >"$out"
-  exit 0
+[ -n "$nvcc" ] || empty nvcc
+needed=$(sed -n 's,^// Needs header: \(.*\)$,\1,p' "$source")
+if [ -n "$needed" ] && ! printf '#include <%s>\n' "$needed" | "$nvcc" -E -x cu - >/dev/null 2>&1; then
+  empty "$needed"
 fi
 
 # A source may say the lowest compute capability that has its instructions; else the code is as old as it can be.

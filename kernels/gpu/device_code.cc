@@ -106,9 +106,11 @@ Result<LoadedCode> LoadedCode::load(const Gpu& gpu, const DeviceCode& code) {
           Code::kUnimplemented,
           cuda.is_hip
               ? fmt::format("{}: load device code: this build has none for AMD's GPUs", gpu.name())
-              : fmt::format("{}: load device code: this build has none, nvcc was not there; "
-                            "build with the CUDA toolkit",
-                            gpu.name()));
+              : fmt::format("{}: load device code: this build has none, {} was not there; {}",
+                            gpu.name(), code.lacking,
+                            std::string_view(code.lacking) == "nvcc"
+                                ? "build with the CUDA toolkit"
+                                : "build where nvcc finds it"));
     loaded.module_ = Module(twins);
     loaded.image_ = "twins of the fake driver";
     return loaded;

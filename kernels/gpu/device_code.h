@@ -26,6 +26,7 @@ struct DeviceCode {
   int ptx_version;                     // 32 is PTX ISA 3.2: the lowest at which ptxas accepts it
   int ptx_capability;                  // lowest compute capability that it runs on
   int toolkit_version;                 // CUDA release of the compiler: 13000 is 13.0
+  const char* lacking = "";            // what the build had not, where there is no code: "nvcc"
 };
 
 // Returns the lowest CUDA release whose driver loads our table and reads PTX of `ptx_version` (PTX

@@ -453,7 +453,6 @@ Status CollectiveBench::read_parameters(const Params& params) {
   if (operation_->reduces) plan_.reduction = reduction_of(params.text("reduction"));
   if (operation_->rooted) plan_.root = static_cast<std::uint32_t>(params.integer("root"));
   plan_.in_place = operation_->in_place && params.boolean("in_place");
-  by_device_ = operation_->has_device_form && params.text("initiated_by") == "device";
   if (operation_->has_traffic) {
     spread_ = params.number("spread");
     matrix_ = params.text("traffic");
@@ -482,18 +481,6 @@ Status CollectiveBench::check_library(const Nccl& nccl) const {
   if (is_float8(plan_.type) && nccl.version_code < nc::kFirstWithFloat8)
     return fail(Code::kUnimplemented,
                 "NCCL {}: it has no 8-bit floating-point types; 2.24 and later have", nccl.version);
-  // An older release lacks the calls; a newer one has them only for kernels that are built with
-  // its headers.
-  if (by_device_ && nccl.version_code < nc::kFirstWithGin)
-    return fail(Code::kUnimplemented,
-                "NCCL {}: it has no GPU-initiated networking (GIN); {} and "
-                "later have",
-                nccl.version, nccl_release(nc::kFirstWithGin));
-  if (by_device_)
-    return fail(Code::kUnimplemented,
-                "NCCL {} has GPU-initiated networking (GIN), but its device side is headers that "
-                "are compiled into the user's kernel; this build has no kernel of them",
-                nccl.version);
   const int needed =
       joining_.cta_policy == nc::kCtaZero ? nc::kFirstWithCtaZero : nc::kFirstWithCtaPolicy;
   if (joining_.cta_policy != nc::kUndefined && nccl.version_code < needed)

@@ -102,7 +102,6 @@ class CollectiveBench final : public Kernel {
   std::uint64_t repeat_ = 1;        // of the measured size
   bool report_choice_ = true;
   bool is_cold_ = true;
-  bool by_device_ = false;
   std::shared_ptr<RankState> state_;
   std::unique_ptr<Worker> worker_;  // exists from the joining on
   bool opened_ = false;

@@ -74,14 +74,6 @@ KernelInfo info_of(const Operation& operation) {
   if (operation.in_place)
     builder.boolean("in_place", "the result replaces the input", false).identity();
   if (operation.has_traffic) builder.apply(add_traffic_parameters);
-  // Declared so that a suite which asks for it gets the reason, and the release that has it.
-  if (operation.has_device_form)
-    builder
-        .choice("initiated_by", "",
-                "host: NCCL's calls; device: a kernel of the user by GIN, which NCCL has from "
-                "2.28.7 on, and which waives here",
-                {"host", "device"})
-        .identity();
   builder.choice("mode", "", "calls one by one, or as a CUDA graph", {"events", "graph"})
       .identity()
       .integer("graph_calls", "calls in one graph", kGraphCalls, 1, 1000)

@@ -56,7 +56,7 @@ TEST_F(OnNccl218, WaivesWhatItCannot) {
     EXPECT_EQ(outcome_of(results[0].status.error().code), kWaived);
     EXPECT_THAT(results[0].status.error().message, HasSubstr(release));
   }
-  const auto device = run("nccl.send_recv", 2, {{"initiated_by", "device"}});
+  const auto device = run("nccl.gin_put_lat", 2, {});
   ASSERT_FALSE(device[0].status);
   EXPECT_EQ(outcome_of(device[0].status.error().code), kWaived);
   EXPECT_THAT(device[0].status.error().message, HasSubstr("2.28.7 and later have"));

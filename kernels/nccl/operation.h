@@ -71,8 +71,6 @@ struct Operation {
   bool shared_out = false;
   // Declares the traffic's parameters; a share has its parts.
   bool has_traffic = false;
-  // NCCL lets a kernel of the user start it through the network; declared to say what that needs.
-  bool has_device_form = false;
   // A call is several groups, each of which needs the one before.
   bool in_steps = false;
   // Returns the S of algbw = S/t, in elements; nullptr: all that the size covers.

@@ -79,6 +79,8 @@ class Buffer {
   Status register_window(const gpu::Gpu& gpu, const Communicator& comm);
 
   [[nodiscard]] cu::DevicePtr data() const { return data_; }
+  // Returns the window that register_window() made.
+  [[nodiscard]] nc::Window window() const { return window_.get().window; }
   // Releases the registration; call before the communicator ends.
   void deregister() {
     registration_.reset();

@@ -104,12 +104,6 @@ TEST_F(Ways, WithoutAWindowSymmetricMemoryIsWaived) {
               HasSubstr("NCCL gave none"));
 }
 
-TEST_F(Ways, CallsByTheGpuAreWaivedWithTheReleaseThatHasThem) {
-  for (const char* kernel : {"nccl.send_recv", "nccl.all_to_all"})
-    EXPECT_THAT(waived(run(kernel, 2, {{"initiated_by", "device"}})),
-                HasSubstr("GPU-initiated networking (GIN)"));
-}
-
 TEST_F(Ways, WrongBytesAreFoundInEach) {
   const std::vector<Parameters> ways{{{"registered", "symmetric"}},
                                      {{"aggregate", "4"}},

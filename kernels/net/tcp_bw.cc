@@ -26,6 +26,7 @@
 #include "kernels/core/stats/rate.h"
 #include "kernels/host_cost/host_cost.h"
 #include "kernels/memory/host_buffer.h"
+#include "kernels/net/devmem.h"
 #include "kernels/net/pattern.h"
 #include "kernels/net/pipe.h"
 #include "kernels/net/proof.h"
@@ -266,10 +267,9 @@ class TcpBandwidth final : public Kernel {
     proof_time_ns_ = context.params.duration_ns("proof_time");
     host_cost_.emplace(wants_host_cost(context.params));
     sending_ = sending_of(context.params.text("send"));
-    RG_TRY_OK(check_memory(context.params));
     link_ = RG_TRY(TcpLink::open(
         context, {.streams = static_cast<std::uint32_t>(context.params.integer("streams"))}));
-    return {};
+    return check_memory(context.params, link_->netdev());
   }
 
   Status connect(Context& context, Group& group) override {
@@ -302,16 +302,14 @@ class TcpBandwidth final : public Kernel {
     std::uint64_t proved_messages = 0;  // on both ranks
   };
 
-  // GPU memory over TCP without a copy by the host: Linux 6.12 has it for NICs that split headers
-  // from data. No such NIC was at hand to build and prove it on.
-  [[nodiscard]] static Status check_memory(const Params& params) {
+  // GPU memory over TCP without a copy by the host: queues of the NIC are the host's to set up, see
+  // decision 183.
+  [[nodiscard]] static Status check_memory(const Params& params, const std::string& netdev) {
     if (params.text("memory") == "host") return {};
     return fail(Code::kUnimplemented,
                 "net.tcp_bw: memory gpu: it needs devmem TCP (Linux 6.12, a NIC with header split "
                 "and flow steering): {}; verbs kernels move GPU memory",
-                kernel_has_devmem()
-                    ? "this kernel has it, but railgauge binds no NIC's queues to a GPU"
-                    : "this kernel has none");
+                devmem_lack(netdev));
   }
 
   // The sends without a copy of all streams so far.

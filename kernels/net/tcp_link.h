@@ -71,6 +71,7 @@ class TcpLink {
   [[nodiscard]] std::vector<Pipe>& pipes() { return pipes_; }
   // Returns TCP's counts; kInternal when the kernel does not report them.
   [[nodiscard]] Result<StreamTotals> totals() const;
+  [[nodiscard]] const std::string& netdev() const { return chosen_.address.netdev; }
   // Returns this end in words: "192.0.2.1 (eth0)".
   [[nodiscard]] std::string words() const {
     return chosen_.address.text + " (" + chosen_.address.netdev + ")";

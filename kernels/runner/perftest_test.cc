@@ -184,7 +184,7 @@ TEST(PerftestOptions, WhatIsNotHonouredIsOneLineThatNamesIt) {
       {"ib_write_bw", {"-O"}, "-O: name the ports with --set devices="},
       {"ib_atomic_bw", {"-s", "8"}, "-s: verbs.atomic_bw has no such choice: atomics have 8"},
       {"ib_write_bw", {"--run_infinitely"}, "--run_infinitely: a run has an end"},
-      {"ib_write_bw", {"-c", "XRC"}, "-c: \"XRC\": RC, UC and UD are measured here"},
+      {"ib_write_bw", {"-c", "SRD"}, "-c: \"SRD\": RC, UC, UD and XRC are measured here"},
       {"ib_write_bw", {"-c", "UD"}, "-c: \"UD\" is not RC or UC"},
       {"ib_write_bw", {"--tx-dept", "x"}, "--tx-depth: \"x\""},
       {"ib_write_bw", {"-t", "0"}, "-t: 0 is out of range; 1 to 16384 are allowed"},

@@ -196,10 +196,11 @@ void add_latency(InfoBuilder& builder, const Operation& does) {
 // The transports that carry the operation, and up to which size a latency's messages are sent
 // inline: as perftest has it.
 ConnectionForm connection_of(const Operation& does, Figure figure) {
-  if (does.fetches) return {.transports = {"RC"}, .inline_bytes = ""};
+  if (does.fetches) return {.transports = {"RC", "XRC"}, .inline_bytes = ""};
   const bool sends = does.verb == Verb::kSend;
   ConnectionForm form{.transports = {"RC", "UC"}, .inline_bytes = sends ? "236" : "220"};
   if (sends) form.transports.emplace_back("UD");
+  form.transports.emplace_back("XRC");
   if (figure == Figure::kBandwidth) form.inline_bytes = "0";
   return form;
 }

@@ -59,6 +59,52 @@ TEST_F(Manners, UnreliableTransportsMeasureAndVerifyWhatTheyCan) {
   }
 }
 
+// Each verb, in both directions where it has them: a message that took another receive queue than
+// the peer's would not arrive.
+TEST_F(Manners, XrcMeasuresAndVerifiesEveryVerb) {
+  for (const char* kernel :
+       {"verbs.write_lat", "verbs.write_imm_lat", "verbs.send_lat", "verbs.read_lat",
+        "verbs.atomic_lat", "verbs.write_bw", "verbs.write_imm_bw", "verbs.send_bw",
+        "verbs.read_bw", "verbs.atomic_bw"}) {
+    Parameters way{{"transport", "XRC"}, {"iterations", "400"}};
+    const std::string_view name(kernel);
+    if (name.find("atomic") == std::string_view::npos) way["sizes"] = "8,100,4KiB";
+    if (name.ends_with("bw")) way["qps"] = "3";
+    for (const char* post : {"request", "extended"}) {
+      if (name.ends_with("bw")) way["post"] = post;
+      const auto results = run(kernel, way);
+      expect_passed(results, kernel);
+      EXPECT_EQ(results[0].facts.at("transport"), "XRC");
+      for (const Point& point : results[0].points) EXPECT_TRUE(point.verified()) << kernel;
+      if (!name.ends_with("bw")) break;
+    }
+  }
+}
+
+TEST_F(Manners, XrcFindsAWrongByte) {
+  for (const char* kernel : {"verbs.send_bw", "verbs.write_lat", "verbs.read_bw"}) {
+    verbs_control().reset();
+    verbs_control().flip_byte = 1;
+    const auto results =
+        run(kernel, {{"transport", "XRC"}, {"sizes", "1KiB"}, {"iterations", "100"}});
+    ASSERT_FALSE(results[0].status) << kernel;
+    EXPECT_EQ(results[0].status.error().code, Code::kDataLoss) << kernel;
+  }
+}
+
+TEST_F(Manners, XrcWaivesWhereTheDeviceOrItsProviderHasNone) {
+  for (const auto& [which, words] : std::map<std::uint64_t, std::string>{
+           {1, "fake0:1: transport XRC: the device of driver"},
+           {2, "fake0:1: open an XRC domain: Function not implemented (errno 38); driver"}}) {
+    verbs_control().no_xrc = which;
+    const auto results = run("verbs.write_bw", {{"transport", "XRC"}});
+    ASSERT_FALSE(results[0].status);
+    EXPECT_EQ(results[0].status.error().code, Code::kUnimplemented);
+    EXPECT_THAT(results[0].status.error().message,
+                AllOf(HasSubstr(words), HasSubstr("take transport RC")));
+  }
+}
+
 TEST_F(Manners, DatagramsOfSeveralQueuePairsShareReceives) {
   const auto results = run("verbs.send_bw", {{"transport", "UD"},
                                              {"qps", "5"},
@@ -326,6 +372,8 @@ TEST_F(Manners, EachWayOfMeasuringSurvivesAFailureOfEachCallWithoutALeak) {
       {"verbs.write_imm_lat", {{"transport", "UC"}}},
       {"verbs.read_lat", {{"poll", "events"}}},
       {"verbs.send_bw", {{"transport", "UD"}, {"srq", "true"}, {"receive_depth", "2"}}},
+      {"verbs.send_bw", {{"transport", "XRC"}, {"receive_depth", "2"}, {"qps", "2"}}},
+      {"verbs.write_lat", {{"transport", "XRC"}}},
       {"verbs.send_bw", {{"sizes", "16,32"}, {"receive_depth", "2"}, {"qps", "2"}}},
       {"verbs.atomic_bw", {{"operation", "compare_swap"}, {"qps", "2"}, {"poll", "events"}}},
   };

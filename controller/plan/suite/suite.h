@@ -45,7 +45,8 @@ enum class PlacementKind : std::uint8_t {
   kLeaf,
   // One task of one rank on each node.
   kLocal,
-  // One task of two ranks on each node, both on one NIC port. Measures the cost within the node,
+  // One task of two ranks on each node, both on one NIC port, or on one GPU. Measures the cost
+  // within the node,
   // never the fabric.
   kLoopback,
 };

@@ -264,7 +264,7 @@ const KeyTable kPlacementKeys(
                    "one task with a rank on each node"),
         choice_key("local", {{"all", PlacementKind::kLocal}}, "one task of one rank on each node"),
         choice_key("loopback", {{"all", PlacementKind::kLoopback}},
-                   "one task of two ranks on each node, both on one NIC port"),
+                   "one task of two ranks on each node, both on one NIC port, or on one GPU"),
         text_key("endpoint", 0, "DEV:PORT or gpuN, the same on every node"),
         // The kind of placement decides which of them it takes.
         choice_key("each", {"gpu", "nic", "gpu_nic", "rail"},

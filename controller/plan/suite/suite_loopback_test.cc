@@ -30,7 +30,7 @@ TEST(Suite, LoopbackTakesAPortOrEachOfThemWithOrWithoutGpus) {
   EXPECT_THAT(problem_of(local("fake.lat", "loopback: all, each: gpu_nic")),
               HasSubstr("is gpu_nic; fake.lat uses no GPU's memory"));
   EXPECT_THAT(problem_of(local("fake.group", "loopback: all")),
-              HasSubstr("is on a NIC's port; fake.group runs on none"));
+              HasSubstr("is on a NIC's port, or without each on a GPU; fake.group runs on none"));
 }
 
 TEST(Suite, DevicesWhereThePlacementChoosesThePortAreRefusedAsThePlannerDoes) {

@@ -243,9 +243,12 @@ void read_placement(const YamlValue& value, const KernelInfo* kernel, Stage& sta
     chosen->problem("needs each: gpu or each: nic, the ranks of a node");
   if (chosen == nullptr || kernel == nullptr) return;
   check_ranks(*chosen, *kernel, stage.placement);
-  if (stage.placement.kind == PlacementKind::kLoopback && kernel->endpoint_kind() != "nic")
-    chosen->key_problem(
-        fmt::format("is on a NIC's port; {} runs on {}", kernel->name(), kernel->endpoint_kind()));
+  // Two ranks on one GPU share it: no port to choose there.
+  const bool on_gpu = kernel->endpoint_kind() == "gpu" && stage.placement.each.empty();
+  if (stage.placement.kind == PlacementKind::kLoopback && kernel->endpoint_kind() != "nic" &&
+      !on_gpu)
+    chosen->key_problem(fmt::format("is on a NIC's port, or without each on a GPU; {} runs on {}",
+                                    kernel->name(), kernel->endpoint_kind()));
 }
 
 }  // namespace railgauge::plan

@@ -63,6 +63,7 @@ std::string figure(double value) {
 std::string meaning_in_words(const std::string& meaning) {
   if (meaning == "half_rtt") return "one way: half of the round trip (RTT/2)";
   if (meaning == "rtt") return "round trip";
+  if (meaning == "hop") return "one way: a round over all ranks, for each of them";
   if (meaning == "completion") return "until the completion";
   if (meaning == "gpu_visible") return "until the GPU sees it";
   if (meaning == "posted") return "until the store has left the CPU";

@@ -71,6 +71,7 @@ void CudaControl::reset() {
       Setting{"coherent", coherent, 0},
       Setting{"import_other", import_other, 0},
       Setting{"fabric", fabric, 0},
+      Setting{"gin_headers", gin_headers, 22809},
   };
   apply_settings(settings, "RAILGAUGE_FAKE_CUDA");
   const std::lock_guard lock(trace().mutex);

@@ -139,6 +139,7 @@ using Twin = std::function<void()> (*)(const Launch&);
 // Returns the twin; nullptr when there is none of this name.
 cu::Function twin_named(const char* name);
 cu::Function nccl_twin_named(std::string_view name);  // twins of kernels/nccl
+cu::Function gin_twin_named(std::string_view name);   // twins of kernels/nccl/gin
 
 }  // namespace railgauge::fake
 

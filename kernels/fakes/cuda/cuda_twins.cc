@@ -203,7 +203,8 @@ std::array g_functions{cu::FunctionObject{"railgauge_fill", fill},
 cu::Function twin_named(const char* name) {
   for (cu::FunctionObject& function : g_functions)
     if (std::string_view(function.name) == name) return &function;
-  return nccl_twin_named(name);
+  cu::Function const found = nccl_twin_named(name);
+  return found != nullptr ? found : gin_twin_named(name);
 }
 
 }  // namespace railgauge::fake

@@ -83,6 +83,9 @@ struct CudaControl {
   std::atomic<std::uint64_t> import_other{0};        // 1: imports other memory than exported
   std::atomic<std::uint64_t> fabric{0};              // 1: memory has handles for other nodes
 
+  // The release of NCCL whose headers the twins of kernels/nccl/gin are made of.
+  std::atomic<std::uint64_t> gin_headers{22809};
+
   // Resets to the values in RAILGAUGE_FAKE_CUDA; live objects stay.
   void reset();
   // Returns the names of the calls since reset(), in order: call number N is at N - 1.

@@ -130,7 +130,14 @@ nc::Return queue(nc::Comm comm, cu::Stream stream, const Part& part) {
   return t_depth == 0 ? push_group() : nc::kSuccess;
 }
 
+std::atomic<const char*>& last_words() {
+  static std::atomic<const char*> words{""};
+  return words;
+}
+
 }  // namespace
+
+void set_last_words(const char* words) { last_words() = words; }
 
 NcclControl& nccl_control() {
   static NcclControl* control = [] {
@@ -158,9 +165,14 @@ void NcclControl::reset() {
                             Setting{"fault_every", fault_every, 1},
                             Setting{"told_network", told_network, 0},
                             Setting{"no_windows", no_windows, 0},
+                            Setting{"version", version, RAILGAUGE_FAKE_NCCL_VERSION},
+                            Setting{"no_gin", no_gin, 0},
+                            Setting{"gin_fault", gin_fault, 0},
+                            Setting{"gin_fault_from", gin_fault_from, 0},
                             Setting{"processes", processes, 0}};
   apply_settings(settings, "RAILGAUGE_FAKE_NCCL");
-  calls = collectives = messages = aborts = splits = grouped = 0;
+  set_last_words("");
+  calls = collectives = messages = aborts = splits = grouped = gin_transfers = 0;
   cta_policy = nc::kUndefined;
   released = false;
 }
@@ -182,7 +194,7 @@ extern "C" {
 void railgauge_synthetic_nccl() {}
 
 nc::Return ncclGetVersion(int* version) {
-  *version = RAILGAUGE_FAKE_NCCL_VERSION;
+  *version = static_cast<int>(nccl_control().version);
   return nc::kSuccess;
 }
 
@@ -378,7 +390,17 @@ nc::Return ncclGroupEnd() {
 }
 
 #ifndef RAILGAUGE_FAKE_NCCL_OLD
-const char* ncclGetLastError(nc::Comm) { return ""; }
+const char* ncclGetLastError(nc::Comm) { return fake::last_words().load(); }
+
+nc::Return ncclDevCommCreate(nc::Comm comm, const void* requirements, void* made) {
+  RAILGAUGE_ENTER;
+  return fake::make_gin(comm, static_cast<int>(nccl_control().version), requirements, made);
+}
+
+nc::Return ncclDevCommDestroy(nc::Comm, const void*) {
+  --nccl_control().device_comms;
+  return fake::answer_of_nccl();
+}
 
 void ncclResetDebugInit() {
   const std::lock_guard lock(fake::debug_log().mutex);
@@ -398,13 +420,14 @@ nc::Return ncclCommDeregister(nc::Comm, void*) {
 }
 
 // As NCCL does where ranks cannot see each other's memory, it gives no window then and no error.
-nc::Return ncclCommWindowRegister(nc::Comm, void* memory, std::size_t, nc::Window* window,
+nc::Return ncclCommWindowRegister(nc::Comm comm, void* memory, std::size_t, nc::Window* window,
                                   int flags) {
   RAILGAUGE_ENTER;
   *window = nullptr;
   if (flags != nc::kWindowSymmetric) return nc::kInvalidArgument;
   if (nccl_control().no_windows != 0) return nc::kSuccess;
   *window = static_cast<nc::Window>(memory);
+  comm->world->set_window(comm->member->rank, memory);
   ++nccl_control().windows;
   return nc::kSuccess;
 }

@@ -29,8 +29,9 @@ struct NcclControl {
   std::atomic<std::int64_t> registrations{0};
   std::atomic<std::int64_t> windows{0};
   std::atomic<std::int64_t> memories{0};
+  std::atomic<std::int64_t> device_comms{0};
   [[nodiscard]] std::int64_t live_handles() const {
-    return communicators + registrations + windows + memories;
+    return communicators + registrations + windows + memories + device_comms;
   }
 
   std::atomic<std::uint64_t> async_error{0};  // a communicator's state, once all ranks have joined
@@ -54,6 +55,13 @@ struct NcclControl {
   // a network without it.
   std::atomic<std::uint64_t> told_network{0};
   std::atomic<std::uint64_t> no_windows{0};  // not 0: symmetric memory is not possible
+  std::atomic<std::uint64_t> version{0};     // 22809 for 2.28.9
+  std::atomic<std::uint64_t> no_gin{0};      // not 0: no NIC for GPU-initiated networking
+  // From this transfer of a GPU on (from 1): 1 a wrong bit, 2 the bytes do not arrive, 3 the signal
+  // does not.
+  std::atomic<std::uint64_t> gin_fault{0};
+  std::atomic<std::uint64_t> gin_fault_from{0};
+  std::atomic<std::uint64_t> gin_transfers{0};  // since reset()
   // Makes unique ids for ranks in separate processes: NCCL's own calls up to 64 KiB a rank, without
   // sends and receives.
   std::atomic<std::uint64_t> processes{0};

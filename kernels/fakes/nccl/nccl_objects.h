@@ -103,6 +103,12 @@ class Deliveries {
   void* held_to_ = nullptr;
 };
 
+// Sets the text that ncclGetLastError returns until the next reset().
+void set_last_words(const char* words);
+
+// Makes a device communicator of a rank at `made`; returns when all ranks made theirs.
+nc::Return make_gin(nc::Comm comm, int library_version, const void* requirements, void* made);
+
 class World;
 // One rank's part of a split.
 struct Split {
@@ -130,6 +136,12 @@ class World {
   // when this member was aborted.
   void run(Member& member, const Collective& call);
   void run(Member& member, const std::vector<Part>& parts);
+  // The memory that a rank registered last, and what it was signalled (nccl_gin.cc).
+  void set_window(int rank, void* memory);
+  unsigned char* window_of(int rank);
+  void signal(int rank);
+  std::uint64_t signals(int rank);
+  [[nodiscard]] int ranks() const { return ranks_; }
 
  private:
   struct Gathering {
@@ -159,6 +171,8 @@ class World {
   void deliver(int rank, void* to, Bytes result);
 
   std::map<int, Deliveries> deliveries_;  // by rank
+  std::map<int, unsigned char*> windows_;
+  std::map<int, std::uint64_t> signals_;
   std::map<std::uint64_t, Gathering> gatherings_;
   std::map<std::uint64_t, Splitting> splits_;  // by number; live as long as the world
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> mail_;  // by sender, receiver
@@ -181,5 +195,6 @@ extern "C" {
 #define RAILGAUGE_DECLARE(slot, symbol, result, parameters) result symbol parameters;
 RAILGAUGE_NCCL_REQUIRED(RAILGAUGE_DECLARE)
 RAILGAUGE_NCCL_OPTIONAL(RAILGAUGE_DECLARE)
+RAILGAUGE_NCCL_DEVICE(RAILGAUGE_DECLARE)
 #undef RAILGAUGE_DECLARE
 }

@@ -48,6 +48,7 @@ void VerbsControl::reset() {
                             Setting{"max_message", max_message, 1U << 31U},
                             Setting{"no_memory_for_queues", no_memory_for_queues, 0},
                             Setting{"no_rate_limit", no_rate_limit, 0},
+                            Setting{"no_xrc", no_xrc, 0},
                             Setting{"no_extended", no_extended, 0}};
   calls = 0;
   failed_call = "";

@@ -52,6 +52,9 @@ void send(ibv_qp_ex* qp) { next_request(qp, IBV_WR_SEND); }
 void set_datagram(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t number, std::uint32_t key) {
   queue_pair_of(qp).chain.back().wr.wr.ud = {.ah = ah, .remote_qpn = number, .remote_qkey = key};
 }
+void set_receives(ibv_qp_ex* qp, std::uint32_t number) {
+  queue_pair_of(qp).chain.back().wr.qp_type.xrc.remote_srqn = number;
+}
 void set_local(ibv_qp_ex* qp, std::uint32_t key, std::uint64_t address, std::uint32_t bytes) {
   queue_pair_of(qp).chain.back().sge = {.addr = address, .length = bytes, .lkey = key};
 }
@@ -88,8 +91,12 @@ int limit_rate(ibv_qp* qp, ibv_qp_rate_limit_attr* wanted) {
 }
 
 // Only the kinds of requests that were asked for can be built.
-ibv_qp* create_extended(ibv_context* /*context*/, ibv_qp_init_attr_ex* wanted) {
-  if (verbs_control().no_extended != 0) return errno = EOPNOTSUPP, nullptr;
+ibv_qp* create_extended(ibv_context* context, ibv_qp_init_attr_ex* wanted) {
+  const bool is_xrc = wanted->qp_type == IBV_QPT_XRC_SEND || wanted->qp_type == IBV_QPT_XRC_RECV;
+  if (is_xrc ? verbs_control().no_xrc != 0 : verbs_control().no_extended != 0)
+    return errno = EOPNOTSUPP, nullptr;
+  if (wanted->qp_type == IBV_QPT_XRC_RECV && wanted->xrcd == nullptr)
+    return errno = EINVAL, nullptr;
   ibv_qp_init_attr plain{};
   plain.send_cq = wanted->send_cq;
   plain.recv_cq = wanted->recv_cq;
@@ -97,7 +104,7 @@ ibv_qp* create_extended(ibv_context* /*context*/, ibv_qp_init_attr_ex* wanted) {
   plain.cap = wanted->cap;
   plain.qp_type = wanted->qp_type;
   plain.sq_sig_all = wanted->sq_sig_all;
-  ibv_qp* const made = ibv_create_qp(wanted->pd, &plain);
+  ibv_qp* const made = create_queue_pair(context, wanted->pd, &plain);
   if (made == nullptr) return nullptr;
   wanted->cap = plain.cap;
   ibv_qp_ex& qp = reinterpret_cast<FakeQueuePair*>(made)->extended;
@@ -110,6 +117,7 @@ ibv_qp* create_extended(ibv_context* /*context*/, ibv_qp_init_attr_ex* wanted) {
   qp.wr_set_sge = set_local;
   qp.wr_set_inline_data = set_inline;
   qp.wr_set_ud_addr = set_datagram;
+  qp.wr_set_xrc_srqn = set_receives;
   if (asked(IBV_QP_EX_WITH_RDMA_WRITE)) qp.wr_rdma_write = write;
   if (asked(IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)) qp.wr_rdma_write_imm = write_immediate;
   if (asked(IBV_QP_EX_WITH_RDMA_READ)) qp.wr_rdma_read = read;

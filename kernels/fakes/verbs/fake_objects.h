@@ -97,6 +97,11 @@ struct FakeSharedReceives {
   ibv_srq srq{};
   std::uint32_t inbox = 0;
   std::uint32_t depth = 0;
+  FakeCompletionQueue* completions = nullptr;  // of XRC alone
+};
+
+struct FakeDomain {
+  ibv_xrcd xrcd{};
 };
 
 struct FakeAddressHandle {
@@ -120,6 +125,14 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 int poll_cq(ibv_cq* cq, int count, ibv_wc* wc);
 int limit_rate(ibv_qp* qp, ibv_qp_rate_limit_attr* wanted);
 ibv_qp* create_extended(ibv_context* context, ibv_qp_init_attr_ex* wanted);
+ibv_xrcd* open_domain(ibv_context* context, ibv_xrcd_init_attr* wanted);
+int close_domain(ibv_xrcd* xrcd);
+ibv_srq* create_domain_receives(ibv_context* context, ibv_srq_init_attr_ex* wanted);
+int number_of_receives(ibv_srq* srq, std::uint32_t* number);
+
+// Makes a queue pair of any type of `init`; `pd` is nullptr where XRC receives. nullptr with errno.
+ibv_qp* create_queue_pair(ibv_context* context, ibv_pd* pd, ibv_qp_init_attr* init);
+inline bool is_reliable(ibv_qp_type type) { return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND; }
 int req_notify_cq(ibv_cq* cq, int solicited_only);
 
 // Continues posts that wait for the other side's receives, as far as possible now.

@@ -20,7 +20,8 @@ constexpr int kNoMemoryForQueuePairs = 2;
 
 // The masks that an adapter's driver demands for each step (IBTA 11.2.5.2, as the kernel checks).
 int required_mask(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to) {
-  const bool reliable = type == IBV_QPT_RC;
+  const bool starts = type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND;
+  const bool answers = type == IBV_QPT_RC || type == IBV_QPT_XRC_RECV;
   const bool datagram = type == IBV_QPT_UD;
   if (from == IBV_QPS_RESET && to == IBV_QPS_INIT)
     return IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
@@ -28,21 +29,26 @@ int required_mask(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to) {
   if (from == IBV_QPS_INIT && to == IBV_QPS_RTR) {
     if (datagram) return IBV_QP_STATE;
     return IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-           (reliable ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0);
+           (answers ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0);
   }
   if (from == IBV_QPS_RTR && to == IBV_QPS_RTS)
     return IBV_QP_STATE | IBV_QP_SQ_PSN |
-           (reliable
+           (type == IBV_QPT_XRC_RECV ? static_cast<int>(IBV_QP_TIMEOUT)
+            : starts
                 ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC
                 : 0);
   return to == IBV_QPS_ERR ? IBV_QP_STATE : -1;
 }
 
-// Only RC has all attributes; a driver rejects ones that a type lacks.
+// Only RC has all attributes, XRC in two halves; a driver rejects ones that a type lacks.
 int forbidden_mask(ibv_qp_type type) {
   constexpr int kReliableOnly = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | IBV_QP_TIMEOUT |
                                 IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
   if (type == IBV_QPT_RC) return IBV_QP_QKEY;
+  if (type == IBV_QPT_XRC_SEND)
+    return IBV_QP_QKEY | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  if (type == IBV_QPT_XRC_RECV)
+    return IBV_QP_QKEY | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
   if (type == IBV_QPT_UC) return kReliableOnly | IBV_QP_QKEY;
   return kReliableOnly | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_ACCESS_FLAGS;
 }
@@ -58,25 +64,28 @@ bool path_is_right(const ibv_ah_attr& path) {
   return path.is_global != 0 ? path.grh.sgid_index < kGidCount : !needs_route;
 }
 
+// Each half of XRC has none of the other's queues.
 void attach(FakeQueuePair* mine) {
-  auto& sends = *reinterpret_cast<FakeCompletionQueue*>(mine->qp.send_cq);
-  auto& receives = *reinterpret_cast<FakeCompletionQueue*>(mine->qp.recv_cq);
-  {
+  if (mine->qp.send_cq != nullptr) {
+    auto& sends = *reinterpret_cast<FakeCompletionQueue*>(mine->qp.send_cq);
     const std::lock_guard lock(sends.mutex);
     sends.senders.push_back(mine);
   }
+  if (mine->qp.recv_cq == nullptr) return;
+  auto& receives = *reinterpret_cast<FakeCompletionQueue*>(mine->qp.recv_cq);
   const std::lock_guard lock(receives.mutex);
   receives.inboxes.push_back(mine->inbox);
 }
 
 void detach(FakeQueuePair* mine) {
-  auto& sends = *reinterpret_cast<FakeCompletionQueue*>(mine->qp.send_cq);
-  auto& receives = *reinterpret_cast<FakeCompletionQueue*>(mine->qp.recv_cq);
-  {
+  if (mine->qp.send_cq != nullptr) {
+    auto& sends = *reinterpret_cast<FakeCompletionQueue*>(mine->qp.send_cq);
     const std::lock_guard lock(sends.mutex);
     std::erase(sends.senders, mine);
     std::erase_if(sends.entries, [mine](const auto& entry) { return entry.queue_pair == mine; });
   }
+  if (mine->qp.recv_cq == nullptr) return;
+  auto& receives = *reinterpret_cast<FakeCompletionQueue*>(mine->qp.recv_cq);
   const std::lock_guard lock(receives.mutex);
   const auto found = std::ranges::find(receives.inboxes, mine->inbox);
   if (found != receives.inboxes.end()) receives.inboxes.erase(found);
@@ -207,6 +216,10 @@ ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
 int ibv_destroy_srq(ibv_srq* srq) {
   const std::lock_guard lock(fake::objects_mutex());
   auto* mine = reinterpret_cast<FakeSharedReceives*>(srq);
+  if (mine->completions != nullptr) {
+    const std::lock_guard queue_lock(mine->completions->mutex);
+    std::erase(mine->completions->inboxes, mine->inbox);
+  }
   fake::release_inbox(mine->inbox);
   delete mine;
   return fake::released_with_answer();
@@ -227,10 +240,17 @@ int ibv_destroy_ah(ibv_ah* ah) {
 }
 
 ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
-  if (fails_now()) return nullptr;
-  const std::lock_guard lock(fake::objects_mutex());
   if (init->qp_type != IBV_QPT_RC && init->qp_type != IBV_QPT_UC && init->qp_type != IBV_QPT_UD)
     return errno = EOPNOTSUPP, nullptr;
+  return fake::create_queue_pair(pd->context, pd, init);
+}
+
+}  // extern "C"
+
+ibv_qp* railgauge::fake::create_queue_pair(ibv_context* context, ibv_pd* pd,
+                                           ibv_qp_init_attr* init) {
+  if (fails_now("ibv_create_qp")) return nullptr;
+  const std::lock_guard lock(fake::objects_mutex());
   if (init->cap.max_inline_data > fake::verbs_control().max_inline ||
       init->cap.max_send_wr > fake::kMaxQueueDepth || init->cap.max_recv_wr > fake::kInboxDepth)
     return errno = EINVAL, nullptr;
@@ -252,7 +272,7 @@ ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
   made->cap = init->cap;
   made->signal_all = init->sq_sig_all != 0;
   made->inbox = inbox;
-  made->qp.context = pd->context;
+  made->qp.context = context;
   made->qp.pd = pd;
   made->qp.send_cq = init->send_cq;
   made->qp.recv_cq = init->recv_cq;
@@ -264,6 +284,8 @@ ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
   fake::queue_pairs()[number] = made;
   return &made->qp;
 }
+
+extern "C" {
 
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
   if (fails_now()) return EIO;
@@ -288,7 +310,7 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
     mine.peer = fake::table_of(fake::pid_of(mine.destination));
     slot.destination = mine.destination;
   }
-  if (to == IBV_QPS_RTS && qp->qp_type == IBV_QPT_RC) {
+  if (to == IBV_QPS_RTS && fake::is_reliable(qp->qp_type)) {
     if (attributes->max_rd_atomic > fake::kMaxOutstandingReads) return EINVAL;
     fake::verbs_control().last_outstanding_reads = attributes->max_rd_atomic;
   }

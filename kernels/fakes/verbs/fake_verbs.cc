@@ -198,6 +198,10 @@ ibv_context* ibv_open_device(ibv_device* device) {
   made->extended.query_port = fake::query_port;
   made->extended.modify_qp_rate_limit = fake::limit_rate;
   made->extended.create_qp_ex = fake::create_extended;
+  made->extended.open_xrcd = fake::open_domain;
+  made->extended.close_xrcd = fake::close_domain;
+  made->extended.create_srq_ex = fake::create_domain_receives;
+  made->extended.get_srq_num = fake::number_of_receives;
   ibv_context& context = made->extended.context;
   context.device = device;
   context.ops.post_send = fake::post_send;
@@ -223,6 +227,7 @@ int ibv_query_device(ibv_context*, ibv_device_attr* attributes) {
   std::strcpy(attributes->fw_ver, "0.0.0-fake");
   attributes->vendor_id =
       fake::verbs_control().hardware_rate != 0 ? fake::kHardwareVendorId : fake::kVendorId;
+  if (fake::verbs_control().no_xrc != 1) attributes->device_cap_flags = IBV_DEVICE_XRC;
   attributes->max_qp = fake::kSlots;
   attributes->max_qp_wr = fake::kMaxQueueDepth;
   attributes->max_cqe = fake::kMaxQueueDepth;

@@ -101,7 +101,7 @@ void change_payload(FakeQueuePair& mine, const Fate& fate, pid_t pid, std::uint6
 }
 
 bool is_lost(const FakeQueuePair& mine, std::size_t bytes) {
-  if (mine.qp.qp_type == IBV_QPT_RC) return false;
+  if (is_reliable(mine.qp.qp_type)) return false;
   if (bytes == 0) return ++verbs_control().empties == verbs_control().lose_empty;
   if (bytes <= kControlWordBytes) return false;
   return ++verbs_control().datagrams == verbs_control().lose_datagram;
@@ -112,6 +112,7 @@ struct Target {
   std::shared_ptr<Table> table;
   pid_t pid = 0;
   std::uint32_t queue_pair = 0;
+  std::uint32_t inbox = 0;
   [[nodiscard]] QueuePairSlot& slot() const { return table->queue_pairs[slot_of(queue_pair)]; }
 };
 
@@ -125,7 +126,11 @@ std::optional<Target> find_target(const FakeQueuePair& mine, const ibv_send_wr& 
   target.table = datagram ? table_of(target.pid) : mine.peer;
   if (target.table == nullptr) return std::nullopt;
   const QueuePairSlot& theirs = target.slot();
-  const bool ready = theirs.in_use != 0 && theirs.type == mine.qp.qp_type &&
+  const bool by_xrc = mine.qp.qp_type == IBV_QPT_XRC_SEND;
+  const ibv_qp_type wanted = by_xrc ? IBV_QPT_XRC_RECV : mine.qp.qp_type;
+  target.inbox = by_xrc ? wr.qp_type.xrc.remote_srqn : theirs.inbox.load();
+  if (by_xrc && pid_of(target.inbox) != target.pid) return std::nullopt;
+  const bool ready = theirs.in_use != 0 && theirs.type == wanted &&
                      (theirs.state == IBV_QPS_RTR || theirs.state == IBV_QPS_RTS);
   const bool fits =
       datagram ? theirs.qkey == wr.wr.ud.remote_qkey : theirs.destination == mine.qp.qp_num;
@@ -162,7 +167,7 @@ ibv_wc_status write_there(const Target& target, FakeQueuePair& mine, const Fate&
 // Takes one of the target's receives and reports it. Returns nothing when it has none.
 std::optional<ibv_wc_status> arrive(const Target& target, FakeQueuePair& mine, const Fate& fate,
                                     const ibv_send_wr& wr, std::vector<std::uint8_t>& bytes) {
-  Inbox& inbox = target.table->inboxes[slot_of(target.slot().inbox)];
+  Inbox& inbox = target.table->inboxes[slot_of(target.inbox)];
   const std::uint32_t number = inbox.arrived;
   if (number == inbox.posted) return std::nullopt;
   const PostedReceive& receive = inbox.receives[number % kInboxDepth];
@@ -244,7 +249,7 @@ ibv_wc_status change_word(const Target& target, FakeQueuePair& mine, const ibv_s
 // Nothing: the other side has no receive for it yet.
 std::optional<ibv_wc_status> carry_out(FakeQueuePair& mine, const ibv_send_wr& wr) {
   thread_local std::vector<std::uint8_t> bytes;
-  const bool reliable = mine.qp.qp_type == IBV_QPT_RC;
+  const bool reliable = is_reliable(mine.qp.qp_type);
   const bool fetches = wr.opcode == IBV_WR_RDMA_READ || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
                        wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
   // As iWARP has it: what a read brings is written by the other side.
@@ -266,7 +271,7 @@ std::optional<ibv_wc_status> carry_out(FakeQueuePair& mine, const ibv_send_wr& w
     done = wr.opcode == IBV_WR_RDMA_READ ? read_from(*target, mine, wr)
                                          : change_word(*target, mine, wr);
   } else {
-    const Inbox& inbox = target->table->inboxes[slot_of(target->slot().inbox)];
+    const Inbox& inbox = target->table->inboxes[slot_of(target->inbox)];
     const bool takes_receive = wr.opcode != IBV_WR_RDMA_WRITE;
     // Looked at before a byte is read: every poll of the sender comes here while it waits, and from
     // a GPU each reading is a copy that the driver waits for.
@@ -366,7 +371,7 @@ bool type_has(ibv_qp_type type, ibv_wr_opcode opcode) {
     case IBV_WR_RDMA_READ:
     case IBV_WR_ATOMIC_FETCH_AND_ADD:
     case IBV_WR_ATOMIC_CMP_AND_SWP:
-      return type == IBV_QPT_RC;
+      return is_reliable(type);
     default:
       return false;
   }

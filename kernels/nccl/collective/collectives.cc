@@ -50,7 +50,6 @@ constexpr Operation kAllToAll{
     .name = "nccl.all_to_all",
     .summary = "NCCL all-to-all: every rank sends another share to each rank",
     .shared_out = true,
-    .has_device_form = true,
     .bus_factor = factor_share,
     .send_count = all_shares,
     .receive_count = all_shares,

@@ -38,7 +38,6 @@ int before(const Share& share) {
 constexpr Operation kSendRecv{
     .name = "nccl.send_recv",
     .summary = "NCCL send and receive in a ring: to the next rank, from the one before",
-    .has_device_form = true,
     .result = [](const Share& share) -> std::vector<Segment> {
       return {{.count = share.count, .source = before(share)}};
     },

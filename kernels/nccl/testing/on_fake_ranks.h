@@ -75,7 +75,7 @@ inline std::vector<std::string> collectives() {
   std::vector<std::string> names;
   for (const KernelRow& row : catalog())
     if (const std::string name = row.info().name();
-        name.starts_with("nccl.") && name != "nccl.init")
+        name.starts_with("nccl.") && name != "nccl.init" && !name.starts_with("nccl.gin_"))
       names.push_back(name);
   return names;
 }

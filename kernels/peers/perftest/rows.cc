@@ -77,13 +77,13 @@ Status take_all_sizes(Reading& reading, const Row& row, const std::string& optio
   reading.all_sizes = true;
   return {};
 }
-// XRC, DC and SRD have no kernel here.
+// DC and SRD have no kernel here.
 Status take_transport(Reading& reading, const Row& row, const std::string& option,
                       const std::string& value) {
-  constexpr std::array<std::string_view, 3> kOurs{"RC", "UC", "UD"};
+  constexpr std::array<std::string_view, 4> kOurs{"RC", "UC", "UD", "XRC"};
   if (std::ranges::find(kOurs, value) == kOurs.end())
     return wrong_option(option,
-                        "{}: RC, UC and UD are measured here; perftest itself may know more",
+                        "{}: RC, UC, UD and XRC are measured here; perftest itself may know more",
                         in_quotes(value));
   say(reading, row, option, value);
   return {};

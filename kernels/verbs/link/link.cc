@@ -147,6 +147,7 @@ void Link::describe(const Params& params) {
   mine_.set_gid(addressing_.gid.gid.raw, sizeof addressing_.gid.gid.raw);
   mine_.set_lid(device_.port_attributes().lid);
   for (const QueuePairHandle& lane : queue_pairs_) mine_.add_queue_pair_numbers(lane.get()->qp_num);
+  if (xrc_) xrc_->describe(mine_);
   mine_.set_packet_sequence(first_packet_sequence());
   mine_.set_mtu_bytes(mtu_bytes_);
   mine_.set_data_address(reinterpret_cast<std::uint64_t>(receive_area().data()));
@@ -244,6 +245,9 @@ Status Link::check_peer(const Context& context) const {
   if (peer_.queue_pair_numbers_size() != mine_.queue_pair_numbers_size())
     return differ("the number of queue pairs", mine_.queue_pair_numbers_size(),
                   peer_.queue_pair_numbers_size());
+  if (peer_.receiving_queue_pairs_size() != mine_.receiving_queue_pairs_size())
+    return differ("the number of queue pairs that receive", mine_.receiving_queue_pairs_size(),
+                  peer_.receiving_queue_pairs_size());
   return check_sizes(std::min(mine_.mtu_bytes(), peer_.mtu_bytes()));
 }
 
@@ -251,8 +255,11 @@ Status Link::check_peer(const Context& context) const {
 Status Link::bring_up_lanes(const Context& context) {
   const Introduction with = introduction(context.params, granted_access());
   for (std::size_t lane = 0; lane < queue_pairs_.size(); ++lane) {
-    const std::uint32_t theirs = peer_.queue_pair_numbers(static_cast<int>(lane));
+    const auto number = static_cast<int>(lane);
+    const std::uint32_t theirs =
+        xrc_ ? peer_.receiving_queue_pairs(number) : peer_.queue_pair_numbers(number);
     RG_TRY_OK(bring_up(with, queue_pairs_[lane].get(), theirs, lane));
+    if (xrc_) RG_TRY_OK(xrc_->bring_up_lane(with, lane));
     if (options_.rate_limit_kbps > 0)
       RG_TRY_OK(limit_rate(device_, queue_pairs_[lane].get(), options_.rate_limit_kbps,
                            options_.burst_bytes));
@@ -317,6 +324,7 @@ Request Link::request(std::size_t bytes, std::size_t lane) const {
   made.sge.lkey = local_key();
   made.wr.num_sge = 1;
   made.wr.opcode = does.opcode;
+  if (xrc_) made.wr.qp_type.xrc.remote_srqn = peer_.shared_receives();
   if (does.is_atomic()) {
     made.wr.wr.atomic.remote_addr = peer_.data_address();
     made.wr.wr.atomic.rkey = peer_.data_key();

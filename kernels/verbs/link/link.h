@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "kernels/core/kernel.h"
 #include "kernels/verbs/link/operation.h"
 #include "kernels/verbs/link/receive_queue.h"
+#include "kernels/verbs/link/xrc.h"
 #include "kernels/verbs/memory/gpu_watch.h"
 #include "kernels/verbs/memory/memory.h"
 #include "kernels/verbs/memory/near_node.h"
@@ -52,7 +54,7 @@ class Link {
     std::uint32_t receive_depth = 0;
     // Messages up to this size are sent inline, as far as the device can.
     std::uint32_t inline_bytes = 0;
-    // One receive queue (SRQ) serves all lanes.
+    // One receive queue (SRQ) serves all lanes; so it is with XRC anyway.
     bool shares_receives = false;
     // Remote access (IBV_ACCESS_*) that lanes and areas grant besides the operation's.
     int extra_access = 0;
@@ -125,7 +127,9 @@ class Link {
   [[nodiscard]] const Operation& operation() const { return operation_of(options_.verb); }
   [[nodiscard]] const Options& options() const { return options_; }
   // Reports whether every post either arrives or fails.
-  [[nodiscard]] bool is_reliable() const { return options_.transport == IBV_QPT_RC; }
+  [[nodiscard]] bool is_reliable() const {
+    return options_.transport == IBV_QPT_RC || options_.transport == IBV_QPT_XRC_SEND;
+  }
   // Returns the bytes in front of each arriving message: the GRH of a datagram.
   [[nodiscard]] std::size_t grh_bytes() const {
     return options_.transport == IBV_QPT_UD ? kGrhBytes : 0;
@@ -157,6 +161,7 @@ class Link {
   Status make_memory();
   // Makes channels, completion queues, and the shared receive queue.
   Status make_queues();
+  Status make_shared_receives();
   // Makes the queue pairs and the queues over them.
   Status make_lanes();
   // Fills mine_, which connect() sends.
@@ -179,6 +184,7 @@ class Link {
   CompletionQueueHandle send_completions_;
   CompletionQueueHandle receive_completions_;
   SharedReceivesHandle shared_receives_;
+  std::optional<Xrc> xrc_;  // of that transport
   std::vector<QueuePairHandle> queue_pairs_;
   // Address handles of datagrams, one a lane.
   std::vector<AddressHandle> addresses_;

@@ -85,11 +85,24 @@ Status Link::make_queues() {
   if (options_.sleeps) send_channel_ = RG_TRY(make_channel(device_));
   send_completions_ =
       RG_TRY(make_completions(static_cast<std::uint32_t>(sends), send_channel_.get()));
-  if (options_.receive_depth == 0) return {};
-  if (options_.sleeps) receive_channel_ = RG_TRY(make_channel(device_));
-  receive_completions_ =
-      RG_TRY(make_completions(static_cast<std::uint32_t>(receives), receive_channel_.get()));
-  if (!options_.shares_receives) return {};
+  if (options_.receive_depth > 0) {
+    if (options_.sleeps) receive_channel_ = RG_TRY(make_channel(device_));
+    receive_completions_ =
+        RG_TRY(make_completions(static_cast<std::uint32_t>(receives), receive_channel_.get()));
+  }
+  return make_shared_receives();
+}
+
+// A message by XRC names a receive queue even where it takes no receive.
+Status Link::make_shared_receives() {
+  if (options_.transport == IBV_QPT_XRC_SEND) {
+    xrc_ = RG_TRY(
+        Xrc::open(device_, domain_.get(),
+                  receive_completions_ ? receive_completions_.get() : send_completions_.get(),
+                  std::max<std::uint32_t>(1, options_.receive_depth), options_.lanes));
+    return {};
+  }
+  if (options_.receive_depth == 0 || !options_.shares_receives) return {};
   ibv_srq_init_attr shared{};
   shared.attr.max_wr = options_.receive_depth;
   shared.attr.max_sge = 1;
@@ -114,7 +127,8 @@ Status Link::make_lanes() {
   init.cap.max_send_sge = 1;
   init.cap.max_recv_sge = 1;
   init.cap.max_inline_data = operation().fetches ? 0 : options_.inline_bytes;
-  if (shared_receives_) init.cap.max_recv_wr = init.cap.max_recv_sge = 0;
+  if (xrc_) init.recv_cq = nullptr;  // a queue pair of its own receives
+  if (shared_receives_ || xrc_) init.cap.max_recv_wr = init.cap.max_recv_sge = 0;
   std::vector<ibv_qp*> raw;
   for (std::uint32_t lane = 0; lane < options_.lanes; ++lane) {
     queue_pairs_.push_back(
@@ -128,7 +142,7 @@ Status Link::make_lanes() {
                      options_.posts_extended);
   if (receive_completions_)
     receives_ = ReceiveQueue(waiting_, {receive_completions_.get(), receive_channel_.get()}, raw,
-                             shared_receives_.get());
+                             xrc_ ? xrc_->shared_receives() : shared_receives_.get());
   return {};
 }
 

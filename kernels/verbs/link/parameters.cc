@@ -53,7 +53,9 @@ void add_addressing(InfoBuilder& builder) {
 void add_connection(InfoBuilder& builder, const ConnectionForm& form) {
   constexpr double kMaxInlineBytes = 4096;
   builder
-      .choice("transport", "", "RC: reliable connection; UC: unreliable; UD: datagrams",
+      .choice("transport", "",
+              "RC: reliable connection; UC: unreliable; UD: datagrams; XRC: reliable, with one "
+              "receive queue for all peers, where the adapter has it",
               form.transports)
       .identity();
   add_addressing(builder);
@@ -129,6 +131,7 @@ Link::Options link_options(const Params& params, Verb verb) {
   if (does.is_atomic() && params.text("operation") == "compare_swap")
     options.verb = Verb::kCompareSwap;
   options.transport = transport_of(params.text("transport"));
+  options.shares_receives = options.transport == IBV_QPT_XRC_SEND;
   options.cm_address = params.text("cm_address");
   if (does.fetches)
     options.outstanding = static_cast<std::uint32_t>(params.integer("outstanding"));

@@ -160,7 +160,7 @@ void add_stream_options(const Params& params, const Stream::Plan& plan, Link::Op
   if (!does.is_atomic()) options.ordering = ordering_of(params);
   if (does.takes_receive)
     options.receive_depth = static_cast<std::uint32_t>(params.integer("receive_depth"));
-  if (does.verb == Verb::kSend) options.shares_receives = params.boolean("srq");
+  if (does.verb == Verb::kSend && params.boolean("srq")) options.shares_receives = true;
 }
 
 std::vector<Request> stream_requests(const Link& link, std::uint64_t message_bytes) {

@@ -80,11 +80,13 @@ Status to_receive(const Introduction& with, ibv_qp* queue_pair, std::size_t lane
   receive.ah_attr = agreed.ah_attr;
   impose(with, lane, receive.ah_attr);
   int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-  if (queue_pair->qp_type == IBV_QPT_RC) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  if (queue_pair->qp_type == IBV_QPT_RC || queue_pair->qp_type == IBV_QPT_XRC_RECV)
+    mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   return modify(with, queue_pair, receive, mask, "RTR");
 }
 
-// RTS. Timeout and retries exist on reliable connections alone.
+// RTS. Timeout and retries exist on reliable connections alone; XRC's receiving half has no
+// retries.
 Status to_send(const Introduction& with, ibv_qp* queue_pair, std::uint32_t first_sequence) {
   ibv_qp_attr send{};
   send.qp_state = IBV_QPS_RTS;
@@ -94,18 +96,21 @@ Status to_send(const Introduction& with, ibv_qp* queue_pair, std::uint32_t first
   send.rnr_retry = kRnrRetry;
   send.max_rd_atomic = static_cast<std::uint8_t>(outstanding_reads(with.mine, with.peer));
   int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-  if (queue_pair->qp_type == IBV_QPT_RC)
+  if (queue_pair->qp_type == IBV_QPT_XRC_RECV) mask |= IBV_QP_TIMEOUT;
+  if (queue_pair->qp_type == IBV_QPT_RC || queue_pair->qp_type == IBV_QPT_XRC_SEND)
     mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
   return modify(with, queue_pair, send, mask, "RTS");
 }
 
 std::string_view transport_words(ibv_qp_type type) {
   if (type == IBV_QPT_RC) return "RC";
+  if (type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV) return "XRC";
   return type == IBV_QPT_UC ? "UC" : "UD";
 }
 
 ibv_qp_type transport_of(std::string_view word) {
   if (word == "UC") return IBV_QPT_UC;
+  if (word == "XRC") return IBV_QPT_XRC_SEND;
   return word == "UD" ? IBV_QPT_UD : IBV_QPT_RC;
 }
 
@@ -123,7 +128,7 @@ namespace {
 ibv_qp* create_extended(const Device& device, ibv_pd* domain, ibv_qp_init_attr& init,
                         std::uint64_t operations) {
   verbs_context* const context = verbs_get_ctx_op(device.context(), create_qp_ex);
-  if (context == nullptr || loaded_verbs().qp_to_qp_ex == nullptr)
+  if (context == nullptr || (operations != 0 && loaded_verbs().qp_to_qp_ex == nullptr))
     return errno = EOPNOTSUPP, nullptr;
   ibv_qp_init_attr_ex asked{};
   asked.qp_context = init.qp_context;
@@ -133,7 +138,8 @@ ibv_qp* create_extended(const Device& device, ibv_pd* domain, ibv_qp_init_attr& 
   asked.cap = init.cap;
   asked.qp_type = init.qp_type;
   asked.sq_sig_all = init.sq_sig_all;
-  asked.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  asked.comp_mask = IBV_QP_INIT_ATTR_PD;
+  if (operations != 0) asked.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   asked.pd = domain;
   asked.send_ops_flags = operations;
   ibv_qp* const made = context->create_qp_ex(device.context(), &asked);
@@ -165,13 +171,13 @@ Status limit_rate(const Device& device, ibv_qp* queue_pair, std::uint32_t kilobi
 Result<QueuePairHandle> make_queue_pair(const Device& device, ibv_pd* domain,
                                         ibv_qp_init_attr& init, std::uint64_t extended_operations) {
   const std::uint32_t depth = init.cap.max_send_wr;
+  const bool by_extended = extended_operations != 0 || init.qp_type == IBV_QPT_XRC_SEND;
   for (std::uint32_t inline_bytes = init.cap.max_inline_data;; inline_bytes /= 2) {
     ibv_qp_init_attr asked = init;
     asked.cap.max_inline_data = inline_bytes;
     errno = 0;
-    QueuePairHandle made(extended_operations != 0
-                             ? create_extended(device, domain, asked, extended_operations)
-                             : loaded_verbs().create_qp(domain, &asked));
+    QueuePairHandle made(by_extended ? create_extended(device, domain, asked, extended_operations)
+                                     : loaded_verbs().create_qp(domain, &asked));
     const int error = errno;
     if (!made && extended_operations != 0 && error == EOPNOTSUPP)
       return fail(

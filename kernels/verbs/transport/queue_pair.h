@@ -8,7 +8,7 @@
 
 namespace railgauge::verbs {
 
-// "RC", "UC", "UD".
+// "RC", "UC", "UD", "XRC", which is of its queue pairs that send.
 ibv_qp_type transport_of(std::string_view word);
 std::string_view transport_words(ibv_qp_type type);
 
@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kDatagramKey = 0x5261696c;  // bit 31 is the kern
 // `init.cap.max_inline_data`, which afterwards has the accepted number. Drivers report their limit
 // only by refusing.
 // With `extended_operations` (IBV_QP_EX_WITH_*) it takes requests by ibv_wr_*; kUnimplemented where
-// the provider or the library lacks them.
+// the provider or the library lacks them. One that sends by XRC is made by the same call without.
 Result<QueuePairHandle> make_queue_pair(const Device& device, ibv_pd* domain,
                                         ibv_qp_init_attr& init,
                                         std::uint64_t extended_operations = 0);

@@ -232,6 +232,8 @@ class SendQueue {
       }
       if (to.qp_base.qp_type == IBV_QPT_UD)
         ibv_wr_set_ud_addr(&to, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
+      else if (to.qp_base.qp_type == IBV_QPT_XRC_SEND)
+        ibv_wr_set_xrc_srqn(&to, wr->qp_type.xrc.remote_srqn);
       const ibv_sge& from = *wr->sg_list;
       if ((wr->send_flags & IBV_SEND_INLINE) != 0)
         // NOLINTNEXTLINE(performance-no-int-to-ptr): the interface has addresses as numbers
