@@ -27,7 +27,6 @@
 #include "agent/recovery.h"
 #include "agent/tasks/kernel_list.h"
 #include "controller/api/contract.h"
-#include "controller/api/generation.h"
 #include "controller/http/web_config.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/landlock.h"
@@ -237,11 +236,10 @@ void Agent::take_link_events() {
 }
 
 void Agent::on_attached(const api::Welcome& welcome) {
-  spdlog::info(
-      "attached to {} (Railgauge {}{}) as {}", link_->controller(), welcome.controller_version(),
-      api::generation_of(welcome) > 0 ? fmt::format(", generation {}", api::generation_of(welcome))
-                                      : "",
-      options_.name);
+  spdlog::info("attached to {} (Railgauge {}{}) as {}", link_->controller(),
+               welcome.controller_version(),
+               welcome.generation() > 0 ? fmt::format(", generation {}", welcome.generation()) : "",
+               options_.name);
   if (welcome.heartbeat_seconds() > 0)
     beat_seconds_ = std::clamp(welcome.heartbeat_seconds(), kLeastBeatSeconds, kMostBeatSeconds);
   stream_acked_ = spool_.acknowledged();
@@ -522,7 +520,8 @@ void Agent::load_kernels() {
                          list.error().message, kernels_wait_ns_ / kSecondNs);
   }
   metrics_.set_kernels(*list);
-  *hello_.mutable_kernels() = std::move(*list->mutable_kernels());
+  if (const std::string left_out = declare_kernels(*std::move(list), hello_); !left_out.empty())
+    spdlog::warn("beyond the contract's bounds and not declared: {}", left_out);
 }
 
 namespace {

@@ -5,7 +5,6 @@
 #include <spdlog/spdlog.h>
 
 #include "agent/agent.h"
-#include "controller/api/generation.h"
 #include "kernels/core/base/clock.h"
 
 namespace railgauge::agent {
@@ -51,9 +50,8 @@ void Agent::on_lost(const LinkEvent& event) {
 // A frozen controller may wake on a stream that it opened before another one took over.
 Status Agent::check_generation(const api::ControllerMessage& message) {
   if (message.has_prepare())
-    return generations_->take(api::generation_of(message.prepare()), link_->controller());
-  if (message.has_go())
-    return generations_->take(api::generation_of(message.go()), link_->controller());
+    return generations_->take(message.prepare().generation(), link_->controller());
+  if (message.has_go()) return generations_->take(message.go().generation(), link_->controller());
   return {};
 }
 

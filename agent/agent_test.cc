@@ -51,7 +51,9 @@ TEST_F(AgentTest, RunsATaskFromHelloToTheLastAcknowledgement) {
   EXPECT_EQ(hello.gpus(0).uuid(), "GPU-0011");
   EXPECT_EQ(hello.facts().at("metrics_port"), "none");
   ASSERT_EQ(hello.kernels_size(), 1);
-  EXPECT_EQ(hello.kernels(0).name(), "test.scripted");
+  KernelInfo kernel;
+  ASSERT_TRUE(kernel.ParseFromString(hello.kernels(0)));
+  EXPECT_EQ(kernel.name(), "test.scripted");
   stop();
   EXPECT_THAT(metrics_.text(), HasSubstr("railgauge_agent_tasks_total{kernel=\"test.scripted\","
                                          "outcome=\"passed\"} 1"));

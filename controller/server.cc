@@ -169,7 +169,10 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
           control_, *store_, gate_, {*queries_, *verdicts_},
           [this](const std::string& subject) { return certifier_.certify(subject); }, leaves_)),
       console_service_(make_console_service(
-          [this](const auth::Peer& caller) { return make_ticket(caller); }, gate_, *tickets_)),
+          [this](const auth::Peer& caller, const api::OpenConsoleRequest& request) {
+            return make_ticket(caller, request.sudo_user());
+          },
+          gate_, *tickets_)),
       enrolment_service_(make_enrolment_service(tokens_, gate_, *pool_)) {
   schedules_.on_act(own_acts());
   upgrade_watch_.on_act(own_acts());
@@ -195,22 +198,6 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
 
 Membership Server::look_up(const std::string& user) const {
   return membership_of(user, ::geteuid(), unix_->group());
-}
-
-Result<api::ConsoleTicket> Server::make_ticket(const auth::Peer& caller) {
-  if (!has_console_)
-    return fail(Code::kFailedPrecondition,
-                "this controller serves no console; --console-listen sets its port");
-  // A process keeps the groups that it began with. A session would outlive them by hours.
-  const bool is_of_socket = caller.certificate.serial.empty() && caller.connection == 0;
-  if (is_of_socket) RG_TRY_OK(check_membership(caller.who, look_up(caller.who)));
-  return console_->ticket_for({.who = caller.who,
-                               .role = std::string(auth::name_of(caller.role)),
-                               .issuer = caller.certificate.issuer,
-                               .serial = caller.certificate.serial,
-                               .until_unix = caller.certificate_until_unix,
-                               .is_user = is_of_socket},
-                              console_origin_);
 }
 
 // Answers at once, with none, where the pools end.

@@ -163,7 +163,7 @@ class Server {
   // Nodes that ask for certificates; both do nothing without a port for them.
   Status open_enrolment(const Config& config);
   Status start_enrolment(const Config& config);
-  Result<api::ConsoleTicket> make_ticket(const auth::Peer& caller);
+  Result<api::ConsoleTicket> make_ticket(const auth::Peer& caller, const std::string& sudo_user);
   // Whether the host's database lets the user use the socket now.
   [[nodiscard]] Membership look_up(const std::string& user) const;
   [[nodiscard]] Result<console::Visitor> console_visitor(const http::Request& request) const;

@@ -3,7 +3,10 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -34,6 +37,9 @@ constexpr int kMostStreamsOfAConnection = 32;
 // Without a call for this long a connection is closed; a client opens another with its next call.
 constexpr int kIdleMilliseconds = 60'000;
 constexpr int kMostMetadataBytes = 8 * 1'024;
+// Beyond this, gRPC lets go of what connections hold without need: after a Hello each of thousands
+// of idle agents would keep a read buffer of 0.1 to 0.2 MB.
+constexpr std::size_t kQuotaBytes = 768UL * 1024 * 1024;
 constexpr int kMostSyncThreads = 32;
 
 void set_channel_arguments(grpc::ServerBuilder& builder) {
@@ -54,6 +60,7 @@ void set_channel_arguments(grpc::ServerBuilder& builder) {
   // A stream of reflection has a thread while it is open; beyond these, it is refused.
   grpc::ResourceQuota quota("railgauge");
   quota.SetMaxThreads(kMostSyncThreads);
+  quota.Resize(kQuotaBytes);
   builder.SetResourceQuota(quota);
 }
 
@@ -67,6 +74,25 @@ std::string origin_of(const std::string& host, int port, bool has_tls) {
   if (name.find(':') != std::string::npos) name = "[" + name + "]";
   return fmt::format("{}://{}:{}", has_tls ? "https" : "http", name, port);
 }
+
+// For whoever reaches the port: files without their folders. `railgauge doctor` and the log have
+// the whole paths.
+std::string without_folders(std::string_view text) {
+  constexpr std::string_view kBefore = " \t\n\"'(=";
+  constexpr std::string_view kAfter = " \t\n\"'):;,";
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool begins = text[at] == '/' && (at == 0 || kBefore.find(text[at - 1]) != kBefore.npos);
+    const std::size_t end = begins ? std::min(text.find_first_of(kAfter, at), text.size()) : at + 1;
+    const std::string_view piece = text.substr(at, end - at);
+    out += begins ? piece.substr(piece.rfind('/') + 1) : piece;
+    at = end;
+  }
+  return out;
+}
+
+// Bound of the name in the trail.
+constexpr std::size_t kMostSudoUserBytes = 64;
 
 }  // namespace
 
@@ -179,7 +205,7 @@ Status Server::start_http(const Config& config) {
       {.metrics = [this] { return metrics_.text(); },
        .healthy = [this] { return !stopping_; },
        .trouble = [this] { return tcp_ ? tcp_->trouble() : std::string(); },
-       .remarks = [this] { return role_line() + remarks(); },
+       .remarks = [this] { return role_line() + without_folders(remarks()); },
        .targets = [this] { return targets_page(); },
        .refused =
            [this](const http::Refusal& refusal) {
@@ -216,13 +242,39 @@ Result<console::Visitor> Server::console_visitor(const http::Request& request) c
 
 namespace {
 
+std::string sudo_text(const console::Visitor& visitor) {
+  return visitor.sudo_user.empty() ? "" : " by sudo of " + visitor.sudo_user;
+}
+
 // A person may have several sessions; the address says which one it was.
 std::string address_of(const console::Visitor& visitor, const std::string& address) {
-  return visitor.session == 0 ? address
-                              : fmt::format("{} console session {}", address, visitor.session);
+  return visitor.session == 0
+             ? address
+             : fmt::format("{} console session {}{}", address, visitor.session, sudo_text(visitor));
 }
 
 }  // namespace
+
+// sudo says who ran it, and root may say anything: a name for the trail, and no right.
+Result<api::ConsoleTicket> Server::make_ticket(const auth::Peer& caller,
+                                               const std::string& sudo_user) {
+  if (!has_console_)
+    return fail(Code::kFailedPrecondition,
+                "this controller serves no console; --console-listen sets its port");
+  // A process keeps the groups that it began with. A session would outlive them by hours.
+  const bool is_of_socket = caller.certificate.serial.empty() && caller.connection == 0;
+  if (is_of_socket) RG_TRY_OK(check_membership(caller.who, look_up(caller.who)));
+  const bool is_root = is_of_socket && caller.who == auth::user_name(0);
+  return console_->ticket_for(
+      {.who = caller.who,
+       .role = std::string(auth::name_of(caller.role)),
+       .sudo_user = is_root ? audit::clean_text(sudo_user, kMostSudoUserBytes) : "",
+       .issuer = caller.certificate.issuer,
+       .serial = caller.certificate.serial,
+       .until_unix = caller.certificate_until_unix,
+       .is_user = is_of_socket},
+      console_origin_);
+}
 
 // Entered for one call, which begins within the time that the book keeps those who left.
 std::string Server::introduce(const console::Visitor& visitor, const std::string& address) {
@@ -275,8 +327,8 @@ void Server::let_console_act(const Config& config, console::Console::Options& op
     return operators.contains(user);
   };
   options.begun = [](const console::Visitor& visitor, const std::string& address) {
-    spdlog::info("console session {} of {} ({}) from {}", visitor.session,
-                 audit::clean_text(visitor.who), visitor.role, address);
+    spdlog::info("console session {} of {} ({}){} from {}", visitor.session,
+                 audit::clean_text(visitor.who), visitor.role, sudo_text(visitor), address);
   };
   options.refused = [this](const console::Visitor* visitor, const std::string& address,
                            const console::Action& action, const std::string& subject,

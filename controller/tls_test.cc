@@ -29,6 +29,7 @@ namespace railgauge {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing_agent::ScriptedAgent;
 using testing_agent::ServerBench;
 using testing_agent::welcome;
@@ -354,6 +355,7 @@ TEST_F(TlsTest, AListThatCannotBeReadAnyMoreIsSaidUntilItCan) {
     return httplib::Client("127.0.0.1", bench_.server_->metrics_port()).Get("/healthz")->body;
   };
   EXPECT_TRUE(wait_for(10, [&] { return healthz().find("crl.pem") != std::string::npos; }));
+  EXPECT_THAT(healthz(), Not(HasSubstr(bench_.path("")))) << "the port asks nobody who they are";
   std::this_thread::sleep_for(std::chrono::duration<double>(2 * TlsKeeper::kLookSeconds));
   EXPECT_EQ(refused, 1);
   shell(fmt::format("cd {} && mv kept crl.pem", bench_.path("")));

@@ -246,9 +246,7 @@ void Fleet::dial_one(std::uint32_t index) {
   }
   api::Hello hello = node.agent.hello(now());
   *hello.mutable_contract() = api::to_message(api::kContract);
-  for (const std::string& kernel : kernel_bytes_)
-    *hello.GetReflection()->MutableUnknownFields(&hello)->AddLengthDelimited(
-        api::Hello::kKernelsFieldNumber) = kernel;
+  for (const std::string& kernel : kernel_bytes_) hello.add_kernels(kernel);
   node.is_dialling = true;
   node.dialled_ns = now();
   ++counts_.dialling;

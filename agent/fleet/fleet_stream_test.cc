@@ -72,7 +72,9 @@ TEST_F(FleetStreams, EveryNodeAttachesOnAStreamOfItsOwn) {
       EXPECT_EQ(message.hello().facts().at("synthetic"), "true");
       EXPECT_GT(message.hello().contract().major(), 0U);
       ASSERT_EQ(message.hello().kernels_size(), 1);
-      EXPECT_EQ(message.hello().kernels(0).revision(), 3U);
+      KernelInfo kernel;
+      ASSERT_TRUE(kernel.ParseFromString(message.hello().kernels(0)));
+      EXPECT_EQ(kernel.revision(), 3U);
     }
   std::ranges::sort(names);
   EXPECT_EQ(std::ranges::adjacent_find(names), names.end());

@@ -119,7 +119,7 @@ void fit_texts(Message& message) {
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
-    const bool is_text = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+    const bool is_text = field->type() == FieldDescriptor::TYPE_STRING;
     const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
     if (!field->is_repeated()) {
       if (is_text)
@@ -184,8 +184,6 @@ std::string fit_hello(api::Hello& hello) {
               return api::is_device_name(gpu.name()) && devices.add(gpu);
             }),
        "GPUs whose slot or name another has");
-  note(keep(*hello.mutable_kernels(), api::kMaxKernels, [](const auto&) { return true; }),
-       "kernels");
   std::size_t left = api::kMaxFactBytes;
   const bool lacks_parts = note(keep_fitting(*hello.mutable_stack_versions(), left) +
                                     keep_fitting(*hello.mutable_stack_settings(), left),
@@ -193,6 +191,15 @@ std::string fit_hello(api::Hello& hello) {
   if (lacks_parts) hello.set_stack_incomplete(true);
   note(keep_fitting(*hello.mutable_facts(), left), "facts");
   return fmt::format("{}", fmt::join(left_out, ", "));
+}
+
+std::string declare_kernels(KernelList kernels, api::Hello& hello) {
+  fit_texts(kernels);
+  const int left_out =
+      keep(*kernels.mutable_kernels(), api::kMaxKernels, [](const auto&) { return true; });
+  hello.clear_kernels();
+  for (const KernelInfo& kernel : kernels.kernels()) kernel.SerializeToString(hello.add_kernels());
+  return left_out > 0 ? fmt::format("{} kernels", left_out) : "";
 }
 
 bool keep_nvml(const Inventory& before, Inventory& now) {

@@ -18,6 +18,10 @@ void fill_hello(const Inventory& inventory, api::Hello& hello);
 // words; "" for nothing.
 std::string fit_hello(api::Hello& hello);
 
+// Writes the kernels into the Hello, brought within the bounds as fit_hello() does. Returns what
+// was left out, in words; "" for nothing.
+std::string declare_kernels(KernelList kernels, api::Hello& hello);
+
 // Copies facts that only NVML reports, for the same GPUs (by address and UUID), from an earlier
 // reading into one without NVML. False: the earlier reading lacks one of the GPUs.
 bool keep_nvml(const Inventory& before, Inventory& now);

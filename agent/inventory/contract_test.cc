@@ -112,13 +112,31 @@ TEST(Contract, OfTwoDevicesInOneSlotTheFirstIsTold) {
 TEST(Contract, TextsAreCutAndWithoutControlCharacters) {
   api::Hello hello;
   (*hello.mutable_facts())["a\x1b[31m"] = std::string("x\0y\tz\n\xC2\x9B", 8);
-  hello.add_kernels()->add_parameters()->set_summary(std::string(api::kMaxTextBytes - 1, 'x') +
-                                                     "\xC3\xA9");
   hello.mutable_busy()->add_reasons()->set_text("a\nb");
   EXPECT_EQ(fit_hello(hello), "");
   EXPECT_EQ(hello.facts().at("a?[31m"), "x?y\tz??");
-  EXPECT_EQ(hello.kernels(0).parameters(0).summary(), std::string(api::kMaxTextBytes - 1, 'x'));
   EXPECT_EQ(hello.busy().reasons(0).text(), "a?b");
+}
+
+TEST(Contract, KernelsAreDeclaredWithinTheBounds) {
+  KernelList list;
+  for (int i = 0; i < api::kMaxKernels + 3; ++i)
+    list.add_kernels()->set_name(fmt::format("verbs.k{}", i));
+  list.mutable_kernels(0)->add_parameters()->set_summary(
+      "\x1b" + std::string(api::kMaxTextBytes - 2, 'x') + "\xC3\xA9");
+  api::Hello hello;
+  EXPECT_EQ(declare_kernels(list, hello), "3 kernels");
+  ASSERT_EQ(hello.kernels_size(), api::kMaxKernels);
+  EXPECT_EQ(fit_hello(hello), "") << "bytes are no text";
+  KernelInfo first;
+  ASSERT_TRUE(first.ParseFromString(hello.kernels(0)));
+  EXPECT_EQ(first.parameters(0).summary(), "?" + std::string(api::kMaxTextBytes - 2, 'x'));
+  KernelInfo last;
+  ASSERT_TRUE(last.ParseFromString(hello.kernels(api::kMaxKernels - 1)));
+  EXPECT_EQ(last.name(), "verbs.k511");
+  list.Clear();
+  EXPECT_EQ(declare_kernels(list, hello), "");
+  EXPECT_EQ(hello.kernels_size(), 0);
 }
 
 TEST(Contract, FactsBeyondTheBoundAreLeftOutAndTheStackComesFirst) {

@@ -11,7 +11,6 @@
 #include "controller/api/agent.grpc.pb.h"
 #include "controller/api/contract.h"
 #include "controller/api/controller_list.h"
-#include "controller/api/generation.h"
 
 namespace railgauge::agent {
 namespace {
@@ -249,7 +248,7 @@ Link::Ended Link::run_stream(const std::string& controller) {
     *hello.mutable_hello() = hello_;
   }
   if (options_.generations != nullptr)
-    api::set_generation(*hello.mutable_hello(), options_.generations->seen());
+    hello.mutable_hello()->set_generation(options_.generations->seen());
   hello.mutable_hello()->set_unix_time_seconds(
       duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
   const auto stream = stub->Attach(&context);
@@ -282,8 +281,7 @@ bool Link::welcomed_by(const api::ControllerMessage& first, const std::string& c
                            words(api::to_message(api::kContract))),
                true};
   else if (options_.generations != nullptr) {
-    const Status taken =
-        options_.generations->take(api::generation_of(first.welcome()), controller);
+    const Status taken = options_.generations->take(first.welcome().generation(), controller);
     if (!taken) refusal = {taken.error().message, false};
   }
   const bool welcomed = refusal.reason.empty();

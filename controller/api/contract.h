@@ -34,9 +34,9 @@ struct Contract {
 // Raised with controller/api/agent.proto: minor for additions, major when an older peer would be
 // misled. The calls of people's tools (control, archive, judge) are not counted: a call
 // that one of them does not have ends with a line that names both versions.
-// In 1.3: the preflight's order also has the values of the site profile (lossless_priority,
-// traffic_class); whoever does not know these judges as without a site profile.
-inline constexpr Contract kContract{1, 3};
+// In 1.4: Hello, Welcome, PrepareTask and GoTask carry the generation of the controller's lease. An
+// older agent obeys each controller that its list leads to; the archive still fences the older one.
+inline constexpr Contract kContract{1, 4};
 
 inline ContractVersion to_message(Contract contract) {
   ContractVersion message;

@@ -50,6 +50,8 @@ const std::map<std::string, MarkedUse>& marked_uses() {
       {"findings accept", {{"findings", "accept", finding}}},
       {"findings resolve", {{"findings", "resolve", finding}}},
       {"findings reopen", {{"findings", "reopen", finding}}},
+      {"findings assign", {{"findings", "assign", finding}}},
+      {"findings nudge", {{"findings", "nudge", finding, "--later", "1"}}},
       {"events", {{"events"}}},
       {"nodes", {{"nodes"}}},
       {"nodes show", {{"nodes", "show", "n1"}}},

@@ -45,10 +45,16 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kHeaders{
 
 constexpr std::string_view kHowToOpen =
     "On the controller's host, `railgauge console` prints a URL that opens the console once.\n";
-// The page keeps the session's secret where pages of this port alone can read it.
+// The page keeps the session's secret where pages of this port alone can read it. Whoever held the
+// port before may have left files, workers and texts in the browser: all go, but for the texts that
+// the visitor's own views are, which are links to pages of this port at worst.
 constexpr std::string_view kEnter =
-    "const given = document.querySelector('meta[name=\"railgauge-session\"]');\n"
-    "localStorage.setItem('railgauge-session', given.content);\n"
+    "const given = document.querySelector('meta[name=\"railgauge-session\"]').content;\n"
+    "const kept = ['railgauge-views', 'theme'].map((name) => [name, localStorage.getItem(name)]);\n"
+    "const answer = await fetch('/forget', {method: 'POST', headers: {'X-Railgauge-Session': "
+    "given}});\n"
+    "for (const [name, text] of kept) if (text !== null) localStorage.setItem(name, text);\n"
+    "if (answer.ok) localStorage.setItem('railgauge-session', given);\n"
     "location.replace('/');\n";
 constexpr std::string_view kNoPages =
     "The console's pages are not installed with this controller: it was built without Node.js.\n"
@@ -215,6 +221,7 @@ http::Answer Console::answer_visitor(const http::Request& request) {
     return is_api ? error_answer(fits.error()) : text_answer(403, fits.error().message + "\n");
   if (request.path == "/login") return log_in(request);
   if (request.path == "/logout") return log_out(request);
+  if (request.path == "/forget") return forget(request);
   if (!is_api) return page(request);
   if (request.path == kInterface) return describe_interface(request);
   const Result<Guest> guest = guest_of(request);
@@ -253,7 +260,16 @@ http::Answer Console::log_in(const http::Request& request) {
           "</head><body><noscript>The console needs JavaScript.</noscript></body></html>\n",
           *secret, assets_)};
   answer.headers.emplace_back("Cache-Control", "no-store");
-  // Whoever held this port before may have left files and workers in the browser.
+  answer.headers.emplace_back("Clear-Site-Data", R"("cache")");
+  return answer;
+}
+
+// For the script that begins a session. No page of another site has the session's secret.
+http::Answer Console::forget(const http::Request& request) {
+  if (request.method != "POST") return method_answer("POST");
+  if (!sessions_.holds(session_of(request), options_.now_unix()))
+    return error_answer({Code::kUnauthenticated, "no session, or it has ended"});
+  http::Answer answer = text_answer(200, "forgotten\n");
   answer.headers.emplace_back("Clear-Site-Data", R"("cache", "storage")");
   return answer;
 }
@@ -300,7 +316,7 @@ http::Answer Console::answer_api(const http::Request& request, const Guest& gues
   const std::string_view rest = std::string_view(request.path).substr(kApi.size());
   const Result<std::string> text = [&]() -> Result<std::string> {
     if (rest == "actions") return list_actions(guest);
-    if (rest != "session") return read(request);
+    if (rest != "session") return read(request, guest);
     api::ConsoleSession session;
     session.set_schema_version(kSchemaVersion);
     session.set_who(guest.visitor.who);
@@ -322,7 +338,7 @@ std::string Console::marked(std::string text) const {
   return kind.empty() ? text : api::marked(std::move(text), kind);
 }
 
-Result<std::string> Console::read(const http::Request& request) {
+Result<std::string> Console::read(const http::Request& request, const Guest& guest) {
   std::string field;
   std::string value;
   const Route* route = find_route(request.path, field, value);
@@ -334,7 +350,12 @@ Result<std::string> Console::read(const http::Request& request) {
   const std::unique_ptr<google::protobuf::Message> wanted(route->request().New());
   const std::unique_ptr<google::protobuf::Message> answer(route->answer().New());
   RG_TRY_OK(fill_request(query, *wanted));
-  RG_TRY_OK(route->read(reader_, *wanted, *answer));
+  Asking asking{.is_gone = request.is_gone};
+  if (route->is_as_visitor) asking.caller = options_.introduce(guest.visitor, request.address);
+  const Status done = route->read(reader_, asking, *wanted, *answer);
+  // A call that did not begin is refused from now on, and its name is forgotten.
+  if (route->is_as_visitor) options_.has_begun(asking.caller);
+  if (!done) return tl::unexpected(done.error());
   return text_of(*answer);
 }
 

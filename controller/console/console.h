@@ -96,9 +96,10 @@ class Console {
   [[nodiscard]] http::Answer describe_interface(const http::Request& request) const;
   http::Answer log_in(const http::Request& request);
   http::Answer log_out(const http::Request& request);
+  http::Answer forget(const http::Request& request);
   http::Answer answer_guest(const http::Request& request, const Guest& guest);
   http::Answer answer_api(const http::Request& request, const Guest& guest);
-  Result<std::string> read(const http::Request& request);
+  Result<std::string> read(const http::Request& request, const Guest& guest);
   // The token of the guest's actions, and which of them the guest may make.
   [[nodiscard]] std::string list_actions(const Guest& guest) const;
   // The JSON object, with the mark of synthetic or unknown data.

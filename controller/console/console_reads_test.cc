@@ -1,5 +1,7 @@
 // Views that the pages read beside the messages of the services, on a whole controller over real
 // HTTP.
+#include <unistd.h>
+
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -92,11 +94,48 @@ TEST_F(ConsoleReads, TheReportIsOfTheTimeThatIsAskedFor) {
   EXPECT_THAT(get("certificates/no-such-run"), HasSubstr("no-such-run"));
 }
 
-TEST_F(ConsoleReads, AMatrixOfMoreCellsThanATileHasIsRefusedWithTheLimit) {
+TEST_F(ConsoleReads, AMatrixOfAnUnknownRunIsSaidInALine) {
   start();
   enter();
   EXPECT_THAT(get("matrix?run_id=no-such-run"), HasSubstr("no-such-run"));
   EXPECT_THAT(get("matrix/tile?run_id=no-such-run&rows=10000000"), HasSubstr("no-such-run"));
+}
+
+// It names people, so that whoever may only read is refused it here as at the command line.
+TEST_F(ConsoleReads, TheAuditTrailIsForThoseWhoMayReadItElsewhere) {
+  serve_certificates();
+  start();
+  session_ = sign_in_with("ann", "operator");
+  EXPECT_EQ(post("/api/v1/nodes/n7/resume", acting(session_))->status, 400);
+  newest_of("Control.ResumeNodes");
+  const std::string trail = get("audit?rpc=Control.ResumeNodes&limit=5");
+  EXPECT_THAT(trail, HasSubstr("200 "));
+  EXPECT_THAT(trail, HasSubstr(R"("who":"ann","role":"operator")"));
+  EXPECT_THAT(trail, HasSubstr("console session 1"));
+  EXPECT_THAT(get("audit?who=nobody"), HasSubstr(R"("entries":[])"));
+  EXPECT_THAT(get("audit?colour=red"), HasSubstr("400 "));
+  session_ = sign_in_with("vic", "viewer");
+  EXPECT_THAT(get("audit"), HasSubstr("403 "));
+  EXPECT_EQ(newest_of("Archive.ListAudit", "viewer").who(), "vic");
+  session_ = {};
+  EXPECT_THAT(get("audit"), HasSubstr("401 "));
+}
+
+// Root alone is believed: sudo runs as root.
+TEST_F(ConsoleReads, ASessionOfSudoNamesWhoRanIt) {
+  start();
+  api::OpenConsoleRequest request;
+  request.set_sudo_user("ann\x1b");
+  grpc::ClientContext context;
+  api::ConsoleTicket ticket;
+  const auto stub = api::Console::NewStub(
+      grpc::CreateChannel(bench_.target(), grpc::InsecureChannelCredentials()));
+  ASSERT_TRUE(stub->OpenConsole(&context, request, &ticket).ok());
+  session_ = sign_in_at(path_of(ticket));
+  EXPECT_EQ(post("/api/v1/nodes/n7/resume", acting(session_))->status, 400);
+  const std::string address = newest_of("Control.ResumeNodes").address();
+  EXPECT_THAT(address, testing::EndsWith(::geteuid() == 0 ? "console session 1 by sudo of ann\\x1b"
+                                                          : "console session 1"));
 }
 
 TEST_F(ConsoleReads, ThePreflightOfANodeIsAnActionWithItsReport) {

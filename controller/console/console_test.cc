@@ -51,6 +51,7 @@ TEST_F(ConsoleServer, ThePagesThemselvesAreForEverybodyAndOnlyRead) {
   const auto script = client_->Get(script_of(page));
   EXPECT_EQ(script->get_header_value("Content-Type"), "text/javascript; charset=utf-8");
   EXPECT_THAT(script->get_header_value("Cache-Control"), HasSubstr("immutable"));
+  EXPECT_EQ(client_->Get("/")->get_header_value("Cache-Control"), "no-store");
   EXPECT_EQ(client_->Post("/", "", "text/plain")->status, 405);
   EXPECT_EQ(client_->Get("/", {{"Host", "rebound.example:7480"}})->status, 403);
 }
@@ -66,7 +67,16 @@ TEST_F(ConsoleServer, NobodyGuessesTheNamesOfItsScripts) {
   }
   for (const char* guessed : {"/assets/a.js", "/assets/enter.js", "/enter.js", "/assets-/a.js"})
     EXPECT_EQ(client_->Get(guessed)->status, 404) << guessed;
-  EXPECT_EQ(entered->get_header_value("Clear-Site-Data"), R"("cache", "storage")");
+  EXPECT_EQ(entered->get_header_value("Clear-Site-Data"), R"("cache")");
+  EXPECT_THAT(client_->Get(script_of(entered->body))->body, HasSubstr("fetch('/forget'"));
+  const httplib::Headers session{{"X-Railgauge-Session", secret_in(entered->body)}};
+  const auto forgotten = client_->Post("/forget", session, "", "text/plain");
+  EXPECT_EQ(forgotten->status, 200);
+  EXPECT_EQ(forgotten->get_header_value("Clear-Site-Data"), R"("cache", "storage")");
+  EXPECT_EQ(client_->Get("/forget", session)->status, 405);
+  const auto foreign = client_->Post("/forget", "", "text/plain");
+  EXPECT_EQ(foreign->status, 401) << "a page of another site";
+  EXPECT_FALSE(foreign->has_header("Clear-Site-Data"));
 }
 
 // Its ticket would be of somebody else, for whom the visitor would act.

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "controller/api/console.pb.h"
+#include "controller/api/on_behalf.h"
 #include "controller/console/query.h"
 #include "controller/console/service_stubs.h"
 #include "controller/console/views/series_changes.h"
@@ -27,17 +28,18 @@ const Message& instance() {
 // The route of a call whose messages are printed as they are.
 template <class Request, class Answer>
 constexpr Route call_of(std::string_view path, std::string_view summary,
-                        Status (*read)(Reader&, const Message&, Message&)) {
-  return {path, summary, instance<Request>, instance<Answer>, read};
+                        Status (*read)(Reader&, const Asking&, const Message&, Message&),
+                        bool is_as_visitor = false) {
+  return {path, summary, instance<Request>, instance<Answer>, read, is_as_visitor};
 }
 
-Status read_frame(Reader& reader, const Message& request, Message& answer) {
+Status read_frame(Reader& reader, const Asking&, const Message& request, Message& answer) {
   static_cast<api::MatrixFrame&>(answer) =
       RG_TRY(reader.grid(static_cast<const api::MatrixRequest&>(request)))->frame();
   return {};
 }
 
-Status read_tile(Reader& reader, const Message& request, Message& answer) {
+Status read_tile(Reader& reader, const Asking& asking, const Message& request, Message& answer) {
   const auto& wanted = static_cast<const api::MatrixTileRequest&>(request);
   const std::shared_ptr<const PairGrid> grid = RG_TRY(reader.grid(wanted.matrix()));
   const auto wanted_block = RG_TRY(grid->block_for(wanted));
@@ -46,14 +48,12 @@ Status read_tile(Reader& reader, const Message& request, Message& answer) {
     return {};
   }
   api::MatrixBlock block;
-  RG_TRY_OK(reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
-    return stubs.archive->GetMatrixBlock(&context, *wanted_block, &block);
-  }));
+  RG_TRY_OK(reader.block(*wanted_block, asking.is_gone, block));
   static_cast<api::MatrixTile&>(answer) = RG_TRY(grid->fine_tile(wanted, block));
   return {};
 }
 
-Status read_changes(Reader& reader, const Message& request, Message& answer) {
+Status read_changes(Reader& reader, const Asking&, const Message& request, Message& answer) {
   const auto& wanted = static_cast<const api::SeriesChangesRequest&>(request);
   api::HistoryRequest history_request;
   history_request.set_series_id(wanted.series_id());
@@ -69,7 +69,7 @@ Status read_changes(Reader& reader, const Message& request, Message& answer) {
 }
 
 // A person is shown how large the run would be; the list of its tasks may be long.
-Status read_plan(Reader& reader, const Message& request, Message& answer) {
+Status read_plan(Reader& reader, const Asking&, const Message& request, Message& answer) {
   auto& plan = static_cast<api::RunPlan&>(answer);
   RG_TRY_OK(reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
     return stubs.control->PlanRun(&context, static_cast<const api::RunRequest&>(request), &plan);
@@ -79,10 +79,19 @@ Status read_plan(Reader& reader, const Message& request, Message& answer) {
   return {};
 }
 
-Status read_report_page(Reader& reader, const Message& request, Message& answer) {
+Status read_report_page(Reader& reader, const Asking&, const Message& request, Message& answer) {
   static_cast<api::ReportPage&>(answer) =
       RG_TRY(read_report(reader, static_cast<const api::ReportRequest&>(request)));
   return {};
+}
+
+// It names people, so that the services decide who may read it.
+Status read_audit(Reader& reader, const Asking& asking, const Message& request, Message& answer) {
+  return reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
+    context.AddMetadata(api::kOnBehalfOf, asking.caller);
+    return stubs.archive->ListAudit(&context, static_cast<const api::AuditRequest&>(request),
+                                    static_cast<api::AuditList*>(&answer));
+  });
 }
 
 // Whether the overview of a large matrix may answer: it has one order and one expectation.
@@ -113,7 +122,7 @@ Status Reader::call(const Send& send, double seconds) {
     const std::lock_guard lock(mutex_);
     calls_.erase(&context);
   }
-  changed_.notify_one();
+  changed_.notify_all();  // those who wait for a place, and for a block
   if (status.ok()) return {};
   return fail(static_cast<Code>(status.error_code()), status.error_message());
 }
@@ -123,6 +132,33 @@ void Reader::stop() {
   is_stopping_ = true;
   for (grpc::ClientContext* context : calls_) context->TryCancel();
   changed_.notify_all();
+}
+
+Status Reader::block(const api::MatrixBlockRequest& request, const IsGone& is_gone,
+                     api::MatrixBlock& answer) {
+  constexpr std::chrono::milliseconds kLook(50);
+  const double end_ns = monotonic_now_ns() + kBlockTurnSeconds * 1e9;
+  {
+    std::unique_lock lock(mutex_);
+    while (
+        !changed_.wait_for(lock, kLook, [this] { return blocks_ < kMostBlocks || is_stopping_; })) {
+      if (is_gone && is_gone()) return fail(Code::kCancelled, "nobody waits for this tile");
+      if (monotonic_now_ns() > end_ns)
+        return fail(Code::kResourceExhausted, "other tiles are being read; try again");
+    }
+    ++blocks_;
+  }
+  const Status status = is_gone && is_gone()
+                            ? fail(Code::kCancelled, "nobody waits for this tile")
+                            : call([&](const Stubs& stubs, grpc::ClientContext& context) {
+                                return stubs.archive->GetMatrixBlock(&context, request, &answer);
+                              });
+  {
+    const std::lock_guard lock(mutex_);
+    --blocks_;
+  }
+  changed_.notify_all();
+  return status;
 }
 
 // Reads the matrices and arranges them.
@@ -193,13 +229,14 @@ Result<std::shared_ptr<const PairGrid>> Reader::grid(const api::MatrixRequest& r
 }
 
 // The route of one call of a service.
-#define CALL(path, summary, service, method, Request, Answer)                                 \
-  call_of<api::Request, api::Answer>(                                                         \
-      "/api/v1/" path, summary, [](Reader& reader, const Message& request, Message& answer) { \
-        return reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {            \
-          return stubs.service->method(&context, static_cast<const api::Request&>(request),   \
-                                       static_cast<api::Answer*>(&answer));                   \
-        });                                                                                   \
+#define CALL(path, summary, service, method, Request, Answer)                               \
+  call_of<api::Request, api::Answer>(                                                       \
+      "/api/v1/" path, summary,                                                             \
+      [](Reader& reader, const Asking&, const Message& request, Message& answer) {          \
+        return reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {          \
+          return stubs.service->method(&context, static_cast<const api::Request&>(request), \
+                                       static_cast<api::Answer*>(&answer));                 \
+        });                                                                                 \
       })
 
 namespace {
@@ -251,6 +288,9 @@ constexpr std::array kRoutes{
         read_report_page),
     CALL("schedules", "suites that start by themselves", control, ListSchedules,
          ListSchedulesRequest, ScheduleList),
+    call_of<api::AuditRequest, api::AuditList>(
+        "/api/v1/audit", "the audit trail, for those who may read it at the command line",
+        read_audit, true),
 };
 #undef CALL
 

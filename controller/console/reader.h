@@ -43,6 +43,10 @@ class Reader {
   static constexpr double kGridReadSeconds = 22;
   static constexpr double kGridSeconds = 30;  // a matrix is read again after this time
   static constexpr std::size_t kMostGrids = 8;
+  // Blocks of large matrices that are read at a time. A person who moves the picture asks for many,
+  // and the overview of the next one must find a thread of the services free.
+  static constexpr std::size_t kMostBlocks = 1;
+  static constexpr double kBlockTurnSeconds = 10;  // to wait for the turn of a block
 
   // Opens a channel to the services. Each call has one of its own, which costs little inside a
   // process: the server closes connections that are idle for a minute.
@@ -60,6 +64,11 @@ class Reader {
   // The arranged matrix, from memory where it was asked for a moment ago. Errors: call()'s and
   // PairGrid's; kResourceExhausted: other matrices are being read.
   Result<std::shared_ptr<const PairGrid>> grid(const api::MatrixRequest& request);
+  // The figures of a block. Who has hung up loses the turn. Errors: call()'s; kCancelled: `is_gone`
+  // while it waited; kResourceExhausted: kMostBlocks were being read for kBlockTurnSeconds.
+  using IsGone = std::function<bool()>;
+  Status block(const api::MatrixBlockRequest& request, const IsGone& is_gone,
+               api::MatrixBlock& answer);
 
  private:
   struct ReadGrid {
@@ -70,9 +79,10 @@ class Reader {
   Result<std::shared_ptr<const PairGrid>> read_grid(const api::MatrixRequest& request);
 
   const Connect connect_;
-  std::mutex mutex_;  // guards the next three
+  std::mutex mutex_;  // guards the next four
   std::condition_variable changed_;
   std::set<grpc::ClientContext*> calls_;  // under way
+  std::size_t blocks_ = 0;                // that are being read
   bool is_stopping_ = false;
   std::timed_mutex grids_mutex_;  // held while a matrix is read, so that tiles read it once
   std::list<ReadGrid> grids_;     // the newest first
@@ -83,6 +93,12 @@ class Reader {
 // report_reader.cc.
 Result<api::ReportPage> read_report(Reader& reader, const api::ReportRequest& request);
 
+// Who waits for an answer.
+struct Asking {
+  Reader::IsGone is_gone{};  // may be empty
+  std::string caller{};      // the services' name of the visitor, for a route that is_as_visitor
+};
+
 // One path of the interface. `path` may have a part in braces: the field of the request that this
 // part of a URL is.
 struct Route {
@@ -90,8 +106,9 @@ struct Route {
   std::string_view summary;
   const google::protobuf::Message& (*request)();
   const google::protobuf::Message& (*answer)();
-  Status (*read)(Reader& reader, const google::protobuf::Message& request,
+  Status (*read)(Reader& reader, const Asking& asking, const google::protobuf::Message& request,
                  google::protobuf::Message& answer);
+  bool is_as_visitor = false;  // the visitor's own rights count, not those of every reader
 };
 std::span<const Route> routes();
 

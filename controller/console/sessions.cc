@@ -28,7 +28,7 @@ std::string person_of(const Visitor& visitor) {
   std::string who = visitor.who;
   if (visitor.serial.empty() && (who.starts_with("ipv4:") || who.starts_with("ipv6:")))
     who.resize(who.rfind(':'));
-  return fmt::format("person {} of {}", who, visitor.issuer);
+  return fmt::format("person {} by {} of {}", who, visitor.sudo_user, visitor.issuer);
 }
 
 // Ended entries go first. A person who takes all that there is loses the next one too.

@@ -19,6 +19,8 @@ std::string new_secret();
 struct Visitor {
   std::string who{};
   std::string role{};
+  // The user who ran sudo, as sudo said; for root alone, and no right follows. "": not known.
+  std::string sudo_user{};
   // The certificate that opened the session has these; "" and 0 without one.
   std::string issuer{};
   std::string serial{};
@@ -30,7 +32,7 @@ struct Visitor {
   std::uint64_t session = 0;
 };
 // Whose bounds a visitor counts in: one person has them once, however many sessions. A name counts
-// beside the authority that vouches for it.
+// beside the authority that vouches for it, and root beside the user who ran sudo.
 std::string person_of(const Visitor& visitor);
 
 class Sessions {

@@ -3,81 +3,20 @@
 // matrix-NODES. One port in 997 sends a fifth less. All figures are made up, and the database is
 // marked so.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include "controller/history/matrix_overview.h"
 #include "controller/history/pair_figures.h"
 #include "controller/store/queries/data_kind.h"
-#include "controller/store/queries/pair_matrix.h"
 #include "controller/store/store.h"
 #include "controller/store/testing/store_bench.h"
-#include "controller/store/testing/store_testing.h"
 #include "controller/store/upkeep/schema.h"
+#include "controller/testing/wide_matrix.h"
 
 namespace railgauge::store {
 namespace {
-
-constexpr int kNodesOfLeaf = 32;
-constexpr std::size_t kSlowEvery = 997;
-
-std::string node_name(int number) { return fmt::format("sim{:05}", number + 1); }
-
-NodeRow modelled_node(int number) {
-  NodeRow row{.node_id = fmt::format("id-{}", number), .name = node_name(number)};
-  row.version = "0.1.0";
-  row.facts = {{"leaf", fmt::format("L{:03}", number / kNodesOfLeaf)}, {"synthetic", "true"}};
-  row.endpoints = {{.kind = "nic",
-                    .device = "mlx5_0",
-                    .port = 1,
-                    .pci_address = "0000:10:00.0",
-                    .state = "active",
-                    .rate_bits_per_second = 4e11}};
-  return row;
-}
-
-PairMatrixRow matrix_of(const std::string& run_id, int nodes) {
-  PairMatrixRow matrix{.run_id = run_id,
-                       .kernel = "verbs.write_bw",
-                       .metric = "bandwidth_bytes_per_second",
-                       .message_bytes = 65'536,
-                       .unit = "bytes_per_second",
-                       .larger_is_better = true};
-  const auto count = static_cast<std::size_t>(nodes);
-  matrix.values.resize(count * count);
-  for (int node = 0; node < nodes; ++node)
-    matrix.endpoints.push_back(node_name(node) + "/mlx5_0:1");
-  for (std::size_t row = 0; row < count; ++row)
-    for (std::size_t column = 0; column < count; ++column) {
-      const double unrest = static_cast<double>((row * 73'856'093 ^ column * 19'349'663) % 1'000);
-      const double slow = row % kSlowEvery == 11 ? 0.8 : 1;
-      matrix.values[row * count + column] = static_cast<float>(4e10 * slow * (1 - unrest / 50'000));
-    }
-  for (std::size_t i = 0; i < count; ++i) matrix.values[i * count + i] = std::nanf("");
-  return matrix;
-}
-
-// `ports` knows the nodes' leaves; their names are in the order of these.
-void add_matrix(Store& store, int nodes, const PortMap& ports) {
-  RunRow run{
-      .run_id = fmt::format("matrix-{}", nodes), .suite = "pairs", .suite_text = "version: 1\n"};
-  run.trigger = "cli";
-  run.requested_by = "bench";
-  run.state = RunState::kEnded;
-  run.outcome = "passed";
-  for (int node = 0; node < nodes; ++node) run.nodes.push_back(node_name(node));
-  must(store.create_run(run, {}));
-  PairMatrixRow matrix = matrix_of(run.run_id, nodes);
-  add_overview(matrix, ports);
-  std::vector<PairMatrixRow> matrices;
-  matrices.push_back(std::move(matrix));
-  must(store.put_pair_matrices(run.run_id, std::move(matrices)));
-}
 
 // One rank that reported all points of series 1, an hour apart.
 void add_series(Connection& connection, int points) {
@@ -93,7 +32,7 @@ void add_series(Connection& connection, int points) {
   must(connection.execute(
       "INSERT INTO task_rank (task, rank, node, node_name, endpoint_text) VALUES (1, 0, 1, ?1, "
       "'mlx5_0:1')",
-      node_name(0)));
+      wide_node_name(0)));
   must(connection.execute(
       "INSERT INTO attempt (id, task, attempt, outcome, reason) VALUES (1, 1, 1, "
       "'passed', '')"));
@@ -128,11 +67,11 @@ int make(int argc, char** argv) {
     must(store->write(mark_synthetic));
     std::vector<NodeRow> all;
     for (int node = 0; node < *std::ranges::max_element(sizes); ++node) {
-      all.push_back(modelled_node(node));
+      all.push_back(wide_node(node));
       must(store->put_node(all.back()));
     }
     const PortMap ports(all);
-    for (const int nodes : sizes) add_matrix(*store, nodes, ports);
+    for (const int nodes : sizes) add_wide_matrix(*store, wide_matrix(nodes), ports);
   }
   auto connection = open_and_migrate(argv[1], 1, 0);
   must(connection);

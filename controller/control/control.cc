@@ -43,13 +43,6 @@ std::string new_run_id(double unix_seconds) {
                      random() & 0xffffffU);
 }
 
-std::vector<KernelInfo> kernels_of(const std::map<std::string, fleet::NodeState>& nodes) {
-  std::vector<fleet::NodeKernels> kernels;
-  for (const auto& [name, node] : nodes)
-    if (node.presence == fleet::NodePresence::kAttached) kernels.push_back({name, node.kernels});
-  return fleet::common_kernels(kernels).kernels;
-}
-
 // The reasons of those nodes that production work keeps busy.
 std::map<std::string, std::string> busy_among(const NodeStates& live,
                                               const std::vector<std::string>& names) {
@@ -70,11 +63,13 @@ Error as_wrong_use(Error error) {
 }  // namespace
 
 Result<api::NodeList> Control::list_nodes(const api::ListNodesRequest& request) {
-  return lists_.list(request, view_.live(), pauses_.held());
+  return lists_.list(
+      request, [this] { return view_.live(); }, pauses_.held());
 }
 
 Result<api::NodeHeads> Control::list_node_heads(const api::NodeHeadsRequest& request) {
-  return lists_.heads(request, view_.live(), pauses_.held());
+  return lists_.heads(
+      request, [this] { return view_.live(); }, pauses_.held());
 }
 
 Result<api::NodeList> Control::pause_nodes(const api::PauseNodesRequest& request,
@@ -137,7 +132,7 @@ Result<KernelList> Control::list_kernels(const api::ListKernelsRequest& request)
   KernelList list;
   list.set_schema_version(kSchemaVersion);
   std::vector<std::string> names;
-  for (const KernelInfo& kernel : kernels_of(view_.live())) {
+  for (const KernelInfo& kernel : view_.kernels()) {
     names.push_back(kernel.name());
     if (request.name().empty() || request.name() == kernel.name()) *list.add_kernels() = kernel;
   }
@@ -151,8 +146,26 @@ Result<KernelList> Control::list_kernels(const api::ListKernelsRequest& request)
   return list;
 }
 
+// Each suite is checked against all kernels, which takes milliseconds: pages ask often, and texts
+// and kernels change seldom.
 Result<api::SuiteList> Control::list_suites() {
-  const std::vector<KernelInfo> kernels = kernels_of(view_.live());
+  const std::vector<KernelInfo> kernels = view_.kernels();
+  std::string made_of;
+  for (const KernelInfo& kernel : kernels) made_of += kernel.SerializeAsString();
+  for (const std::string& name : suites_.names()) {
+    api::SuiteSource source;
+    source.set_name(name);
+    const auto text = suites_.text_of(source);
+    made_of += fmt::format("\n{}\n{}", name, text ? text->text : text.error().message);
+  }
+  const std::lock_guard lock(suites_mutex_);
+  if (made_of == suites_made_of_) return checked_suites_;
+  checked_suites_ = check_suites(kernels);
+  suites_made_of_ = std::move(made_of);
+  return checked_suites_;
+}
+
+api::SuiteList Control::check_suites(const std::vector<KernelInfo>& kernels) const {
   api::SuiteList list;
   list.set_schema_version(kSchemaVersion);
   for (const std::string& name : suites_.names()) {
@@ -169,7 +182,7 @@ Result<api::SuiteList> Control::list_suites() {
 }
 
 Result<api::SuiteCheck> Control::check_suite(const api::SuiteSource& source) {
-  return suites_.check(source, kernels_of(view_.live()));
+  return suites_.check(source, view_.kernels());
 }
 
 Result<std::string> Control::suite_text(const std::string& name) const {

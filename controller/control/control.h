@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -113,6 +114,7 @@ class Control {
  private:
   Status admit_busy(const api::RunRequest& request, const std::vector<std::string>& nodes);
   void record_force(const api::RunRequest& request, const store::RunRow& row);
+  [[nodiscard]] api::SuiteList check_suites(const std::vector<KernelInfo>& kernels) const;
   void record_left_out(const std::vector<LeftOutLine>& left_out, const store::RunRow& row);
 
   std::function<Status()> may_begin_;            // may be empty
@@ -123,6 +125,10 @@ class Control {
   store::Store& store_;
   PreflightService& preflights_;
   const SuiteFolder suites_;
+  // The suites as they were checked, and the kernels and texts of which they were.
+  std::mutex suites_mutex_;
+  std::string suites_made_of_{};
+  api::SuiteList checked_suites_{};
   FleetView view_;
   RunPreparer preparer_;
   Pauses pauses_{store_};

@@ -84,13 +84,15 @@ void add_words(const store::NodeWords& words, const Pauses::Held& held, api::Nod
 
 }  // namespace
 
-Result<std::shared_ptr<const NodeLists::Known>> NodeLists::known(bool may_be_old) {
+Result<std::shared_ptr<const NodeLists::Known>> NodeLists::known(const Live& live,
+                                                                 bool may_be_old) {
   // Readers of pages that come together wait for one reading; the others read by themselves.
   std::unique_lock lock(mutex_, std::defer_lock);
   if (may_be_old) lock.lock();
   const double now = monotonic_now_ns() / 1e9;
   if (may_be_old && kept_ && now - kept_->read_seconds < kPageSeconds) return kept_;
   auto fresh = std::make_shared<Known>();
+  fresh->live = live();
   for (store::NodeHeadRow& head : RG_TRY(store_.read(store::read_node_heads)))
     fresh->stacks.emplace(std::move(head.name), head.stack);
   fresh->words = RG_TRY(store_.read(store::read_node_words));
@@ -163,9 +165,10 @@ std::vector<std::string> NodeLists::names_of(const Known& known, const NodeState
   return names;
 }
 
-Result<api::NodeList> NodeLists::list(const api::ListNodesRequest& request, const NodeStates& live,
+Result<api::NodeList> NodeLists::list(const api::ListNodesRequest& request, const Live& source,
                                       const Pauses::Held& held) {
-  const std::shared_ptr<const Known> known = RG_TRY(this->known(request.may_be_old()));
+  const std::shared_ptr<const Known> known = RG_TRY(this->known(source, request.may_be_old()));
+  const NodeStates& live = known->live;
   std::vector<std::string> names = names_of(*known, live);
   if (!request.node_set().empty())
     names = RG_TRY(choose_nodes(store_, request.node_set(), std::move(names)));
@@ -189,8 +192,8 @@ Result<api::NodeList> NodeLists::list(const api::ListNodesRequest& request, cons
   return list;
 }
 
-Result<api::NodeHeads> NodeLists::heads(const api::NodeHeadsRequest& request,
-                                        const NodeStates& live, const Pauses::Held& held) {
+Result<api::NodeHeads> NodeLists::heads(const api::NodeHeadsRequest& request, const Live& source,
+                                        const Pauses::Held& held) {
   const std::uint32_t limit = request.limit() == 0 ? kUsualPage : request.limit();
   if (limit > kMostOfPage)
     return fail(Code::kInvalidArgument,
@@ -198,7 +201,8 @@ Result<api::NodeHeads> NodeLists::heads(const api::NodeHeadsRequest& request,
   if (!request.state().empty() && request.state() != "attached" && request.state() != "lost")
     return fail(Code::kInvalidArgument,
                 fmt::format("state {}: attached or lost is needed", in_quotes(request.state())));
-  const std::shared_ptr<const Known> known = RG_TRY(this->known(true));
+  const std::shared_ptr<const Known> known = RG_TRY(this->known(source, true));
+  const NodeStates& live = known->live;
   api::NodeHeads heads;
   heads.set_schema_version(kSchemaVersion);
   std::vector<std::string> names = select_heads(request, names_of(*known, live), live, held, heads);

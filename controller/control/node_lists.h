@@ -28,19 +28,24 @@ class NodeLists {
   // The store outlives it.
   explicit NodeLists(const store::Store& store) : store_(store) {}
 
-  // The nodes that the request selects, in the order of their names. `live` and `held` are the
-  // fleet's nodes and the pauses that hold. kInvalidArgument: a wrong node set.
-  Result<api::NodeList> list(const api::ListNodesRequest& request, const NodeStates& live,
+  // The fleet's nodes, copied: that takes the event loop's time.
+  using Live = std::function<NodeStates()>;
+
+  // The nodes that the request selects, in the order of their names. `held` are the pauses that
+  // hold. kInvalidArgument: a wrong node set.
+  Result<api::NodeList> list(const api::ListNodesRequest& request, const Live& live,
                              const Pauses::Held& held);
 
   // A page of them in few words, and how many there are. kInvalidArgument: a page of more than
   // kMostOfPage nodes, or an unknown state.
-  Result<api::NodeHeads> heads(const api::NodeHeadsRequest& request, const NodeStates& live,
+  Result<api::NodeHeads> heads(const api::NodeHeadsRequest& request, const Live& live,
                                const Pauses::Held& held);
 
  private:
-  // Stacks and labels that the store has of all nodes, at the time of the reading.
+  // All nodes at the time of the reading: those of the fleet, and stacks and labels that the store
+  // has of them.
   struct Known {
+    NodeStates live{};
     std::map<std::string, std::int64_t> stacks{};  // by name
     store::NodeWords words{};
     double read_seconds = 0;
@@ -55,9 +60,9 @@ class NodeLists {
   // All names, of the store and of the fleet, in order.
   [[nodiscard]] static std::vector<std::string> names_of(const Known& known,
                                                          const NodeStates& live);
-  // Reads the store, or returns the reading before if it may be old and is no older than
+  // Reads fleet and store, or returns the reading before if it may be old and is no older than
   // kPageSeconds. Callers wait for each other, so that pages that come together read once.
-  [[nodiscard]] Result<std::shared_ptr<const Known>> known(bool may_be_old);
+  [[nodiscard]] Result<std::shared_ptr<const Known>> known(const Live& live, bool may_be_old);
   // The stack of this number; 0 is an unknown one, which has no parts.
   [[nodiscard]] Result<const Stack*> stack(std::int64_t id, Stacks& stacks) const;
   // A node that only the store knows is read from there, with all that the store has of it.

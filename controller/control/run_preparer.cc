@@ -117,6 +117,17 @@ NodeStates FleetView::live() const {
   return loop_.call([this] { return fleet_.nodes(); });
 }
 
+// Only names and lists are copied: the loop waits for it, and pages ask often.
+std::vector<KernelInfo> FleetView::kernels() const {
+  const std::vector<fleet::NodeKernels> declared = loop_.call([this] {
+    std::vector<fleet::NodeKernels> all;
+    for (const auto& [name, node] : fleet_.nodes())
+      if (node.presence == fleet::NodePresence::kAttached) all.push_back({name, node.kernels});
+    return all;
+  });
+  return fleet::common_kernels(declared).kernels;
+}
+
 Result<NodeStates> FleetView::all() const {
   NodeStates all = live();
   for (const store::NodeRow& row : RG_TRY(store_.list_nodes()))

@@ -49,8 +49,8 @@ class QuietNode final : public grpc::ClientBidiReactor<api::AgentMessage, api::C
     hello.set_node_id("id-" + name);
     hello.set_incarnation("first");
     hello.set_version("test");
-    for (KernelInfo& kernel : testing_agent::scripted_kernels())
-      *hello.add_kernels() = std::move(kernel);
+    for (const KernelInfo& kernel : testing_agent::scripted_kernels())
+      hello.add_kernels(kernel.SerializeAsString());
     stub.async()->Attach(&context_, this);
     StartWrite(&message_);
     StartRead(&answer_);

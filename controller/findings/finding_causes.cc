@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/findings/begin_range.h"
 #include "controller/findings/changes/run_changes.h"
 #include "controller/store/rows/stack_parts.h"
 #include "controller/upgrades/series_measure.h"
@@ -33,6 +34,9 @@ constexpr std::size_t kMostLines = 8;
 // interest.
 constexpr double kAfterwards = 14.0 * 86'400.0;
 
+// Figures of one series are farther apart than this.
+constexpr double kSameSeconds = 0.5;
+
 // A change of one node's stack with the text that a person reads.
 struct Change {
   double at = 0;
@@ -47,18 +51,52 @@ bool moves_a_level(const FindingFacts& facts) {
   return kind && is_of_level(*kind) && facts.before.value_or(0) > 0 && facts.after.value_or(0) > 0;
 }
 
-// Finds when it began and collects the figures around that time. Figures after `opened_at` may
-// belong to a later change and are left out. A spread or a mix of modes is placed at the first of
-// the fresh runs.
-void place(const FindingFacts& facts, FindingCauses& out) {
+// The figures until it was opened: later ones may belong to a later change.
+std::vector<LevelPoint> known_points(const FindingFacts& facts) {
   std::vector<LevelPoint> known = facts.points;
   std::erase_if(known, [&](const LevelPoint& point) { return point.at > facts.opened_at; });
+  return known;
+}
+
+// The index of the first figure that shows it, by the levels alone. A spread or a mix of modes is
+// placed at the first of the fresh runs.
+std::size_t judged_first(const FindingFacts& facts, std::span<const LevelPoint> known) {
+  if (moves_a_level(facts)) return first_of_new_level(known, *facts.before, *facts.after);
+  return known.size() - std::min(known.size(), kFreshRuns);
+}
+
+// The same, where a person moved it there. The time of a step has milliseconds.
+std::size_t first_of(const FindingFacts& facts, std::span<const LevelPoint> known) {
+  if (!facts.moved_to) return judged_first(facts, known);
+  const auto moved = std::ranges::find_if(
+      known, [&](const LevelPoint& point) { return point.at > *facts.moved_to - kSameSeconds; });
+  return static_cast<std::size_t>(moved - known.begin());
+}
+
+// The range is of the step alone: figures far from it may hold another one.
+void place_range(std::span<const LevelPoint> known, std::size_t judged, FindingCauses& out) {
+  const std::size_t begin = judged - std::min(judged, kLevelsShown);
+  const std::size_t end = std::min(judged + kLevelsShown, known.size());
+  std::vector<double> values;
+  for (const LevelPoint& point : known.subspan(begin, end - begin)) values.push_back(point.value);
+  const auto range = begin_range(values);
+  if (!range) return;
+  out.begin_from = known[begin + range->first].at;
+  out.begin_until = known[begin + range->last].at;
+}
+
+// Finds when it began and collects the figures around that time.
+void place(const FindingFacts& facts, FindingCauses& out) {
+  const std::vector<LevelPoint> known = known_points(facts);
   if (known.empty()) return;
-  std::size_t first = known.size() - std::min(known.size(), kFreshRuns);
-  if (moves_a_level(facts)) first = first_of_new_level(known, *facts.before, *facts.after);
+  const std::size_t first = first_of(facts, known);
+  if (const std::size_t judged = judged_first(facts, known);
+      judged != first && judged < known.size())
+    out.since_judged = known[judged].at;
   if (first > 0) out.good_at = known[first - 1].at;
   if (first < known.size()) out.since = known[first].at;
   if (!moves_a_level(facts)) return;
+  place_range(known, judged_first(facts, known), out);
   const auto levels = [&](std::size_t begin, std::size_t end, std::vector<double>& side) {
     for (std::size_t i = begin; i < end; ++i) side.push_back(facts.points[i].value / *facts.before);
   };
@@ -192,6 +230,13 @@ std::size_t first_of_new_level(std::span<const LevelPoint> points, double before
   return best;
 }
 
+std::optional<double> moved_begin(const FindingFacts& facts, int figures) {
+  const std::vector<LevelPoint> known = known_points(facts);
+  const auto to = static_cast<std::ptrdiff_t>(first_of(facts, known)) + figures;
+  if (to < 1 || to >= std::ssize(known)) return std::nullopt;
+  return known[static_cast<std::size_t>(to)].at;
+}
+
 FindingCauses causes_of(const FindingFacts& facts) {
   FindingCauses out;
   place(facts, out);
@@ -245,11 +290,24 @@ std::vector<LevelPoint> passed_points(const store::HistoryRow& history) {
   return points;
 }
 
+namespace {
+
+// Where the newest nudge put the begin. The text of such a step is a time and nothing else.
+std::optional<double> moved_to(const store::FindingRow& row) {
+  std::optional<double> at;
+  for (const store::FindingStepRow& step : row.steps)
+    if (step.action == "nudge") at = parse_calendar(step.text);
+  return at;
+}
+
+}  // namespace
+
 Result<FindingFacts> facts_of(const store::Store& store, const store::FindingRow& row,
                               const std::set<std::string>& nodes) {
   FindingFacts facts{.kind = row.kind, .run_id = row.run_id, .opened_at = row.opened_at};
   facts.before = row.series.front().before;
   facts.after = row.series.front().after;
+  facts.moved_to = moved_to(row);
   const store::HistoryRow history =
       RG_TRY(store.history(row.series.front().series, std::nullopt, kPointsLookedAt));
   facts.points = passed_points(history);

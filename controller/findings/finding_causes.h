@@ -42,6 +42,8 @@ struct FindingFacts {
   // The levels of the finding's first series.
   std::optional<double> before{};
   std::optional<double> after{};
+  // Where a person put its begin; unix seconds. Absent: nobody has moved it since it was opened.
+  std::optional<double> moved_to{};
   // The figures of that series, by time.
   std::vector<LevelPoint> points{};
   // The first kMostNodes of them are examined.
@@ -58,6 +60,12 @@ struct FindingCauses {
   // The last figure before it began, and the first figure that shows it.
   std::optional<double> good_at{};
   std::optional<double> since{};
+  // The first figure that shows it by the levels alone, where a person moved the begin.
+  std::optional<double> since_judged{};
+  // It began at a figure of these times or between them, with 90 % (begin_range.h). Absent where no
+  // level moved, or of few figures.
+  std::optional<double> begin_from{};
+  std::optional<double> begin_until{};
   // The last figures before and after, as fractions of the level before: 1 is unchanged.
   std::vector<double> before_levels{};
   std::vector<double> after_levels{};
@@ -75,6 +83,10 @@ struct FindingCauses {
 // bad one. Several such changes are named as one bundle, because these figures cannot separate
 // them. Without figures or nodes the result is empty.
 FindingCauses causes_of(const FindingFacts& facts);
+
+// The time of the figure that is `figures` figures after the present begin, or before it. Absent:
+// there is none before the finding was opened, or none that was good would be left.
+std::optional<double> moved_begin(const FindingFacts& facts, int figures);
 
 // The index at which the values go from the level before to the level after: the first index of the
 // new level that leaves fewest values on the wrong side of the geometric middle. `points` is not

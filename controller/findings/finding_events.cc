@@ -15,7 +15,6 @@
 #include "controller/findings/finding_causes.h"
 #include "controller/findings/part_cases.h"
 #include "controller/upgrades/upgrade_data.h"
-#include "controller/verdict/causes.h"
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge {
@@ -55,8 +54,6 @@ constexpr std::size_t kSeriesLookedAt = 256;
 constexpr std::uint32_t kFindings = 1'000;
 // Stacks of a node that are read, the newest first.
 constexpr std::uint32_t kEpochsRead = 20;
-// Causes that are shown of one event.
-constexpr std::size_t kCauses = 3;
 // The assumed length of the time in which a finding began, where its figures do not show it: one
 // night.
 constexpr double kUnplacedSeconds = 86'400.0;
@@ -170,29 +167,19 @@ OpenEvent event_of(const RunPlaces& places, std::vector<Placed*> members) {
   return out;
 }
 
-std::string told(const analysis::Cause& cause) {
-  std::string text = fmt::format("{}: {} of {} nodes that have it got worse, {} of {} others",
-                                 fmt::join(cause.changes, ", "), cause.exposed_affected,
-                                 cause.exposed, cause.unexposed_affected, cause.unexposed);
-  if (cause.changes.size() > 1) {
-    text += "; they always came together";
-    if (!cause.separators.empty())
-      text += fmt::format(", undoing one of them on {} would separate them",
-                          fmt::join(cause.separators, " or "));
-  }
-  return text;
-}
-
 }  // namespace
 
 // The findings are listed newest first and returned oldest first, so that an event keeps its first
 // finding, and with it its id, while later findings join.
-Result<std::vector<OpenEvent>> open_events(const store::Store& store, const LeafSource& leaves) {
-  const RunPlaces places = RG_TRY(RunPlaces::of(store, leaves));
+Result<std::vector<OpenEvent>> open_events(const store::Store& store, KeptRunPlaces& kept) {
+  std::vector<store::FindingRow> open = RG_TRY(store.read(store::read_findings, {}, kFindings));
+  std::erase_if(open, [](const store::FindingRow& row) { return !api::is_open(row.state); });
+  if (open.empty()) return std::vector<OpenEvent>();
+  if (open.size() > kEventsLookedAt) open.resize(kEventsLookedAt);
+  const auto shared = RG_TRY(kept.get());
+  const RunPlaces& places = *shared;
   std::vector<Placed> all;
-  for (const store::FindingRow& row : RG_TRY(store.read(store::read_findings, {}, kFindings))) {
-    if (!api::is_open(row.state)) continue;
-    if (all.size() == kEventsLookedAt) break;
+  for (const store::FindingRow& row : open) {
     auto one = placed(store, places, row.finding_id);
     if (!one && one.error().code != Code::kNotFound) return tl::unexpected(one.error());
     // Its run or series was pruned: the finding is an event of its own.
@@ -210,9 +197,9 @@ Result<std::vector<OpenEvent>> open_events(const store::Store& store, const Leaf
   return out;
 }
 
-// Counts for each change of the time how many nodes have it and how many of these got worse. A
-// change that no worse node has is left out.
-Result<std::vector<std::string>> scored_causes(const store::Store& store, const OpenEvent& event) {
+// Counts for each change of the time how many nodes have it and how many of these got worse.
+Result<std::vector<analysis::Cause>> scored_causes(const store::Store& store,
+                                                   const OpenEvent& event) {
   std::vector<analysis::ExposedNode> exposed;
   for (const store::NodeRow& node : RG_TRY(store.list_nodes())) {
     analysis::ExposedNode& one = exposed.emplace_back(
@@ -225,12 +212,23 @@ Result<std::vector<std::string>> scored_causes(const store::Store& store, const 
         one.changes.insert(store::text_of(change));
     }
   }
-  std::vector<std::string> out;
-  for (const analysis::Cause& cause : analysis::likely_causes(exposed)) {
-    if (cause.exposed_affected == 0 || out.size() == kCauses) continue;
-    out.push_back(told(cause));
-  }
+  std::vector<analysis::Cause> out = analysis::likely_causes(exposed);
+  std::erase_if(out, [](const analysis::Cause& cause) { return cause.exposed_affected == 0; });
+  out.resize(std::min(out.size(), kMostDifferences));
   return out;
+}
+
+std::string cause_text(const analysis::Cause& cause) {
+  std::string text = fmt::format("{}: {} of {} nodes that have it got worse, {} of {} others",
+                                 fmt::join(cause.changes, ", "), cause.exposed_affected,
+                                 cause.exposed, cause.unexposed_affected, cause.unexposed);
+  if (cause.changes.size() > 1) {
+    text += "; they always came together";
+    if (!cause.separators.empty())
+      text += fmt::format(", undoing one of them on {} would separate them",
+                          fmt::join(cause.separators, " or "));
+  }
+  return text;
 }
 
 }  // namespace railgauge

@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "controller/fleet/leaf_map.h"
+#include "controller/findings/changes/run_places.h"
 #include "controller/store/store.h"
+#include "controller/verdict/causes.h"
 
 namespace railgauge {
 
@@ -41,11 +42,17 @@ struct OpenEvent {
 };
 
 // Groups the newest 200 open findings into events. A finding that meets no other is an event of its
-// own. `leaves` gives the leaf of nodes that do not report it.
-Result<std::vector<OpenEvent>> open_events(const store::Store& store, const LeafSource& leaves);
+// own. The places are read only where there is an open finding.
+Result<std::vector<OpenEvent>> open_events(const store::Store& store, KeptRunPlaces& places);
 
-// Changes on nodes of the fabric while the event began, the most likely first. Each line says how
-// many nodes with the change got worse and how many of the other nodes.
-Result<std::vector<std::string>> scored_causes(const store::Store& store, const OpenEvent& event);
+// Changes on nodes of the fabric while the event began, the most likely first: how many nodes with
+// them got worse, and how many of the others. At most kMostDifferences; those that no worse node
+// has are left out.
+inline constexpr std::size_t kMostDifferences = 10;
+Result<std::vector<analysis::Cause>> scored_causes(const store::Store& store,
+                                                   const OpenEvent& event);
+
+// The same as a line for people.
+std::string cause_text(const analysis::Cause& cause);
 
 }  // namespace railgauge

@@ -1,6 +1,7 @@
 #include "controller/findings/finding_service.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <span>
@@ -19,6 +20,7 @@
 #include "controller/store/rows/stack_parts.h"
 #include "controller/upgrades/judge_report.h"
 #include "controller/upgrades/series_measure.h"
+#include "controller/upgrades/undo.h"
 #include "controller/upgrades/upgrade_stack.h"
 #include "kernels/core/text/lines.h"
 #include "kernels/core/text/rfc3339.h"
@@ -31,6 +33,10 @@ constexpr std::uint32_t kFindingsShown = 100;
 // Series or findings that one request reads.
 constexpr std::uint32_t kMostPinned = 100'000;
 constexpr double kPercent = 100;
+// Causes of an event that are lines of the page of a finding; all are differences of the answer.
+constexpr int kCausesTold = 3;
+constexpr std::size_t kMostOwnerBytes = 100;
+constexpr int kMostNudged = 2;
 // Points of a series that a study of a rollout reads.
 constexpr std::uint32_t kPointsRead = 400;
 // Newest events among which those of the finding's nodes are searched.
@@ -80,6 +86,7 @@ api::Finding to_api(const store::FindingRow& row, double now) {
   if (!row.run_id.empty()) out.set_run_id(row.run_id);
   if (!row.upgrade_id.empty()) out.set_upgrade_id(row.upgrade_id);
   if (!row.node_id.empty()) out.set_node_id(row.node_id);
+  if (!row.owner.empty()) out.set_owner(row.owner);
   for (const store::FindingStepRow& step : row.steps) {
     api::FindingStep& told = *out.add_steps();
     told.set_at(rfc3339(step.at));
@@ -150,6 +157,9 @@ void add_upgrade_next(api::Finding& out) {
 void put(const FindingCauses& causes, api::Finding& out) {
   if (causes.good_at) out.set_good_at(rfc3339(*causes.good_at));
   if (causes.since) out.set_since(rfc3339(*causes.since));
+  if (causes.begin_from) out.set_begin_from(rfc3339(*causes.begin_from));
+  if (causes.begin_until) out.set_begin_until(rfc3339(*causes.begin_until));
+  if (causes.since_judged) out.set_since_judged(rfc3339(*causes.since_judged));
   out.mutable_before_levels()->Add(causes.before_levels.begin(), causes.before_levels.end());
   out.mutable_after_levels()->Add(causes.after_levels.begin(), causes.after_levels.end());
   for (const std::string& line : causes.causes) out.add_causes(line);
@@ -246,8 +256,8 @@ void put_part(const store::FindingRow& row, api::Finding& out) {
 }
 
 // The others of its event, what they have in common, and what speaks for each cause.
-Status add_event(const store::Store& store, const LeafSource& leaves, api::Finding& out) {
-  for (const OpenEvent& event : RG_TRY(open_events(store, leaves))) {
+Status add_event(const store::Store& store, KeptRunPlaces& places, api::Finding& out) {
+  for (const OpenEvent& event : RG_TRY(open_events(store, places))) {
     if (std::ranges::find(event.findings, out.finding_id(), &store::FindingRow::finding_id) ==
         event.findings.end())
       continue;
@@ -257,7 +267,10 @@ Status add_event(const store::Store& store, const LeafSource& leaves, api::Findi
         out.add_same_event(fmt::format("{}: {}", one.finding_id, one.summary));
     for (const std::string& mark : event.common) out.add_common(mark);
     if (!out.upgrade_id().empty()) return {};  // its own screen scores them
-    for (const std::string& line : RG_TRY(scored_causes(store, event))) out.add_causes(line);
+    for (const analysis::Cause& cause : RG_TRY(scored_causes(store, event))) {
+      if (out.differences_size() < kCausesTold) out.add_causes(cause_text(cause));
+      *out.add_differences() = cause_message(cause);
+    }
     return {};
   }
   return {};
@@ -290,7 +303,7 @@ Result<api::FindingList> FindingService::list(const api::ListFindingsRequest& re
     nodes.insert(chosen.begin(), chosen.end());
   }
   std::map<std::string, std::string> events;
-  for (const OpenEvent& event : RG_TRY(open_events(store_, leaves_)))
+  for (const OpenEvent& event : RG_TRY(open_events(store_, places_)))
     for (const store::FindingRow& one : event.findings)
       events[one.finding_id] = event.findings.front().finding_id;
   // Those that are closed are left out after reading, so that an acknowledgement's end counts.
@@ -334,15 +347,49 @@ Result<api::Finding> FindingService::get(const std::string& finding_id, double n
   const bool is_of_node = row->kind == kWrongBytesKind || row->kind == kFailedPortKind;
   if (is_of_node && row->upgrade_id.empty() && !row->node_id.empty())
     out.add_next(fmt::format("railgauge preflight {}", row->suspect));
-  RG_TRY_OK(add_event(store_, leaves_, out));
+  RG_TRY_OK(add_event(store_, places_, out));
   return out;
 }
+
+namespace {
+
+// The time to which the request moves the begin, as the text of the step. kInvalidArgument: no such
+// figure, or the finding rests on no series.
+Result<std::string> nudged(const store::Store& store, const api::FindingStepRequest& request) {
+  const auto wrong = [&](const std::string& why) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("finding {}: nudge: {}", request.finding_id(), why));
+  };
+  if (request.figures() == 0 || std::abs(request.figures()) > kMostNudged)
+    return wrong(fmt::format("figures {}: -2, -1, 1 or 2 is needed", request.figures()));
+  const store::FindingRow row = RG_TRY(store.read(store::read_finding, request.finding_id()));
+  if (row.series.empty() || !row.upgrade_id.empty())
+    return wrong("its begin is no figure of a series");
+  std::vector<store::SeriesRow> all;
+  for (const store::FindingSeriesRow& moved : row.series)
+    all.push_back(RG_TRY(store.read(store::read_one_series, moved.series)));
+  const FindingFacts facts = RG_TRY(facts_of(store, row, nodes_in_common(all)));
+  const auto at = moved_begin(facts, request.figures());
+  if (!at) return wrong("there is no such figure between the first one and the finding's opening");
+  return rfc3339(*at);
+}
+
+}  // namespace
 
 Result<api::Finding> FindingService::step(const api::FindingStepRequest& request,
                                           const std::string& who, double now) {
   store::FindingStepRow step{
       .at = now, .who = who, .action = request.action(), .text = request.text()};
   if (request.has_until_unix_seconds()) step.until = request.until_unix_seconds();
+  if (step.action == "assign" && step.text.size() > kMostOwnerBytes)
+    return fail(Code::kInvalidArgument,
+                fmt::format("finding {}: assign: an owner has {} bytes at most",
+                            request.finding_id(), kMostOwnerBytes));
+  if (step.action == "nudge") {
+    auto text = nudged(store_, request);
+    if (!text) return tl::unexpected(as_wrong_use(text.error()));
+    step.text = std::move(*text);
+  }
   const Status stepped =
       store_.write(store::write_finding_step, request.finding_id(), std::move(step));
   if (!stepped) return tl::unexpected(as_wrong_use(stepped.error()));

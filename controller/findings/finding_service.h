@@ -8,17 +8,19 @@
 #include <vector>
 
 #include "controller/api/judge.pb.h"
+#include "controller/findings/changes/run_places.h"
 #include "controller/findings/finding_causes.h"
 #include "controller/fleet/leaf_map.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
 
-// Keeps no state but the store. `leaves` gives the leaf switch of nodes that do not report it.
+// Thread safe. Its state is the store, and the places of nodes for a while. `leaves` gives the leaf
+// switch of nodes that do not report it.
 class FindingService {
  public:
   explicit FindingService(store::Store& store, LeafSource leaves = {})
-      : store_(store), leaves_(std::move(leaves)) {}
+      : store_(store), places_(store, std::move(leaves)) {}
 
   // The findings, newest first, with the event that each open one belongs to. `now`: unix seconds;
   // an acknowledgement that has ended by then counts as reopened. Without a state in the request
@@ -40,7 +42,7 @@ class FindingService {
 
  private:
   store::Store& store_;
-  const LeafSource leaves_;
+  KeptRunPlaces places_;
 };
 
 }  // namespace railgauge

@@ -3,6 +3,7 @@
 #include "controller/findings/finding_service.h"
 
 #include <map>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,6 +11,7 @@
 
 #include "controller/store/testing/store_testing.h"
 #include "controller/verdict/testing/simulate.h"
+#include "kernels/core/text/rfc3339.h"
 
 namespace railgauge {
 namespace {
@@ -139,10 +141,86 @@ TEST_F(Rollout, FindingsThatBeganTogetherAndMeetAreOneEvent) {
   ASSERT_TRUE(told) << told.error().message;
   EXPECT_EQ(told->event_id(), "f1");
   EXPECT_THAT(told->same_event(), testing::ElementsAre("f1: slower on n1"));
+  ASSERT_EQ(told->differences_size(), 1);
+  const api::UpgradeCause& difference = told->differences(0);
+  EXPECT_THAT(difference.changes(), testing::ElementsAre("linux_kernel 6.1.0 -> 6.1.1"));
+  EXPECT_THAT((std::vector{difference.exposed_worse(), difference.exposed(),
+                           difference.unexposed_worse(), difference.unexposed()}),
+              testing::ElementsAre(2, 3, 0, 5));
   EXPECT_THAT(told->causes(),
               Contains("linux_kernel 6.1.0 -> 6.1.1: 2 of 3 nodes that have it got worse, 0 of 5 "
                        "others"))
       << told->DebugString();
+}
+
+// n1 got the change between its nights 12 and 13.
+TEST_F(Rollout, APersonMovesTheBeginAndTheCausesAreLookedForThere) {
+  roll_out(0.05);
+  open("f1", "step", 1, 0.05);
+  FindingService desk(*store_);
+  const auto nudge = [&](int figures) {
+    api::FindingStepRequest request;
+    request.set_finding_id("f1");
+    request.set_action("nudge");
+    request.set_figures(figures);
+    return desk.step(request, "ada", now_);
+  };
+  const std::string night13 = rfc3339(kFirstNight + 13 * kDay);
+  const std::string night14 = rfc3339(kFirstNight + 14 * kDay);
+  const auto change = HasSubstr("n1: linux_kernel 6.1.0 -> 6.1.1");
+  const auto before = desk.get("f1", now_);
+  ASSERT_TRUE(before) << before.error().message;
+  EXPECT_EQ(before->since(), night13);
+  EXPECT_THAT(before->causes(), Contains(change));
+  EXPECT_FALSE(before->has_since_judged());
+  // 5 % in noise of 0.3 %: nobody overlooks it.
+  EXPECT_EQ(before->begin_from(), night13);
+  EXPECT_EQ(before->begin_until(), night13);
+  const auto later = nudge(1);
+  ASSERT_TRUE(later) << later.error().message;
+  EXPECT_EQ(later->since(), night14);
+  EXPECT_EQ(later->good_at(), night13);
+  EXPECT_EQ(later->since_judged(), night13);
+  EXPECT_THAT(later->causes(), Not(Contains(change))) << later->DebugString();
+  EXPECT_EQ(later->before_levels_size(), before->before_levels_size() + 1);
+  const api::FindingStep& step = *later->steps().rbegin();
+  EXPECT_EQ(step.action(), "nudge");
+  EXPECT_EQ(step.who(), "ada");
+  EXPECT_EQ(step.text(), night14);
+  const auto back = nudge(-1);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->since(), night13);
+  EXPECT_FALSE(back->has_since_judged());
+  EXPECT_THAT(back->causes(), Contains(change));
+  for (const int figures : {0, 3, -3})
+    EXPECT_THAT(nudge(figures).error().message, HasSubstr("-2, -1, 1 or 2 is needed"));
+  while (nudge(2)) {
+  }
+  EXPECT_THAT(nudge(2).error().message, HasSubstr("there is no such figure"));
+  EXPECT_EQ(nudge(2).error().code, Code::kInvalidArgument);
+}
+
+TEST_F(Rollout, AnOwnerIsInTheListUntilNobodyIs) {
+  roll_out(0.05);
+  open("f1", "step", 1, 0.05);
+  open("f2", "step", 2, 0.05);
+  FindingService desk(*store_);
+  const auto assign = [&](const std::string& who) {
+    api::FindingStepRequest request;
+    request.set_finding_id("f1");
+    request.set_action("assign");
+    request.set_text(who);
+    return desk.step(request, "bob", now_);
+  };
+  ASSERT_TRUE(assign("ada"));
+  const auto list = desk.list({}, now_);
+  ASSERT_TRUE(list) << list.error().message;
+  for (const api::Finding& one : list->findings())
+    EXPECT_EQ(one.owner(), one.finding_id() == "f1" ? "ada" : "");
+  EXPECT_EQ(desk.get("f1", now_)->owner(), "ada");
+  EXPECT_EQ(assign(std::string(101, 'a')).error().code, Code::kInvalidArgument);
+  ASSERT_TRUE(assign(""));
+  EXPECT_FALSE(desk.get("f1", now_)->has_owner());
 }
 
 }  // namespace

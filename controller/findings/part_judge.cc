@@ -1,6 +1,7 @@
 #include "controller/findings/part_judge.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <utility>
@@ -34,15 +35,17 @@ constexpr double kPartGrowth = 0.03;
 constexpr std::string_view kLooksOver = "looks over";
 constexpr std::string_view kAcknowledge = "ack";
 constexpr std::string_view kComment = "comment";
+// Steps of a person that leave the finding as it is.
+constexpr std::array<std::string_view, 3> kRemarks{kComment, "assign", "nudge"};
 
-// Whether the judge said so by such a step, and nothing but comments came since.
+// Whether the judge said so by such a step, and nothing but remarks came since.
 bool is_said_over(const store::FindingRow& finding, std::string_view action) {
   for (std::size_t i = finding.steps.size(); i-- > 0;) {
     const store::FindingStepRow& step = finding.steps[i];
     if (step.action == action && step.who == kRunJudgeWho &&
         step.text.find(kLooksOver) != std::string::npos)
       return true;
-    if (step.action != kComment) return false;
+    if (std::ranges::find(kRemarks, step.action) == kRemarks.end()) return false;
   }
   return false;
 }

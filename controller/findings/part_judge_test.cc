@@ -125,6 +125,11 @@ TEST_F(PartJudgement, AFindingLooksOverAfterThreeNightsAsExpectedAndStaysOpen) {
   EXPECT_THAT(told->steps.back().text, HasSubstr("looks over"));
   EXPECT_THAT(told->steps.back().text, HasSubstr("railgauge prove sim0009 ends it"));
   EXPECT_THAT(told->steps, SizeIs(3)) << "said once: opened, confirm, ack";
+  // An owner changes nothing of it.
+  ASSERT_TRUE(store_->write(store::write_finding_step, "part-sim0009-rail-1",
+                            {.at = 2e9, .who = "ada", .action = "assign", .text = "ada"}));
+  night();
+  EXPECT_THAT(store_->read(store::read_finding, "part-sim0009-rail-1")->steps, SizeIs(4));
   night(kTenth);
   EXPECT_THAT(findings(), testing::ElementsAre("part-sim0009-rail-1 acknowledged"));
   night(kTenth);

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "controller/api/generation.h"
 #include "controller/clock/wall_clock.h"
 #include "controller/fleet/agent_stream.h"
 #include "controller/fleet/convert.h"
@@ -148,15 +147,21 @@ Fleet::Arrived Fleet::arrived(api::AgentMessage message) {
     api::Hello& hello = *message.mutable_hello();
     // A list that a node has was checked with its Hello.
     if (hello.ByteSizeLong() <= api::kMaxHelloBytes)
-      if (KernelsOfNode known = kernels_.find(hello)) arrived.kernels = std::move(known);
-    if (const Status sound = check_bounds(hello); !sound) {
-      arrived.bad_hello = sound.error();
+      if (KernelsOfNode known = kernels_.find(hello.kernels())) {
+        arrived.kernels = std::move(known);
+        free_kernels(hello);
+      }
+    auto declared = check_bounds(hello);
+    if (!declared) {
+      arrived.bad_hello = declared.error();
       api::Hello& kept = *arrived.message.mutable_hello();
       *kept.mutable_contract() = hello.contract();
       if (is_node_name(hello.name())) kept.set_name(hello.name());
       return arrived;
     }
-    if (!hello.kernels().empty()) arrived.kernels = kernels_.take(hello);
+    if (!hello.kernels().empty())
+      arrived.kernels = kernels_.take(hello.kernels(), *std::move(declared));
+    free_kernels(hello);
   }
   bound_texts(message);
   arrived.message = std::move(message);
@@ -340,14 +345,14 @@ void Fleet::on_hello(Stream& stream, Arrived arrived) {
 // A controller with generations among agents: theirs says when another one has taken over.
 Status Fleet::check_term(const api::Hello& hello) {
   const Term& term = options_.term;
-  const bool is_outranked = term.generation > 0 && api::generation_of(hello) > term.generation;
-  if (is_outranked && term.outranked) term.outranked(api::generation_of(hello));
+  const bool is_outranked = term.generation > 0 && hello.generation() > term.generation;
+  if (is_outranked && term.outranked) term.outranked(hello.generation());
   if (!is_outranked && may_act()) return {};
   return fail(Code::kUnavailable,
               is_outranked
                   ? fmt::format("this controller has generation {}, the agent has seen {}: "
                                 "another one is active",
-                                term.generation, api::generation_of(hello))
+                                term.generation, hello.generation())
                   : std::string("this controller has lost its lease"));
 }
 
@@ -391,7 +396,7 @@ void Fleet::welcome(Stream& stream, Arrived arrived, const Roster::Attached& att
   *welcome.mutable_contract() = api::to_message(options_.contract);
   welcome.set_controller_version(RAILGAUGE_VERSION);
   welcome.set_heartbeat_seconds(options_.heartbeat_seconds);
-  api::set_generation(welcome, options_.term.generation);
+  welcome.set_generation(options_.term.generation);
   // Without a mark the store has nothing of the node: a backup may be older than the node.
   const auto stored = stored_through_.find(node.hello->node_id());
   welcome.set_stored_through_spool_id(stored == stored_through_.end() ? 0 : stored->second);
@@ -572,9 +577,8 @@ bool Fleet::send(const std::string& name, api::ControllerMessage message) {
   if (node == nullptr || node->presence != NodePresence::kAttached) return false;
   const auto stream = streams_.find(node->session);
   if (stream == streams_.end() || !may_act()) return false;
-  if (message.has_prepare())
-    api::set_generation(*message.mutable_prepare(), options_.term.generation);
-  if (message.has_go()) api::set_generation(*message.mutable_go(), options_.term.generation);
+  if (message.has_prepare()) message.mutable_prepare()->set_generation(options_.term.generation);
+  if (message.has_go()) message.mutable_go()->set_generation(options_.term.generation);
   stream->second.wire->send(std::move(message));
   return true;
 }

@@ -57,6 +57,7 @@ class Contents {
     std::vector<const FieldDescriptor*> fields;
     reflection.ListFields(message, &fields);
     for (const FieldDescriptor* field : fields) {
+      if (field->type() == FieldDescriptor::TYPE_BYTES) continue;
       const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
       const std::string name = outer.empty() ? field->name() : outer;
       for (int i = 0; i < count; ++i) {
@@ -146,14 +147,24 @@ std::optional<std::string> bad_word(const KernelInfo& kernel) {
   return std::nullopt;
 }
 
+Result<KernelList> read_kernels(const api::Hello& hello) {
+  KernelList list;
+  for (const std::string& bytes : hello.kernels())
+    if (!list.add_kernels()->ParseFromString(bytes))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("node {}: kernel {} of its Hello cannot be read", hello.name(),
+                              list.kernels_size()));
+  return list;
+}
+
 // Names are unique: readers of a declaration would find different ones of a name.
-Status check_kernels(const api::Hello& hello) {
+Status check_kernels(const std::string& node, const KernelList& list) {
   const auto refuse = [&](std::string_view kernel, const std::string& what) {
-    return fail(Code::kInvalidArgument, fmt::format("node {}: its Hello has kernel {} {}",
-                                                    hello.name(), in_quotes(kernel), what));
+    return fail(Code::kInvalidArgument,
+                fmt::format("node {}: its Hello has kernel {} {}", node, in_quotes(kernel), what));
   };
   std::set<std::string_view> kernels;
-  for (const KernelInfo& kernel : hello.kernels()) {
+  for (const KernelInfo& kernel : list.kernels()) {
     if (!kernels.insert(kernel.name()).second) return refuse(kernel.name(), "twice");
     if (kernel.parameters_size() > kMostParameters)
       return refuse(kernel.name(), fmt::format("with {} parameters, at most {} are allowed",
@@ -183,8 +194,24 @@ bool is_node_name(std::string_view name) {
   return !name.empty() && name.size() <= kMaxNameBytes && std::ranges::all_of(name, fits);
 }
 
+namespace {
+
+Status check_texts(const std::string& node, const Contents& contents) {
+  if (!contents.unclean.empty())
+    return fail(Code::kInvalidArgument,
+                fmt::format("node {}: its Hello has a control character in a text of {}", node,
+                            contents.unclean));
+  if (!contents.endless.empty())
+    return fail(Code::kInvalidArgument,
+                fmt::format("node {}: its Hello has a number in {} that is not finite or too large",
+                            node, contents.endless));
+  return {};
+}
+
+}  // namespace
+
 // Sizes first: a list that is too long is not walked.
-Status check_bounds(const api::Hello& hello) {
+Result<KernelList> check_bounds(const api::Hello& hello) {
   const auto list = [](std::string_view what, int is, int most) -> Status {
     if (is <= most) return {};
     return too_large(what, static_cast<std::size_t>(is), static_cast<std::size_t>(most));
@@ -210,20 +237,19 @@ Status check_bounds(const api::Hello& hello) {
     return fail(Code::kInvalidArgument,
                 fmt::format("node {}: node id and incarnation are 1 to {} visible characters",
                             hello.name(), kMaxIdBytes));
-  if (!contents.unclean.empty())
-    return fail(Code::kInvalidArgument,
-                fmt::format("node {}: its Hello has a control character in a text of {}",
-                            hello.name(), contents.unclean));
-  if (!contents.endless.empty())
-    return fail(Code::kInvalidArgument,
-                fmt::format("node {}: its Hello has a number in {} that is not finite or too large",
-                            hello.name(), contents.endless));
-  RG_TRY_OK(check_kernels(hello));
+  RG_TRY_OK(check_texts(hello.name(), contents));
+  KernelList kernels = RG_TRY(read_kernels(hello));
+  const Contents declared(kernels);
+  if (declared.longest > kMaxTextBytes)
+    return too_large("bytes in one text", declared.longest, kMaxTextBytes);
+  RG_TRY_OK(check_texts(hello.name(), declared));
+  RG_TRY_OK(check_kernels(hello.name(), kernels));
   for (const auto& [key, value] : hello.labels())
     if (!parse_label(fmt::format("{}={}", key, value)))
       return fail(Code::kInvalidArgument,
                   fmt::format("node {}: its Hello has a label that is none", hello.name()));
-  return check_devices(hello);
+  RG_TRY_OK(check_devices(hello));
+  return kernels;
 }
 
 // Cut twice: an escape is longer than its character.

@@ -20,10 +20,11 @@ inline constexpr std::size_t kMaxIdBytes = 64;
 // Whether the text may be a node's name. A name is part of endpoints (node/DEV:PORT) and node sets,
 // so their separators are not allowed in it.
 bool is_node_name(std::string_view name);
-// kInvalidArgument: the Hello, one of its lists or one of its texts is beyond the contract's
-// bounds, a text has control characters, its name or ids are none, or two devices have one slot or
-// name. The message holds no text of the Hello beyond its name.
-Status check_bounds(const api::Hello& hello);
+// Returns the kernels that the Hello declares. kInvalidArgument: the Hello, one of its lists or one
+// of its texts is beyond the contract's bounds, a text has control characters, its name or ids are
+// none, two devices have one slot or name, or a kernel cannot be read. The message holds no text of
+// the Hello beyond its name.
+Result<KernelList> check_bounds(const api::Hello& hello);
 
 // Returns the store's row of a node that said this, with its endpoints. Address and certificate are
 // the caller's to fill in.

@@ -30,8 +30,12 @@ api::Hello sound_hello() {
   return hello;
 }
 
+void add(const KernelInfo& kernel, api::Hello& hello) {
+  hello.add_kernels(kernel.SerializeAsString());
+}
+
 std::string fault(const api::Hello& hello) {
-  const Status sound = check_bounds(hello);
+  const auto sound = check_bounds(hello);
   return sound ? "" : sound.error().message;
 }
 
@@ -44,7 +48,11 @@ TEST(HelloCheck, TheLargestNodeIsWelcome) {
     for (int nic = 0; nic < 32; ++nic)
       (*gpu.mutable_distances())[fmt::format("mlx5_{}", nic)] = "SYS";
   }
-  for (int i = 0; i < kMaxKernels; ++i) hello.add_kernels()->set_name(fmt::format("verbs.k{}", i));
+  for (int i = 0; i < kMaxKernels; ++i) {
+    KernelInfo kernel;
+    kernel.set_name(fmt::format("verbs.k{}", i));
+    add(kernel, hello);
+  }
   (*hello.mutable_facts())["cpu"] = std::string(kMaxTextBytes, 'x');
   EXPECT_EQ(fault(hello), "");
 }
@@ -80,7 +88,7 @@ TEST(HelloCheck, EachBoundIsNamedWithWhatIsAllowed) {
 TEST(HelloCheck, AKernelHasEachNameOnce) {
   const auto with_kernel = [](const std::function<void(KernelInfo&)>& change) {
     api::Hello hello = sound_hello();
-    KernelInfo& kernel = *hello.add_kernels();
+    KernelInfo kernel;
     kernel.set_name("verbs.write_bw");
     kernel.set_endpoint_kind("nic");
     kernel.add_metrics("bandwidth_bytes_per_second");
@@ -90,6 +98,7 @@ TEST(HelloCheck, AKernelHasEachNameOnce) {
       parameter.set_type("text");
     }
     change(kernel);
+    add(kernel, hello);
     return fault(hello);
   };
   EXPECT_EQ(with_kernel([](KernelInfo&) {}), "");
@@ -113,8 +122,32 @@ TEST(HelloCheck, AKernelHasEachNameOnce) {
         HasSubstr("names"));
   }
   api::Hello twice = sound_hello();
-  for (int i = 0; i < 2; ++i) twice.add_kernels()->set_name("a");
+  KernelInfo kernel;
+  kernel.set_name("a");
+  for (int i = 0; i < 2; ++i) add(kernel, twice);
   EXPECT_THAT(fault(twice), HasSubstr("kernel \"a\" twice"));
+}
+
+TEST(HelloCheck, AKernelThatCannotBeReadIsNamedByItsNumber) {
+  api::Hello hello = sound_hello();
+  KernelInfo kernel;
+  kernel.set_name("verbs.write_bw");
+  add(kernel, hello);
+  hello.add_kernels(kernel.SerializeAsString().substr(0, 5));
+  EXPECT_EQ(fault(hello), "node n1: kernel 2 of its Hello cannot be read");
+}
+
+TEST(HelloCheck, TheKernelsAreThoseThatWereDeclared) {
+  api::Hello hello = sound_hello();
+  for (const char* name : {"verbs.write_bw", "bar.write_bw"}) {
+    KernelInfo kernel;
+    kernel.set_name(name);
+    add(kernel, hello);
+  }
+  const auto kernels = check_bounds(hello);
+  ASSERT_TRUE(kernels.has_value());
+  ASSERT_EQ(kernels->kernels_size(), 2);
+  EXPECT_EQ(kernels->kernels(1).name(), "bar.write_bw");
 }
 
 // A rate enters sums that a run stores.
@@ -128,11 +161,13 @@ TEST(HelloCheck, ANumberIsFinite) {
     EXPECT_NE(fault(hello), "") << bad;
     nic.set_rate_bits_per_second(8e11);
     EXPECT_EQ(fault(hello), "");
-    ParameterInfo& parameter = *hello.add_kernels()->add_parameters();
-    hello.mutable_kernels(0)->set_name("a");
+    KernelInfo kernel;
+    kernel.set_name("a");
+    ParameterInfo& parameter = *kernel.add_parameters();
     parameter.set_name("b");
     parameter.set_type("number");
     parameter.set_minimum(bad);
+    add(kernel, hello);
     EXPECT_EQ(fault(hello).empty(), bad == -1) << bad;
   }
 }
@@ -164,8 +199,9 @@ TEST(HelloCheck, ALongTextIsFoundWhereverItIs) {
   EXPECT_EQ(with([&](api::Hello& h) { h.add_nics()->set_firmware(text); }), words);
   EXPECT_EQ(with([&](api::Hello& h) { (*h.add_gpus()->mutable_distances())[text] = "PIX"; }),
             words);
-  EXPECT_EQ(with([&](api::Hello& h) { h.add_kernels()->add_parameters()->add_choices(text); }),
-            words);
+  KernelInfo kernel;
+  kernel.add_parameters()->add_choices(text);
+  EXPECT_EQ(with([&](api::Hello& h) { add(kernel, h); }), words);
   EXPECT_EQ(with([&](api::Hello& h) { h.mutable_busy()->add_reasons()->set_text(text); }), words);
 }
 
@@ -204,7 +240,9 @@ TEST(HelloCheck, AControlCharacterIsFoundWhereverItIs) {
     EXPECT_EQ(with([&](api::Hello& h) { (*h.mutable_facts())[text] = "1"; }), words("facts"));
     EXPECT_EQ(with([&](api::Hello& h) { (*h.mutable_stack_versions())["a"] = text; }),
               words("stack_versions"));
-    EXPECT_EQ(with([&](api::Hello& h) { h.add_kernels()->add_metrics(text); }), words("kernels"));
+    KernelInfo kernel;
+    kernel.add_metrics(text);
+    EXPECT_EQ(with([&](api::Hello& h) { add(kernel, h); }), words("kernels"));
     EXPECT_EQ(with([&](api::Hello& h) { h.add_running()->set_task_id(text); }), words("running"));
     EXPECT_EQ(with([&](api::Hello& h) {
                 h.add_nics()->set_device("rxe0");

@@ -155,37 +155,40 @@ Result<std::map<std::string, std::string>> nodes_left_out(const CommonKernels& c
 
 namespace {
 
-// Moves the kernels out of the Hello, and back.
-void swap_kernels(api::Hello& hello, KernelList& list) {
-  hello.mutable_kernels()->Swap(list.mutable_kernels());
+// The bytes of all kernels, each behind its length.
+std::string key_of(const KernelLists::Declared& declared) {
+  std::size_t bytes = 0;
+  for (const std::string& one : declared) bytes += one.size() + sizeof(std::size_t);
+  std::string key;
+  key.reserve(bytes);
+  for (const std::string& one : declared) {
+    const std::size_t size = one.size();
+    key.append(reinterpret_cast<const char*>(&size), sizeof size);
+    key += one;
+  }
+  return key;
 }
 
 }  // namespace
 
-KernelsOfNode KernelLists::find(api::Hello& hello) {
-  KernelList list;
-  swap_kernels(hello, list);
-  const std::string bytes = list.SerializeAsString();
-  KernelsOfNode known;
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = lists_.find(bytes); found != lists_.end()) known = found->second.lock();
-  }
-  if (!known) swap_kernels(hello, list);
-  return known;
+KernelsOfNode KernelLists::find(const Declared& declared) {
+  const std::string key = key_of(declared);
+  const std::lock_guard lock(mutex_);
+  const auto found = lists_.find(key);
+  return found == lists_.end() ? nullptr : found->second.lock();
 }
 
-KernelsOfNode KernelLists::take(api::Hello& hello) {
-  if (KernelsOfNode known = find(hello)) return known;
-  const auto list = std::make_shared<KernelList>();
-  swap_kernels(hello, *list);
-  std::string bytes = list->SerializeAsString();
+KernelsOfNode KernelLists::take(const Declared& declared, KernelList list) {
+  std::string key = key_of(declared);
   const std::lock_guard lock(mutex_);
   std::erase_if(lists_, [](const auto& one) { return one.second.expired(); });
-  auto& held = lists_[std::move(bytes)];
-  if (KernelsOfNode other = held.lock()) return other;  // of another thread, meanwhile
-  held = list;
-  return list;
+  auto& held = lists_[std::move(key)];
+  if (KernelsOfNode other = held.lock()) return other;  // a node's, or of another thread meanwhile
+  auto taken = std::make_shared<const KernelList>(std::move(list));
+  held = taken;
+  return taken;
 }
+
+void free_kernels(api::Hello& hello) { KernelLists::Declared().Swap(hello.mutable_kernels()); }
 
 }  // namespace railgauge::fleet

@@ -55,15 +55,20 @@ Result<std::map<std::string, std::string>> nodes_left_out(const CommonKernels& c
 // and thousands of nodes have the same one. Thread safe.
 class KernelLists {
  public:
-  // Moves the kernels out of the Hello if a node has the same list, with the same bytes; else null,
-  // and the Hello keeps them.
-  KernelsOfNode find(api::Hello& hello);
-  // As find(); a list that no node has becomes one.
-  KernelsOfNode take(api::Hello& hello);
+  // The kernels of a Hello, as bytes.
+  using Declared = google::protobuf::RepeatedPtrField<std::string>;
+  // The list that a node has with the same bytes; null: no node has it.
+  KernelsOfNode find(const Declared& declared);
+  // As find(); without one, `list`, which is what the bytes say, becomes one.
+  KernelsOfNode take(const Declared& declared, KernelList list);
 
  private:
   std::mutex mutex_;
   std::unordered_map<std::string, std::weak_ptr<const KernelList>> lists_;  // by their bytes
 };
+
+// Removes the kernels from the Hello. Clearing the field would keep its 0.4 MB for later use, as
+// long as the Hello is kept.
+void free_kernels(api::Hello& hello);
 
 }  // namespace railgauge::fleet

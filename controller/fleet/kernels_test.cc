@@ -21,20 +21,23 @@ using testing::SizeIs;
 
 using Revisions = std::initializer_list<std::pair<const char*, unsigned>>;
 
-api::Hello hello(Revisions kernels) {
-  api::Hello hello;
+KernelList list_of(Revisions kernels) {
+  KernelList list;
   for (const auto& [kernel, revision] : kernels) {
-    KernelInfo& info = *hello.add_kernels();
+    KernelInfo& info = *list.add_kernels();
     info.set_name(kernel);
     info.set_revision(revision);
   }
-  return hello;
+  return list;
+}
+KernelLists::Declared declared(const KernelList& list) {
+  KernelLists::Declared bytes;
+  for (const KernelInfo& kernel : list.kernels()) *bytes.Add() = kernel.SerializeAsString();
+  return bytes;
 }
 
 NodeKernels node(const std::string& name, Revisions kernels) {
-  const auto list = std::make_shared<KernelList>();
-  *list->mutable_kernels() = hello(kernels).kernels();
-  return {name, list};
+  return {name, std::make_shared<const KernelList>(list_of(kernels))};
 }
 
 // A kernel with one parameter and one metric.
@@ -137,34 +140,52 @@ TEST(Kernels, InTheMiddleOfARolloutNobodyIsLeftOut) {
   EXPECT_TRUE(nodes_left_out(common_kernels(mixed), {"bar.write_bw"}, 2)) << "not of this run";
 }
 
-TEST(KernelLists, EqualListsAreHeldOnceAndLeaveTheHello) {
+TEST(KernelLists, EqualListsAreHeldOnce) {
   KernelLists lists;
-  api::Hello one = hello({{"verbs.write_lat", 1}, {"bar.write_bw", 3}});
-  api::Hello two = one;
-  const KernelsOfNode first = lists.take(one);
-  EXPECT_EQ(lists.take(two), first);
+  const KernelList list = list_of({{"verbs.write_lat", 1}, {"bar.write_bw", 3}});
+  const KernelsOfNode first = lists.take(declared(list), list);
+  EXPECT_EQ(lists.find(declared(list)), first);
+  EXPECT_EQ(lists.take(declared(list), list), first);
   EXPECT_THAT(first->kernels(), SizeIs(2));
-  EXPECT_THAT(one.kernels(), IsEmpty());
-  EXPECT_THAT(two.kernels(), IsEmpty());
 }
 
 TEST(KernelLists, ListsThatDifferByARevisionAreTwo) {
   KernelLists lists;
-  api::Hello one = hello({{"verbs.write_lat", 1}});
-  api::Hello two = hello({{"verbs.write_lat", 2}});
-  const KernelsOfNode first = lists.take(one);
-  EXPECT_THAT(lists.find(two), IsNull());
-  EXPECT_THAT(two.kernels(), SizeIs(1)) << "a list that is not known stays in its Hello";
-  EXPECT_EQ(lists.take(two)->kernels(0).revision(), 2U);
+  const KernelList one = list_of({{"verbs.write_lat", 1}});
+  const KernelList two = list_of({{"verbs.write_lat", 2}});
+  const KernelsOfNode first = lists.take(declared(one), one);
+  EXPECT_THAT(lists.find(declared(two)), IsNull());
+  EXPECT_EQ(lists.take(declared(two), two)->kernels(0).revision(), 2U);
   EXPECT_EQ(first->kernels(0).revision(), 1U);
+}
+
+// Bytes that follow each other alike, cut at another place, are another list.
+TEST(KernelLists, TheBordersOfKernelsCount) {
+  KernelLists lists;
+  const KernelsOfNode first = lists.take(declared(list_of({{"a", 1}})), list_of({{"a", 1}}));
+  KernelLists::Declared cut;
+  const std::string bytes = list_of({{"a", 1}}).kernels(0).SerializeAsString();
+  *cut.Add() = bytes.substr(0, 2);
+  *cut.Add() = bytes.substr(2);
+  EXPECT_THAT(lists.find(cut), IsNull());
+}
+
+TEST(KernelLists, AHelloWithoutItsKernelsHoldsNoMemoryOfThem) {
+  api::Hello hello;
+  hello.set_name("n1");
+  for (int i = 0; i < 100; ++i) hello.add_kernels(std::string(4'000, 'k'));
+  ASSERT_GT(hello.SpaceUsedLong(), 400'000U);
+  free_kernels(hello);
+  EXPECT_EQ(hello.kernels_size(), 0);
+  EXPECT_EQ(hello.name(), "n1");
+  EXPECT_LT(hello.SpaceUsedLong(), 2'000U);
 }
 
 TEST(KernelLists, AListGoesWithTheLastNodeThatHasIt) {
   KernelLists lists;
-  api::Hello one = hello({{"verbs.write_lat", 1}});
-  api::Hello two = one;
-  lists.take(one);
-  EXPECT_THAT(lists.find(two), IsNull());
+  const KernelList list = list_of({{"verbs.write_lat", 1}});
+  lists.take(declared(list), list);
+  EXPECT_THAT(lists.find(declared(list)), IsNull());
 }
 
 }  // namespace

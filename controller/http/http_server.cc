@@ -305,7 +305,8 @@ class Protocol final : public httplib::Server {
                     .path = from.path,
                     .certificate = serving.certificate,
                     .address = address_of(from.remote_addr, from.remote_port),
-                    .body = std::move(body)};
+                    .body = std::move(body),
+                    .is_gone = [&channel = *serving.channel] { return channel.is_gone(); }};
     request.query.insert(from.params.begin(), from.params.end());
     for (const auto& [name, value] : from.headers)
       request.headers.try_emplace(lower_case(name), value);

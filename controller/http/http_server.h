@@ -38,6 +38,9 @@ struct Request {
   std::string certificate{};  // PEM of the client's certificate, verified; "" for none
   std::string address{};      // as in Refusal
   std::string body{};         // of a POST, where Pages::most_body_bytes allows one
+  // Whether the peer has hung up, so that nobody waits for the answer. For the thread of the
+  // request, until it has answered. Empty: not known.
+  std::function<bool()> is_gone{};
 };
 
 // Its answer.

@@ -416,6 +416,34 @@ TEST(HttpServer, WhoActsWaitsForNobodyWhoReads) {
   EXPECT_EQ(done->body, "done");
 }
 
+TEST(HttpServer, APageLearnsThatItsPeerHungUp) {
+  std::promise<bool> told;
+  std::future<bool> gone = told.get_future();
+  std::atomic<bool> began = false;
+  const auto server =
+      Server::start("127.0.0.1", 0,
+                    {.metrics = {},
+                     .healthy = [] { return true; },
+                     .other =
+                         [&](const Request& request) {
+                           EXPECT_FALSE(request.is_gone());
+                           began = true;
+                           bool is_gone = false;
+                           for (int i = 0; i < 2'000 && !is_gone; ++i) {
+                             std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                             is_gone = request.is_gone();
+                           }
+                           told.set_value(is_gone);
+                           return Answer{};
+                         }});
+  ASSERT_TRUE(server);
+  Fd socket = connect_from(2, (*server)->port());
+  send_text(socket, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  while (!began) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  socket.reset();
+  EXPECT_TRUE(gone.get());
+}
+
 TEST(HttpServer, EndsWhileConnectionsAreOpen) {
   auto server = serve_small();
   const Fd idle = connect_from(2, server->port());

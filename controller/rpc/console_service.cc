@@ -13,7 +13,7 @@ class ConsoleService final : public api::Console::CallbackService {
       : make_ticket_(std::move(make_ticket)), gate_(gate), pool_(pool) {}
 
   RAILGAUGE_UNARY(OpenConsole, pool_, api::OpenConsoleRequest, api::ConsoleTicket,
-                  make_ticket_(peer))
+                  make_ticket_(peer, *request))
 
  private:
   static constexpr std::string_view kService = rpc::kConsole;

@@ -68,7 +68,8 @@ std::unique_ptr<grpc::Service> make_judge_service(Control& control, store::Store
                                                   Certify certify, LeafSource leaves = {});
 
 // Makes the ticket of a caller. kFailedPrecondition: this controller has no console.
-using MakeTicket = std::function<Result<api::ConsoleTicket>(const auth::Peer& caller)>;
+using MakeTicket = std::function<Result<api::ConsoleTicket>(
+    const auth::Peer& caller, const api::OpenConsoleRequest& request)>;
 // Lets callers of the control service into the web console.
 std::unique_ptr<grpc::Service> make_console_service(MakeTicket make_ticket, rpc::Gate& gate,
                                                     fleet::WorkerPool& pool);

@@ -8,23 +8,33 @@
 //   [--nodes 512] [--rails 8] [--leaf 16] [--slices 7] [--before 14] [--shared PERCENT]
 //     Other sites: nodes of a leaf; healthy nights before a fault; the share of the variance that a
 //     leaf's figures of a night and of a round have in common.
+//   [--keep FILE] [--minutes N]
+//     --keep: adds a line a seed to the file, and leaves out the seeds that it has; the table is of
+//     all of them. --minutes: begins no seed after so long.
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "controller/parts/judge.h"
 #include "controller/parts/levels.h"
+#include "controller/sim/kept_seeds.h"
 #include "controller/sim/nights.h"
+#include "kernels/core/version/commit.h"
 
 namespace railgauge::simulator {
 namespace {
@@ -87,6 +97,9 @@ struct Flags {
   SiteSpec site{};
   // Healthy nights before the fault begins.
   std::uint32_t before = 14;
+  // File of kept seeds; "": none.
+  std::string keep{};
+  std::uint32_t minutes = 1'000'000;
 };
 
 // Sums of one cell. By night after the begin: how many seeds are named by then.
@@ -99,6 +112,8 @@ struct HealthySums {
   std::uint32_t nights = 0;
   std::uint32_t with_finding = 0;
   std::uint32_t with_candidate = 0;
+  // Nights of this call, whose times these are.
+  std::uint32_t timed_nights = 0;
   double fit_seconds = 0;
   double judge_seconds = 0;
 };
@@ -194,6 +209,13 @@ bool is_same(Element a, const Element& b) {
   return a == b;
 }
 
+// The site in one word.
+std::string site_word(const Flags& flags) {
+  const SiteSpec& site = flags.site;
+  return fmt::format("{}x{}/{},leaf{},before{},shared{:g}", site.nodes, site.rails, site.slices,
+                     site.nodes_per_leaf, flags.before, site.round_share);
+}
+
 // All seeds of one noise.
 class Bench {
  public:
@@ -205,9 +227,24 @@ class Bench {
     for (std::uint32_t i = 0; i < flags_.threads; ++i)
       threads.emplace_back([this, family, noise] {
         for (std::uint32_t seed = next_++; seed < flags_.seeds; seed = next_++)
-          one_seed(family, noise, flags_.first_seed + seed);
+          if (!is_kept(noise, flags_.first_seed + seed) && seconds_now() < end_)
+            one_seed(family, noise, flags_.first_seed + seed);
       });
     for (std::thread& thread : threads) thread.join();
+  }
+
+  // Takes the seeds of the file that are of this site; without the file there are none. kDataLoss:
+  // as read_seeds().
+  Status take_kept() {
+    if (flags_.keep.empty()) return {};
+    std::ifstream file(flags_.keep);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    for (KeptSeed& seed : RG_TRY(read_seeds(text, kRows.size())))
+      if (seed.site == site_word(flags_)) {
+        add(seed);
+        kept_.push_back(std::move(seed));
+      }
+    return {};
   }
 
   // By row and noise.
@@ -241,17 +278,53 @@ class Bench {
         note(fmt::format("noise {} seed {} night {}: false: {}", noise, seed, night,
                          judgement.findings.front().sentence));
     }
+    KeptSeed kept{.site = site_word(flags_),
+                  .noise = 100 * noise,
+                  .seed = seed,
+                  .nights = sums_of_seed.nights,
+                  .with_finding = sums_of_seed.with_finding,
+                  .with_candidate = sums_of_seed.with_candidate,
+                  .outcomes = std::string(kRows.size(), '-')};
+    if (!flags_.families) all_trials(site, before, noise, kept);
     {
       const std::scoped_lock lock(mutex_);
       HealthySums& all = healthy[{family, noise}];
-      all.nights += sums_of_seed.nights;
-      all.with_finding += sums_of_seed.with_finding;
-      all.with_candidate += sums_of_seed.with_candidate;
+      all.timed_nights += sums_of_seed.nights;
       all.fit_seconds += sums_of_seed.fit_seconds;
       all.judge_seconds += sums_of_seed.judge_seconds;
+      add(kept, family);
+      keep(kept);
     }
-    if (!flags_.families) all_trials(site, before, noise, seed);
     note(fmt::format("{} noise {} seed {}: done", noise_word(family), noise, seed));
+  }
+
+  // Adds a seed to the sums.
+  void add(const KeptSeed& seed, NoiseFamily family = NoiseFamily::kHeavy) {
+    const double noise = seed.noise / 100;
+    HealthySums& all = healthy[{family, noise}];
+    all.nights += seed.nights;
+    all.with_finding += seed.with_finding;
+    all.with_candidate += seed.with_candidate;
+    for (std::size_t row = 0; row < seed.outcomes.size(); ++row) {
+      if (seed.outcomes[row] == '-') continue;
+      Sums& cell = sums[{row, noise}];
+      ++cell.seeds;
+      cell.named += is_named(seed.outcomes[row]) ? 1 : 0;
+      cell.wrong += is_wrong(seed.outcomes[row]) ? 1 : 0;
+    }
+  }
+
+  // Appends the seed's line to the file, if there is one.
+  void keep(const KeptSeed& seed) const {
+    if (flags_.keep.empty()) return;
+    const std::string date = fmt::format("{:%F}", fmt::gmtime(std::time(nullptr)));
+    std::ofstream(flags_.keep, std::ios::app) << line_of(seed, build_commit(), date) << std::flush;
+  }
+
+  [[nodiscard]] bool is_kept(double noise, std::uint64_t seed) const {
+    return std::ranges::any_of(kept_, [&](const KeptSeed& one) {
+      return one.seed == seed && std::abs(one.noise - 100 * noise) < 1e-9;
+    });
   }
 
   static parts::Judgement judge(const std::vector<parts::Levels>& before,
@@ -273,7 +346,8 @@ class Bench {
 
   // All rows, night by night, so that the chance of a night is drawn once.
   void all_trials(Site& site, const std::vector<parts::Levels>& before, double noise,
-                  std::uint64_t seed) {
+                  KeptSeed& kept) {
+    const std::uint64_t seed = kept.seed;
     std::vector<Trial> trials;
     std::uint32_t last = 0;
     for (std::size_t row = 0; row < kRows.size(); ++row) {
@@ -287,13 +361,8 @@ class Bench {
       for (Trial& trial : trials)
         if (!trial.named && night < kRows[trial.row].within)
           one_night(site, before, night, trial, fmt::format("noise {} seed {}", noise, seed));
-    const std::scoped_lock lock(mutex_);
-    for (const Trial& trial : trials) {
-      Sums& cell = sums[{trial.row, noise}];
-      ++cell.seeds;
-      cell.named += trial.named ? 1 : 0;
-      cell.wrong += trial.wrong ? 1 : 0;
-    }
+    for (const Trial& trial : trials)
+      kept.outcomes[trial.row] = outcome_letter(trial.named, trial.wrong);
   }
 
   void one_night(Site& site, const std::vector<parts::Levels>& before, std::uint32_t night,
@@ -328,6 +397,8 @@ class Bench {
   }
 
   const Flags& flags_;
+  const double end_ = seconds_now() + 60.0 * flags_.minutes;
+  std::vector<KeptSeed> kept_{};
   std::atomic<std::uint32_t> next_{0};
   std::mutex mutex_;  // for the sums
 };
@@ -339,10 +410,8 @@ double percent_of(std::uint32_t part, std::uint32_t all) {
 // Prints the tables; returns whether all bars are met.
 bool print(const Flags& flags, const Bench& bench) {
   bool met = true;
-  std::printf(
-      "SYNTHETIC: %u nodes, %u rails, slices of 1/%u, %u healthy nights first, seeds %u to %u\n\n",
-      flags.site.nodes, flags.site.rails, flags.site.slices, flags.before, flags.first_seed,
-      flags.first_seed + flags.seeds - 1);
+  std::printf("SYNTHETIC: %u nodes, %u rails, slices of 1/%u, %u healthy nights first\n\n",
+              flags.site.nodes, flags.site.rails, flags.site.slices, flags.before);
   if (!flags.families) {
     std::printf("| fault | takes | noise | seeds | within | named | with a wrong part | bar |\n");
     std::printf("|---|---|---|---|---|---|---|---|\n");
@@ -367,7 +436,8 @@ bool print(const Flags& flags, const Bench& bench) {
     std::printf("| %s | %.0f %% | %u | %.2f %%%s | %.2f %% | %.0f | %.0f |\n",
                 std::string(noise_word(key.first)).c_str(), 100 * key.second, cell.nights, share,
                 share < 1 ? "" : ", missed", percent_of(cell.with_candidate, cell.nights),
-                1e3 * cell.fit_seconds / cell.nights, 1e3 * cell.judge_seconds / cell.nights);
+                1e3 * cell.fit_seconds / std::max(cell.timed_nights, 1U),
+                1e3 * cell.judge_seconds / std::max(cell.timed_nights, 1U));
   }
   return met;
 }
@@ -400,6 +470,10 @@ int run(int argc, char** argv) {
       flags.site.nodes_per_leaf = number;
     } else if (word == "--before") {
       flags.before = number;
+    } else if (word == "--keep") {
+      flags.keep = value;
+    } else if (word == "--minutes") {
+      flags.minutes = number;
     } else if (word == "--shared") {
       flags.site.round_share = flags.site.night_share = number / 200.0;
     } else {
@@ -407,7 +481,17 @@ int run(int argc, char** argv) {
       return 2;
     }
   }
+  if (flags.families && !flags.keep.empty()) {
+    std::fprintf(stderr,
+                 "parts_bench: --keep: rows of faults alone are kept, --families has none\n");
+    return 2;
+  }
   Bench bench(flags);
+  if (const Status taken = bench.take_kept(); !taken) {
+    std::fprintf(stderr, "parts_bench: %s: %s\n", flags.keep.c_str(),
+                 taken.error().message.c_str());
+    return 2;
+  }
   for (const double noise : flags.noises)
     for (int family = 0; family < kNoiseFamilies; ++family)
       if (flags.families || static_cast<NoiseFamily>(family) == NoiseFamily::kHeavy)

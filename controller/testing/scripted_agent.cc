@@ -108,7 +108,7 @@ ScriptedAgent::ScriptedAgent(AgentOptions options)
   for (const auto& [part, version] : options_.stack)
     (*hello.mutable_stack_versions())[part] = version;
   for (const api::Gpu& gpu : options_.gpus) *hello.add_gpus() = gpu;
-  for (KernelInfo& kernel : scripted_kernels()) *hello.add_kernels() = std::move(kernel);
+  for (const KernelInfo& kernel : scripted_kernels()) hello.add_kernels(kernel.SerializeAsString());
   for (const api::TaskRef& task : options_.running) *hello.add_running() = task;
   if (options_.change_hello) options_.change_hello(hello);
   send(message);

@@ -18,6 +18,7 @@
 #include "controller/stats/loss_steps.h"
 #include "controller/store/rows/stack_parts.h"
 #include "controller/upgrades/judge_functions.h"
+#include "controller/upgrades/undo.h"
 #include "controller/verdict/causes.h"
 #include "kernels/core/stats/quantile.h"
 #include "kernels/core/text/fold.h"
@@ -131,17 +132,8 @@ void add_causes(const UpgradeData& sides, const analysis::UpgradeVerdict& verdic
   if (verdict.verdict != analysis::Verdict::kRegressed) return;
   auto exposure = exposure_of(sides, worse_nodes(sides, verdict));
   merge_gone_devices(sides, verdict, exposure);
-  for (const analysis::Cause& cause : analysis::likely_causes(exposure)) {
-    api::UpgradeCause& told = *out.add_causes();
-    for (const std::string& change : cause.changes) told.add_changes(change);
-    told.set_exposed(static_cast<std::uint32_t>(cause.exposed));
-    told.set_exposed_worse(static_cast<std::uint32_t>(cause.exposed_affected));
-    told.set_unexposed(static_cast<std::uint32_t>(cause.unexposed));
-    told.set_unexposed_worse(static_cast<std::uint32_t>(cause.unexposed_affected));
-    told.set_p(cause.p);
-    told.set_explains(cause.explains);
-    for (const std::string& node : cause.separators) told.add_separators(node);
-  }
+  for (const analysis::Cause& cause : analysis::likely_causes(exposure))
+    *out.add_causes() = cause_message(cause);
 }
 
 // Controls exclude a common cause; equal hardware and settings exclude those.

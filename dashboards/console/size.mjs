@@ -11,6 +11,11 @@ const files = (folder) =>
     return statSync(path).isDirectory() ? files(path) : [path];
   });
 
-const bytes = files(process.argv[2]).reduce((sum, path) => sum + gzipSync(readFileSync(path)).length, 0);
+const all = files(process.argv[2]);
+if (!all.some((path) => path.endsWith('index.html'))) {
+  console.error(`console: ${process.argv[2]} has no pages`);
+  process.exit(1);
+}
+const bytes = all.reduce((sum, path) => sum + gzipSync(readFileSync(path)).length, 0);
 console.log(`console: ${bytes} bytes packed, at most ${kMostBytes}`);
 if (bytes > kMostBytes) process.exit(1);

@@ -79,11 +79,10 @@ void check_plan(const KernelInfo& kernel, plan::PlacementKind kind,
 }
 
 void check_kernels(api::Hello hello) {
-  const Status bounds = fleet::check_bounds(hello);
-  check_error(bounds);
-  if (!bounds) return;
-  const auto own = std::make_shared<KernelList>();
-  own->mutable_kernels()->Swap(hello.mutable_kernels());
+  auto declared_kernels = fleet::check_bounds(hello);
+  check_error(declared_kernels);
+  if (!declared_kernels) return;
+  const auto own = std::make_shared<const KernelList>(*std::move(declared_kernels));
   const auto honest = std::make_shared<KernelList>();
   *honest->add_kernels() = honest_kernel();
   const std::array declared{fleet::NodeKernels{"n1", own}, fleet::NodeKernels{"n2", honest},
@@ -124,7 +123,11 @@ void mend_kernels(google::protobuf::Message& message, unsigned seed) {
     seed = seed * 1'103'515'245 + 12'345;
     return (seed >> 16U) % below;
   };
-  for (KernelInfo& kernel : *hello.mutable_kernels()) {
+  if (hello.kernels().empty()) hello.add_kernels(honest_kernel().SerializeAsString());
+  for (std::string& bytes : *hello.mutable_kernels()) {
+    KernelInfo kernel;
+    if (!kernel.ParseFromString(bytes)) continue;
+    if (next(2) == 0) change_message(kernel, seed);
     if (next(3) == 0) kernel.set_name(kHonestKernel);
     if (next(3) == 0) kernel.set_endpoint_kind(next(2) == 0 ? "nic" : "none");
     if (next(3) == 0) kernel.set_max_ranks(0);
@@ -133,6 +136,7 @@ void mend_kernels(google::protobuf::Message& message, unsigned seed) {
       if (next(2) == 0) parameter.set_type(kTypes.at(next(kTypes.size())));
       if (next(2) == 0) parameter.set_default_value(kValues.at(next(kValues.size())));
     }
+    bytes = kernel.SerializeAsString();
   }
 }
 

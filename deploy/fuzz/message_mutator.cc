@@ -149,6 +149,8 @@ class Mutation {
 
 }  // namespace
 
+void change_message(Message& message, unsigned seed) { Mutation(seed).change(message); }
+
 std::size_t mutate_message(const Message& prototype, std::uint8_t* data, std::size_t size,
                            std::size_t max_size, unsigned seed,
                            const std::function<void(Message&, unsigned)>& mend) {

@@ -18,4 +18,7 @@ std::size_t mutate_message(const google::protobuf::Message& prototype, std::uint
                            std::size_t size, std::size_t max_size, unsigned seed,
                            const std::function<void(google::protobuf::Message&, unsigned)>& mend);
 
+// Changes one field of the message: for a message that is bytes in another one.
+void change_message(google::protobuf::Message& message, unsigned seed);
+
 }  // namespace railgauge::fuzz

@@ -3,7 +3,7 @@
 # the pages on a controller with a generated database, and the interface with thousands of modelled agents. All figures
 # of the fabric are synthetic. It is a bench, not a test: it fails only where something does not work at all.
 #   deploy/scale/console_speed.sh [--build DIR] [--nodes N] [--seconds S] [--matrices "1000 5000"] [--points N] [--page FILE]
-# --build    build folder with the targets railgauge-controller, railgauge-fleet, railgauge, railgauge-console and
+# --build    build folder with the targets railgauge-controller, railgauge-fleet, railgauge-runner, railgauge, railgauge-console and
 #            speed_store_bench (build/ci)
 # --nodes    modelled agents for the interface's times (10000); 0 leaves them out
 # --seconds  seconds of calls to the interface (60)
@@ -28,7 +28,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 export LC_ALL=C RAILGAUGE_BUILD_DIR=${build:-$here/../build/ci}
-for program in railgauge railgauge-controller railgauge-fleet speed_store_bench; do
+for program in railgauge railgauge-controller railgauge-fleet railgauge-runner speed_store_bench; do
   [ -x "$RAILGAUGE_BUILD_DIR/bin/$program" ] ||
     { echo "console_speed.sh: no $program in $RAILGAUGE_BUILD_DIR/bin; build it, or name a build with --build" >&2; exit 2; }
 done

@@ -8,7 +8,6 @@
 #include "agent/fleet/model/keyed_random.h"
 #include "agent/fleet/model/modelled_records.h"
 #include "agent/fleet/node/modelled_node.h"
-#include "controller/api/generation.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/base/severity.h"
 #include "kernels/core/text/text.h"
@@ -59,7 +58,7 @@ ModelledAgent::ModelledAgent(TaskBoard& board, const std::vector<KernelInfo>& ke
 api::Hello ModelledAgent::hello(Nanoseconds now) const {
   api::Hello hello = hello_at(scenario(), node_, now);
   for (const auto& [key, task] : tasks_) *hello.add_running() = task.prepare.task();
-  api::set_generation(hello, generation_);
+  hello.set_generation(generation_);
   return hello;
 }
 
@@ -73,7 +72,7 @@ bool ModelledAgent::obeys(std::uint64_t generation, AgentOrders& orders) {
 AgentOrders ModelledAgent::attached(const api::Welcome& welcome, Nanoseconds now) {
   // It left while the Welcome was under way.
   if (link_ != LinkState::kDialling) return {};
-  if (AgentOrders refusal; !obeys(api::generation_of(welcome), refusal)) return refusal;
+  if (AgentOrders refusal; !obeys(welcome.generation(), refusal)) return refusal;
   link_ = LinkState::kAttached;
   attached_at_ns_ = now;
   if (welcome.heartbeat_seconds() > 0)
@@ -103,13 +102,13 @@ AgentOrders ModelledAgent::received(const api::ControllerMessage& message, Nanos
   if (state_.is_wedged) return orders;
   switch (message.body_case()) {
     case api::ControllerMessage::kPrepare:
-      if (!obeys(api::generation_of(message.prepare()), orders)) return orders;
+      if (!obeys(message.prepare().generation(), orders)) return orders;
       on_prepare(message.prepare());
       if (const auto found = tasks_.find(key_of(message.prepare().task())); found != tasks_.end())
         found->second.deadline_ns = now + from_seconds(message.prepare().deadline_seconds());
       break;
     case api::ControllerMessage::kGo:
-      if (!obeys(api::generation_of(message.go()), orders)) return orders;
+      if (!obeys(message.go().generation(), orders)) return orders;
       on_go(message.go().task(), now);
       break;
     case api::ControllerMessage::kCancel:

@@ -184,6 +184,10 @@ UpgradeRef FakeJudge::last_judged() const {
   const std::lock_guard lock(mutex_);
   return last_judged_;
 }
+FindingStepRequest FakeJudge::last_step() const {
+  const std::lock_guard lock(mutex_);
+  return last_step_;
+}
 
 grpc::Status JudgeService::PrepareUpgrade(Context*, const PrepareRequest*, Upgrade* answer) {
   *answer = prepared;
@@ -265,6 +269,10 @@ grpc::Status JudgeService::GetFinding(Context*, const FindingRef*, Finding* answ
 
 grpc::Status JudgeService::StepFinding(Context*, const FindingStepRequest* request,
                                        Finding* answer) {
+  {
+    const std::lock_guard lock(mutex_);
+    last_step_ = *request;
+  }
   *answer = findings.findings(0);
   answer->set_state(request->action() == "ack" ? "acknowledged" : "accepted");
   FindingStep& step = *answer->add_steps();

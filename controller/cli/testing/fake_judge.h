@@ -46,6 +46,7 @@ class FakeJudge {
   [[nodiscard]] int gates() const;
   [[nodiscard]] railgauge::api::GateRequest last_gate() const;
   [[nodiscard]] railgauge::api::UpgradeRef last_judged() const;
+  [[nodiscard]] railgauge::api::FindingStepRequest last_step() const;
 
   // For a grpc::ServerBuilder; lives as long as this object.
   virtual grpc::Service& service() = 0;
@@ -58,6 +59,7 @@ class FakeJudge {
   std::size_t judged_ = 0;
   railgauge::api::GateRequest last_gate_;
   railgauge::api::UpgradeRef last_judged_;
+  railgauge::api::FindingStepRequest last_step_;
 };
 
 }  // namespace railgauge::cli

@@ -1,4 +1,6 @@
 // console
+#include <cstdlib>
+
 #include <fmt/format.h>
 
 #include "controller/cli/input/session.h"
@@ -8,7 +10,10 @@ namespace railgauge::cli {
 
 // Only the URL is on stdout, so that `xdg-open $(railgauge console)` works.
 Result<int> open_console(Session& session, const Arguments&) {
-  const auto ticket = RG_TRY(call(session, rpc::kOpenConsole, api::OpenConsoleRequest()));
+  api::OpenConsoleRequest request;
+  // The trail names who ran `sudo railgauge console`.
+  if (const char* user = std::getenv("SUDO_USER")) request.set_sudo_user(user);
+  const auto ticket = RG_TRY(call(session, rpc::kOpenConsole, request));
   if (session.output.format != Format::kTable) return print_page(session.output, ticket, "");
   print_value(session.output, ticket.url());
   print_notice(session.output,

@@ -48,10 +48,12 @@ int print_finding(const Output& output, const Finding& finding) {
                    {"kind", finding.kind()},
                    {"state", state_text(finding)},
                    {"until", finding.acknowledged_until()},
+                   {"owner", finding.owner()},
                    {"worse by", percent(finding.has_worse_percent(), finding.worse_percent())},
                    {"suspect", finding.suspect()},
                    {"last good", finding.good_at()},
                    {"since", finding.since()},
+                   {"by the judge", finding.since_judged()},
                    {"before|after", sparkline(finding.before_levels(), finding.after_levels())},
                    {"opened", finding.opened_at()},
                    {"upgrade", finding.upgrade_id()},
@@ -221,6 +223,27 @@ Result<int> resolve_finding(Session& session, const Arguments& arguments) {
 
 Result<int> reopen_finding(Session& session, const Arguments& arguments) {
   return step_finding(session, arguments, "reopen");
+}
+
+// Without --to nobody owns it.
+Result<int> assign_finding(Session& session, const Arguments& arguments) {
+  auto request = request_for<FindingStepRequest>(arguments.operand(0));
+  request.set_action("assign");
+  request.set_text(arguments.value("to"));
+  return print_finding(session.output, RG_TRY(call(session, rpc::kStepFinding, request)));
+}
+
+// Its causes are looked for again around the new begin.
+Result<int> nudge_finding(Session& session, const Arguments& arguments) {
+  if (arguments.has("earlier") == arguments.has("later"))
+    return fail(Code::kInvalidArgument, "findings nudge: --earlier N or --later N is needed");
+  const bool is_earlier = arguments.has("earlier");
+  const auto figures =
+      static_cast<int>(RG_TRY(count_of(arguments, is_earlier ? "earlier" : "later", 1)));
+  auto request = request_for<FindingStepRequest>(arguments.operand(0));
+  request.set_action("nudge");
+  request.set_figures(is_earlier ? -figures : figures);
+  return print_finding(session.output, RG_TRY(call(session, rpc::kStepFinding, request)));
 }
 
 // An empty request filters nothing: baselines of all kinds.

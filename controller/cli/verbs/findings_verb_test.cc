@@ -36,5 +36,18 @@ TEST_F(FindingsVerb, APartThatOneNightAloneShowsIsACandidateAndNoOpenFinding) {
   EXPECT_THAT(out_, Not(HasSubstr("candidate"))) << "a proof or a person ends it";
 }
 
+TEST_F(FindingsVerb, AnOwnerIsAssignedAndABeginIsMovedByFigures) {
+  EXPECT_EQ(run({"findings", "assign", "f1", "--to", "ada"}), kExitPassed) << err_;
+  EXPECT_EQ(judge_.last_step().action(), "assign");
+  EXPECT_EQ(judge_.last_step().text(), "ada");
+  EXPECT_EQ(run({"findings", "nudge", "f1", "--earlier", "2"}), kExitPassed) << err_;
+  EXPECT_EQ(judge_.last_step().action(), "nudge");
+  EXPECT_EQ(judge_.last_step().figures(), -2);
+  EXPECT_EQ(run({"findings", "nudge", "f1", "--later", "1"}), kExitPassed) << err_;
+  EXPECT_EQ(judge_.last_step().figures(), 1);
+  EXPECT_EQ(run({"findings", "nudge", "f1"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("--earlier N or --later N is needed"));
+}
+
 }  // namespace
 }  // namespace railgauge::cli

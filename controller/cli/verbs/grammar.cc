@@ -210,6 +210,9 @@ constexpr std::array kAckFlags{Flag{"for", 0, "DURATION", "open again after this
                                kNote};
 constexpr std::array kNoteFlags{kNote};
 constexpr std::array kResolveFlags{Flag{"false", 0, "", "false alarm, not fixed"}, kNote};
+constexpr std::array kAssignFlags{Flag{"to", 0, "WHO", "its owner [nobody]"}};
+constexpr std::array kNudgeFlags{Flag{"earlier", 0, "N", "it began N figures earlier, 1 or 2"},
+                                 Flag{"later", 0, "N", "it began N figures later, 1 or 2"}};
 constexpr std::array kPinFlags{kKernel, kMetric, kSeries, kNote};
 
 // A modelled site.
@@ -263,6 +266,10 @@ constexpr auto kDayVerbs = in_group(
              "findings resolve step-gpu017 --false", kResolveFlags, resolve_finding},
         Verb{"findings", "reopen", "FINDING", "reopen a finding", "findings reopen step-gpu017",
              kNoteFlags, reopen_finding},
+        Verb{"findings", "assign", "FINDING", "name the owner of a finding",
+             "findings assign step-gpu017 --to ada", kAssignFlags, assign_finding},
+        Verb{"findings", "nudge", "FINDING", "move the begin of a finding by a figure or two",
+             "findings nudge step-gpu017 --earlier 1", kNudgeFlags, nudge_finding},
         Verb{"events", "", "", "what happened: stacks, Xids, links, nodes, runs, proposals",
              "events --since 2d --kind xid", kEventsFlags, list_events},
         Verb{"nodes", "", "[NODESET]", "the nodes that the controller knows", "nodes -l rack=rack7",

@@ -9,6 +9,7 @@
 
 #include "controller/upgrades/series_measure.h"
 #include "controller/upgrades/upgrade_stack.h"
+#include "kernels/core/base/clock.h"
 #include "kernels/core/base/lookup.h"
 
 namespace railgauge {
@@ -37,6 +38,15 @@ std::string hardware_of(const store::NodeRow& node) {
 }
 
 }  // namespace
+
+Result<std::shared_ptr<const RunPlaces>> KeptRunPlaces::get() {
+  const std::lock_guard lock(mutex_);
+  const double now = monotonic_now_ns() / 1e9;
+  if (kept_ && now - read_seconds_ < kMostSeconds) return kept_;
+  kept_ = std::make_shared<const RunPlaces>(RG_TRY(RunPlaces::of(store_, leaves_)));
+  read_seconds_ = now;
+  return kept_;
+}
 
 // Counts the different leaves and kinds of hardware, so that marks of the whole fabric can be left
 // out.

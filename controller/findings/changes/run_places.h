@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
@@ -83,6 +85,27 @@ class RunPlaces {
   // Results of past_of(), by node and the index of its newest epoch.
   std::map<std::pair<std::string, std::size_t>, Past> pasts_{};
   std::map<std::string, std::vector<store::EpochRow>> epochs_{};
+};
+
+// The nodes as they were known a while ago, for pages: reading thousands of nodes takes a second.
+// Thread safe.
+class KeptRunPlaces {
+ public:
+  // The age up to which a reading serves further callers.
+  static constexpr double kMostSeconds = 30;
+
+  // `store` outlives it.
+  KeptRunPlaces(const store::Store& store, LeafSource leaves)
+      : store_(store), leaves_(std::move(leaves)) {}
+  // Callers that come together wait for one reading. Fails as the store fails.
+  Result<std::shared_ptr<const RunPlaces>> get();
+
+ private:
+  const store::Store& store_;
+  const LeafSource leaves_;
+  std::mutex mutex_;
+  std::shared_ptr<const RunPlaces> kept_{};
+  double read_seconds_ = 0;
 };
 
 }  // namespace railgauge

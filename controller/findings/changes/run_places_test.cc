@@ -43,6 +43,36 @@ class Places : public store::StoreTest {
   double now_ = 100;
 };
 
+TEST_F(Places, AReadingServesThosePagesThatComeSoon) {
+  attach(1, "6.1.0", "a");
+  KeptRunPlaces kept(*store_, {});
+  const auto first = kept.get();
+  ASSERT_TRUE(first) << first.error().message;
+  attach(2, "6.1.0", "b");
+  const auto second = kept.get();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(*first, *second);
+  EXPECT_EQ((*second)->leaf("n2"), "") << "it came after the reading";
+  EXPECT_EQ((*KeptRunPlaces(*store_, {}).get())->leaf("n2"), "b");
+}
+
+// A list of all nodes reads the endpoints of all at once.
+TEST_F(Places, ANodeOfTheListHasItsOwnEndpoints) {
+  attach(1, "6.1.0", "a");
+  attach(2, "6.1.0", "b", 200e9);
+  const auto all = store_->list_nodes();
+  ASSERT_TRUE(all);
+  ASSERT_EQ(all->size(), 2U);
+  for (const store::NodeRow& node : *all) {
+    ASSERT_EQ(node.endpoints.size(), 1U) << node.name;
+    const auto one = store_->read(store::read_nodes, std::string_view(node.name));
+    ASSERT_TRUE(one);
+    EXPECT_EQ(one->at(0).endpoints.at(0).guid, node.endpoints[0].guid);
+    EXPECT_EQ(node.endpoints[0].guid, "g" + node.name);
+    EXPECT_EQ(node.endpoints[0].rate_bits_per_second, node.name == "n2" ? 200e9 : 100e9);
+  }
+}
+
 TEST_F(Places, HardwareAndDistanceMakeAClass) {
   attach(1, "6.1.0", "a");
   attach(2, "6.1.0", "a");

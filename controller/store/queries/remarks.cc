@@ -38,7 +38,10 @@ constexpr std::array kTransitions{
     Transition{"dismiss", states(kNew, kConfirmed, kReopened, kAcknowledged), kFalse},
     Transition{"reopen", states(kAcknowledged, kAccepted, kFixed, kFalse), kReopened},
     Transition{"worse", kAnyState, std::nullopt},  // than it was confirmed
-    Transition{"comment", kAnyState, std::nullopt}};
+    Transition{"comment", kAnyState, std::nullopt},
+    Transition{"assign", kAnyState, std::nullopt},  // to its owner, the step's text
+    Transition{"nudge", kAnyState,
+               std::nullopt}};  // its begin, to the time that is the step's text
 
 // kDataLoss: the database holds a text that is no state.
 Result<FindingState> finding_state_of(std::string_view finding_id, std::string_view text) {
@@ -161,7 +164,7 @@ Status write_finding_step(Connection& connection, std::string_view finding_id,
   if (std::ranges::none_of(kTransitions, is_named))
     return fail(Code::kInvalidArgument,
                 fmt::format("finding {}: {} is no action; confirm, ack, accept, resolve, dismiss, "
-                            "reopen and comment are",
+                            "reopen, comment, assign and nudge are",
                             finding_id, step.action));
   const auto way = std::ranges::find_if(kTransitions, [&](const Transition& one) {
     return is_named(one) && (one.from & states(state)) != 0;
@@ -229,7 +232,9 @@ constexpr std::string_view kFindingColumns =
     "SELECT finding_id, finding.kind, finding.state, severity, coalesce(run_id, ''), "
     "coalesce(node_id, "
     "''), suspect, summary, evidence, opened_at, changed_at, finding.id, coalesce(upgrade_id, ''), "
-    "worse, acknowledged_until FROM finding LEFT JOIN run ON run.id=finding.run LEFT JOIN node ON "
+    "worse, acknowledged_until, coalesce((SELECT text FROM finding_step WHERE "
+    "finding=finding.id AND action='assign' ORDER BY number DESC LIMIT 1), '') FROM finding "
+    "LEFT JOIN run ON run.id=finding.run LEFT JOIN node ON "
     "node.id=finding.node LEFT JOIN upgrade ON upgrade.id=finding.upgrade ";
 
 Result<FindingRow> finding_of(const Rows& rows, std::int64_t& id) {
@@ -237,7 +242,7 @@ Result<FindingRow> finding_of(const Rows& rows, std::int64_t& id) {
   std::string state;
   rows.read(row.finding_id, row.kind, state, row.severity, row.run_id, row.node_id, row.suspect,
             row.summary, row.evidence, row.opened_at, row.changed_at, id, row.upgrade_id, row.worse,
-            row.until);
+            row.until, row.owner);
   row.state = RG_TRY(finding_state_of(row.finding_id, state));
   return row;
 }

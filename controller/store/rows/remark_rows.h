@@ -61,6 +61,7 @@ struct FindingRow {
   std::optional<double> until{};  // of an acknowledged one; filled in by the store
   std::vector<FindingSeriesRow> series{};
   std::vector<FindingStepRow> steps{};  // filled in by the store
+  std::string owner{};                  // by its newest step "assign"; filled in by the store
 };
 
 // A note that a person leaves for others.

@@ -48,7 +48,7 @@ inline api::AgentMessage hello_of(const Arguments& arguments) {
   (*hello.mutable_facts())["cpu" + tail] = "x86" + tail;
   (*hello.mutable_stack_versions())["kernel" + tail] = "6.1" + tail;
   (*hello.mutable_stack_settings())["mtu" + tail] = "4096" + tail;
-  KernelInfo& kernel = *hello.add_kernels();
+  KernelInfo kernel;
   kernel.set_name("fake.lat");
   kernel.set_revision(1);
   kernel.set_summary("latency" + tail);
@@ -67,14 +67,14 @@ inline api::AgentMessage hello_of(const Arguments& arguments) {
     }
   }
   const auto bytes = static_cast<std::size_t>(arguments.number("bytes", 0));
-  if (bytes == 0) return message;
   std::string filler;
   while (filler.size() < bytes) filler += hostile ? hostile_text() : std::string(1'024, 'x');
-  const std::string where = arguments.text("where", "name");
+  const std::string where = bytes > 0 ? arguments.text("where", "name") : "";
   if (where == "name") hello.set_name(filler);
   if (where == "version") hello.set_version(filler);
   if (where == "facts") (*hello.mutable_facts())["filler"] = filler;
   if (where == "kernels") kernel.set_summary(filler);
+  hello.add_kernels(kernel.SerializeAsString());
   return message;
 }
 

@@ -112,6 +112,7 @@ StreamChange as_last_version() {
       hello.clear_busy();
       hello.clear_unix_time_seconds();
       hello.clear_stack_incomplete();
+      hello.clear_generation();
     }
     if (message.has_heartbeat()) message.mutable_heartbeat()->clear_events();
     return std::vector<api::AgentMessage>{std::move(message)};

@@ -1,6 +1,8 @@
 #include "controller/trust/authority/keys.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -36,9 +38,17 @@ ReadKeys parse_keys(std::string_view text) {
 }
 
 void drop_ended(CertificateKeys& keys, const std::vector<IndexEntry>& index, double now_unix) {
+  const auto is_long_gone = [now_unix](const IndexEntry& entry) {
+    return entry.revoked_unix == 0 && entry.until_unix + kKeptSeconds < now_unix;
+  };
+  std::set<std::string> used;
   for (const IndexEntry& entry : index)
-    if (entry.revoked_unix == 0 && entry.until_unix + kKeptSeconds < now_unix)
-      if (const auto found = keys.find(entry.serial); found != keys.end()) keys.erase(found);
+    if (const auto found = keys.find(entry.serial); found != keys.end() && !is_long_gone(entry))
+      used.insert(found->second);
+  for (const IndexEntry& entry : index)
+    if (const auto found = keys.find(entry.serial);
+        found != keys.end() && is_long_gone(entry) && !used.contains(found->second))
+      keys.erase(found);
 }
 
 // Sorted by serial number, so that equal keys are equal bytes.

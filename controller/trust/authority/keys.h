@@ -25,7 +25,8 @@ ReadKeys parse_keys(std::string_view text);
 std::string keys_text(const CertificateKeys& keys);
 
 // Forgets certificates that ended more than kKeptSeconds ago, so that the file does not grow for
-// ever. Those that were revoked stay: their keys are barred for good.
+// ever. Those that were revoked stay: their keys are barred for good. So do those whose key a
+// certificate has that is kept, as after renewals: whoever revokes the old one revokes it too.
 inline constexpr double kKeptSeconds = 365 * 24 * 3600.0;
 void drop_ended(CertificateKeys& keys, const std::vector<IndexEntry>& index, double now_unix);
 

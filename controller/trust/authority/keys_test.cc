@@ -31,18 +31,22 @@ TEST(CertificateKeysText, ADamagedLineIsNamedAndTheOthersAreRead) {
   }
 }
 
-TEST(CertificateKeysText, ForgetsWhatEndedLongAgoButNoRevokedKey) {
+TEST(CertificateKeysText, ForgetsWhatEndedLongAgoButNoKeyThatIsRevokedOrUsed) {
   constexpr double kDay = 24 * 3600;
   constexpr double kNow = 2e9;
   const double long_ago = kNow - kKeptSeconds - kDay;
-  CertificateKeys keys{{"01", kOne}, {"02", kOne}, {"03", kOther}, {"04", kOther}};
-  drop_ended(keys,
-             {{.serial = "01", .until_unix = long_ago},
-              {.serial = "02", .until_unix = kNow - kKeptSeconds + kDay},
-              {.serial = "03", .until_unix = long_ago, .revoked_unix = long_ago}},
-             kNow);
-  EXPECT_EQ(keys, (CertificateKeys{{"02", kOne}, {"03", kOther}, {"04", kOther}}))
-      << "04 is not in the index";
+  const std::string third(64, 'c');
+  CertificateKeys keys{{"01", kOne}, {"02", kOne}, {"03", kOther}, {"04", kOther}, {"05", third}};
+  const std::vector<IndexEntry> index{
+      {.serial = "01", .until_unix = long_ago},
+      {.serial = "02", .until_unix = kNow - kKeptSeconds + kDay},
+      {.serial = "03", .until_unix = long_ago, .revoked_unix = long_ago},
+      {.serial = "05", .until_unix = long_ago}};
+  drop_ended(keys, index, kNow);
+  EXPECT_EQ(keys, (CertificateKeys{{"01", kOne}, {"02", kOne}, {"03", kOther}, {"04", kOther}}))
+      << "02 is the renewal of 01; 04 is not in the index";
+  drop_ended(keys, index, kNow + 2 * kDay);
+  EXPECT_EQ(keys, (CertificateKeys{{"03", kOther}, {"04", kOther}})) << "nor 02 is kept any more";
 }
 
 TEST(HaveOneKey, IsForKnownCertificatesAlone) {

@@ -87,8 +87,8 @@ function Ask({ question, close }: { question: Question; close: () => void }) {
   );
 }
 
-// `keyName`: the key of the keyboard that presses it.
-export function Act({ call, label, keyName, question }: { call: string; label: string; keyName?: string; question: () => Question }) {
+// `keyName`: the key of the keyboard that presses it. `name`: in words, for a label that is a sign.
+export function Act({ call, label, name, keyName, question }: { call: string; label: string; name?: string; keyName?: string; question: () => Question }) {
   const may = useMay(call);
   const [asked, setAsked] = useState<Question>();
   const button = useRef<HTMLButtonElement>(null);
@@ -99,7 +99,7 @@ export function Act({ call, label, keyName, question }: { call: string; label: s
   };
   return (
     <span class="act noprint" data-key={keyName}>
-      <button type="button" data-act="" ref={button} onClick={() => setAsked(question())}>{label}</button>
+      <button type="button" data-act="" aria-label={name} ref={button} onClick={() => setAsked(question())}>{label}</button>
       {asked && <Ask question={asked} close={close} />}
     </span>
   );
@@ -120,12 +120,13 @@ const kSteps: Record<string, { label: string; text: string; verb: string; key?: 
   resolve: { label: 'fixed', text: 'Its cause is mended.', verb: 'Mark as fixed' },
   comment: { label: 'note', text: 'It stays as it is.', verb: 'Add the note' },
   reopen: { label: 'reopen', text: 'It is open again.', verb: 'Reopen' },
+  assign: { label: 'assign', text: 'Its owner looks after it. Without a name nobody does.', verb: 'Assign' },
 };
 
 // Several findings are done one after the other: those before an error stay done.
-export function Step({ ids, action, isKey }: { ids: string[]; action: keyof typeof kSteps; isKey?: boolean }) {
+export function Step({ ids, action, isKey, owner }: { ids: string[]; action: keyof typeof kSteps; isKey?: boolean; owner?: string }) {
   const step = kSteps[action];
-  const note = action === 'comment' ? { ...kNote, isNeeded: true } : kNote;
+  const note = action === 'comment' ? { ...kNote, isNeeded: true } : action === 'assign' ? { ...kNote, label: 'Owner', value: owner } : kNote;
   const fields = action === 'ack' ? [note, { name: 'seconds', label: 'For', choices: [['', 'until somebody ends it'] as [string, string], ...kTimes] }] : [note];
   return (
     <Act

@@ -1,5 +1,6 @@
 // One series over time on a uPlot canvas: interval, figures, ranges of changes, spikes, epochs.
 import uPlot from 'uplot';
+import { secondsOf } from './format';
 import type { Band } from './peers';
 import type { History, SeriesChanges, Upgrade } from './types';
 
@@ -9,16 +10,29 @@ const kHeight = 280;
 
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// Bounds of the 95 % interval of each point.
-function interval(history: History): [(number | null)[], (number | null)[]] {
-  const low = history.points.map((point) => point.rate_low ?? point.median_low);
-  const high = history.points.map((point) => point.rate_high ?? point.median_high);
-  return [low, high];
+// What is drawn of a history. A page draws it again with each answer that it waits for.
+interface Columns {
+  times: number[]; // seconds since 1970
+  low: (number | null)[]; // bounds of the 95 % interval, in the unit of the axis
+  high: (number | null)[];
+  figures: (number | null)[];
 }
+const drawn = new WeakMap<History, Columns>();
 
-// Times are in seconds; of a series by run the number of the point.
-function places(history: History, axis: Axis): number[] {
-  return history.points.map((point, i) => (axis === 'run' ? i : new Date(point.measured_at).getTime() / 1000));
+function columnsOf(history: History): Columns {
+  const known = drawn.get(history);
+  if (known) return known;
+  const scale = scaleOf(history.series.unit);
+  const scaled = (value: number | null) => (value === null ? null : value / scale);
+  const { points } = history;
+  const columns = {
+    times: points.map((point) => secondsOf(point.measured_at)),
+    low: points.map((point) => scaled(point.rate_low ?? point.median_low)),
+    high: points.map((point) => scaled(point.rate_high ?? point.median_high)),
+    figures: points.map((point) => scaled(point.headline)),
+  };
+  drawn.set(history, columns);
+  return columns;
 }
 
 // Units of the axis: GB/s and microseconds.
@@ -33,6 +47,11 @@ function drawMarks(plot: uPlot, x: number[], history: History, changes: SeriesCh
   ctx.beginPath();
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   ctx.clip();
+  for (const pause of changes?.pauses ?? []) {
+    const left = at(pause.from);
+    ctx.fillStyle = colour('--maintenance');
+    ctx.fillRect(left, bbox.top, Math.max((Number.isFinite(pause.until) ? at(pause.until) : bbox.left + bbox.width) - left, 2), bbox.height);
+  }
   for (const change of changes?.changes ?? []) {
     const left = at(x[change.index_first] ?? 0);
     const right = at(x[change.index_last] ?? 0);
@@ -53,6 +72,7 @@ function drawMarks(plot: uPlot, x: number[], history: History, changes: SeriesCh
     if (before && point.epoch !== null && point.epoch !== before.epoch) line(x[i], '--epoch', [6, 4]);
   });
   for (const upgrade of upgrades) line(upgrade, '--upgrade', [2, 3]);
+  if (changes?.begin) line(new Date(changes.begin).getTime() / 1000, '--bad', []);
   ctx.restore();
 }
 
@@ -85,8 +105,9 @@ function peersSeries(peers: Band | undefined): uPlot.Series[] {
 // Draws into `into`; charts with one `sync` key share cursor and zoom. Returns how to end it.
 export function draw(into: HTMLElement, history: History, changes: SeriesChanges | undefined, upgrades: Upgrade[], axis: Axis, sync: string, peers?: Band): () => void {
   const scale = scaleOf(history.series.unit);
-  const x = places(history, axis);
-  const [low, high] = interval(history);
+  const { times: measured, low, high, figures } = columnsOf(history);
+  // Of a series by run the number of the point.
+  const x = axis === 'run' ? measured.map((_, i) => i) : measured;
   const scaled = (values: (number | null)[]) => values.map((value) => (value === null ? null : value / scale));
   const marks = axis === 'date' ? upgrades.map((one) => new Date(one.since ?? one.created_at).getTime() / 1000) : [];
   const ink = colour('--ink');
@@ -123,7 +144,7 @@ export function draw(into: HTMLElement, history: History, changes: SeriesChanges
       },
     },
     [
-      x, scaled(low), scaled(high), scaled(history.points.map((point) => point.headline)),
+      x, low, high, figures,
       ...(peers ? [scaled(peers.low), scaled(peers.high)] : []),
     ] as uPlot.AlignedData,
     into,

@@ -3,7 +3,10 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { Step } from './actions';
 import { useApi, useMay, part } from './api';
+import { Begin } from './begin';
+import { Differences } from './differences';
 import { figure, signed } from './format';
+import { findingMarkdown, findingsMarkdown } from './markdown';
 import { Evidence } from './matrix';
 import { Command, Copy, Facts, Levels, Lines, Name, Shown, State, Table, To, When } from './parts';
 import { change, link, type Route } from './route';
@@ -16,7 +19,7 @@ function fits(finding: Finding, side: string, text: string): boolean {
   const worse = finding.worse_percent;
   if (side === 'worse' && worse !== null && worse < 0) return false;
   if (side === 'better' && (worse === null || worse >= 0)) return false;
-  const all = `${finding.finding_id} ${finding.kind} ${finding.summary} ${finding.suspect}`;
+  const all = `${finding.finding_id} ${finding.kind} ${finding.summary} ${finding.suspect} ${finding.owner ?? ''}`;
   return all.toLowerCase().includes(text.toLowerCase());
 }
 
@@ -30,7 +33,7 @@ function eventsOf(findings: Finding[]): { event: string; rows: Finding[] }[] {
   return [...events].map(([event, rows]) => ({ event, rows })).sort((a, b) => b.rows.length - a.rows.length);
 }
 
-function Inbox({ rows, may, ids, choose }: { rows: Finding[]; may: boolean; ids: string[]; choose: (id: string, is: boolean) => void }) {
+function Inbox({ rows, ids, choose }: { rows: Finding[]; ids: string[]; choose: (id: string, is: boolean) => void }) {
   return (
     <Table
       caption="findings"
@@ -38,9 +41,7 @@ function Inbox({ rows, may, ids, choose }: { rows: Finding[]; may: boolean; ids:
       none="No finding is of this kind."
       open={(row) => link(['findings', row.finding_id])}
       columns={[
-        ...(may
-          ? [{ head: '', cell: (row: Finding) => <input type="checkbox" aria-label={`choose ${row.finding_id}`} checked={ids.includes(row.finding_id)} onChange={(event) => choose(row.finding_id, event.currentTarget.checked)} /> }]
-          : []),
+        { head: '', cell: (row) => <input type="checkbox" aria-label={`choose ${row.finding_id}`} checked={ids.includes(row.finding_id)} onChange={(event) => choose(row.finding_id, event.currentTarget.checked)} /> },
         { head: 'State', cell: (row) => <State word={row.state} /> },
         { head: 'Severity', cell: (row) => row.severity },
         { head: 'Kind', cell: (row) => row.kind.replace(/_/g, ' ') },
@@ -48,6 +49,8 @@ function Inbox({ rows, may, ids, choose }: { rows: Finding[]; may: boolean; ids:
         { head: 'Where', cell: (row) => <Name text={row.suspect} /> },
         { head: 'Worse', cell: (row) => signed(row.worse_percent), right: true },
         { head: 'Since', cell: (row) => <When at={row.since ?? row.opened_at} /> },
+        { head: 'Owner', cell: (row) => <Name text={row.owner ?? ''} /> },
+        { head: 'Due', cell: (row) => (row.acknowledged_until ? <When at={row.acknowledged_until} /> : '') },
         { head: 'Event', cell: (row) => row.event_id ?? '' },
         { head: '', cell: (row) => (kClosed.includes(row.state) || row.state === 'acknowledged' ? '' : <Step ids={[row.finding_id]} action="ack" isKey />) },
       ]}
@@ -61,7 +64,6 @@ export function Findings({ route }: { route: Route }) {
   const text = route.query.get('text') ?? '';
   const byEvent = route.query.get('by') === 'event';
   const list = useApi<FindingList>('findings', { state, limit: 1000 }, 10);
-  const may = useMay('Judge.StepFinding');
   const [chosen, setChosen] = useState<string[]>([]);
   const shown = (list.data?.findings ?? []).filter((finding) => fits(finding, side, text));
   // Those that a filter hides are not acted on.
@@ -96,20 +98,25 @@ export function Findings({ route }: { route: Route }) {
       <Shown of={list}>
         {(found) => (
           <>
-            {may && shown.length > 1 && (
+            {shown.length > 1 && (
               <p class="bar noprint">
                 <label>
                   <input type="checkbox" checked={ids.length === shown.length} onChange={(event) => setChosen(event.currentTarget.checked ? shown.map((one) => one.finding_id) : [])} />{' '}
                   all {shown.length}
                 </label>
-                {ids.length > 0 && <>{ids.length} chosen: {['ack', 'dismiss', 'resolve'].map((action) => <Step key={action} ids={ids} action={action} />)}</>}
+                {ids.length > 0 && (
+                  <>
+                    {ids.length} chosen: {['ack', 'dismiss', 'resolve', 'reopen', 'assign'].map((action) => <Step key={action} ids={ids} action={action} />)}
+                    <Copy text={findingsMarkdown(shown.filter((one) => ids.includes(one.finding_id)), location.href)} label="Copy as Markdown" />
+                  </>
+                )}
               </p>
             )}
             {byEvent ? (
               eventsOf(shown).map(({ event, rows }) => (
                 <details open key={event}>
                   <summary>
-                    {may && rows.length > 1 && (
+                    {rows.length > 1 && (
                       <input
                         type="checkbox" aria-label={`choose the ${rows.length} of this event`} checked={rows.every((row) => ids.includes(row.finding_id))}
                         onChange={(change) => {
@@ -120,11 +127,11 @@ export function Findings({ route }: { route: Route }) {
                     )}{' '}
                     {rows.length === 1 ? 'one finding' : `${rows.length} findings of one event`}: <Name text={rows[0].suspect} />
                   </summary>
-                  <Inbox rows={rows} may={may} ids={ids} choose={choose} />
+                  <Inbox rows={rows} ids={ids} choose={choose} />
                 </details>
               ))
             ) : (
-              <Inbox rows={shown} may={may} ids={ids} choose={choose} />
+              <Inbox rows={shown} ids={ids} choose={choose} />
             )}
             {found.measured_twice !== null && found.measured_twice > 0 && (
               <p class="quiet">
@@ -139,31 +146,14 @@ export function Findings({ route }: { route: Route }) {
   );
 }
 
-// For a chat program or a ticket; what strangers named is between back quotes.
-export function markdownOf(finding: Finding, url: string): string {
-  const code = (text: string) => `\`${text.replace(/[`\r\n]/g, ' ')}\``;
-  const lines = [
-    `**${finding.severity} ${finding.kind.replace(/_/g, ' ')}**, ${finding.state}: ${code(finding.summary)}`,
-    '',
-    `- where: ${code(finding.suspect)}`,
-    ...(finding.worse_percent === null ? [] : [`- worse: ${signed(finding.worse_percent)}`]),
-    `- since: ${finding.since ?? finding.opened_at}`,
-    ...finding.causes.slice(0, 5).map((cause) => `- changed: ${code(cause)}`),
-    ...finding.next.slice(0, 5).map((step) => `- to do: ${code(step)}`),
-    '',
-    `${finding.finding_id} <${url}>`,
-  ];
-  return `${lines.join('\n')}\n`;
-}
-
 function Triage({ finding }: { finding: Finding }) {
   const id = finding.finding_id;
   const may = useMay('Judge.StepFinding');
-  const steps = kClosed.includes(finding.state) ? ['reopen', 'comment'] : ['ack', 'dismiss', 'accept', 'resolve', 'comment'];
+  const steps = kClosed.includes(finding.state) ? ['reopen', 'comment', 'assign'] : ['ack', 'dismiss', 'accept', 'resolve', 'comment', 'assign'];
   return (
     <section>
       <h3>Triage</h3>
-      {may && <p class="links" id="steps">{steps.map((action) => <Step key={action} ids={[id]} action={action} isKey />)}</p>}
+      {may && <p class="links" id="steps">{steps.map((action) => <Step key={action} ids={[id]} action={action} isKey owner={finding.owner ?? ''} />)}</p>}
       <p class="quiet">
         {may ? 'Each is in the audit trail. The same by commands, and what goes to its vendor:' : 'Your role may only read. These commands change the finding; `i` and `a` on the keyboard lead here.'}
       </p>
@@ -172,6 +162,7 @@ function Triage({ finding }: { finding: Finding }) {
         <li data-key="i">false alarm: <Command text={`railgauge findings resolve ${id} --false`} /></li>
         <li>accept the new level: <Command text={`railgauge findings accept ${id} --note WHY`} /></li>
         <li>fixed: <Command text={`railgauge findings resolve ${id}`} /></li>
+        <li>its owner: <Command text={`railgauge findings assign ${id} --to WHO`} /></li>
         <li>for its vendor: <Command text={`railgauge bundle ${id} --redact`} /></li>
       </ul>
     </section>
@@ -211,7 +202,7 @@ export function FindingPage({ id }: { id: string }) {
           </h1>
           <p>
             <State word={finding.state} /> {finding.kind.replace(/_/g, ' ')}, {finding.severity}{' '}
-            <Copy text={markdownOf(finding, location.href)} label="Copy as Markdown" />
+            <Copy text={findingMarkdown(finding, location.href)} label="Copy as Markdown" />
           </p>
           <Facts
             rows={[
@@ -220,6 +211,7 @@ export function FindingPage({ id }: { id: string }) {
               ['Last good figure', <When at={finding.good_at} />],
               ['First bad figure', <When at={finding.since} />],
               ['Opened', <When at={finding.opened_at} />],
+              ['Owner', <Name text={finding.owner ?? 'nobody'} />],
               ...(finding.acknowledged_until ? [['Opens again', <When at={finding.acknowledged_until} />] as [string, ComponentChildren]] : []),
               ['Run', finding.run_id ? <To path={['runs', finding.run_id]}>{finding.run_id}</To> : '–'],
               ['Upgrade', finding.upgrade_id ? <To path={['upgrades', finding.upgrade_id]}>{finding.upgrade_id}</To> : '–'],
@@ -245,7 +237,14 @@ export function FindingPage({ id }: { id: string }) {
               { head: 'After', cell: (row) => figure(row.after, row.unit), right: true },
             ]}
           />
+          <Begin finding={finding} />
           <Lines title="What changed between the two" rows={finding.causes} />
+          {finding.differences.length > 0 && (
+            <>
+              <h3>Differences of the stacks, of the whole fabric</h3>
+              <Differences rows={finding.differences} caption="differences of the stacks, the most likely first" none="" />
+            </>
+          )}
           <Lines title="What it was not" rows={finding.excluded} />
           <Lines title="Of the same event" rows={finding.same_event} />
           <Lines title="In common" rows={finding.common} />

@@ -2,6 +2,7 @@
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { onLink, readAgain, useApi, type Link } from './api';
+import { Audit } from './audit';
 import { FindingPage, Findings } from './findings';
 import { time } from './format';
 import { DataMark } from './mark';
@@ -14,6 +15,7 @@ import { Report } from './report';
 import { parse, type Route } from './route';
 import { forget, identity, isKnown, onSession } from './session';
 import { Run, Runs } from './runs';
+import { SavedViews } from './saved';
 import { Schedules } from './schedules';
 import { SeriesPage } from './series';
 import { UpgradePage, Upgrades } from './upgrades';
@@ -30,6 +32,7 @@ const kPages: [string, string][] = [
   ['nodes', 'Nodes'],
   ['schedules', 'Schedules'],
   ['report', 'Report'],
+  ['audit', 'Audit'],
 ];
 
 const kKeys: [string, string][] = [
@@ -39,7 +42,8 @@ const kKeys: [string, string][] = [
   ['i', 'mark this finding as a false alarm'],
   ['/', 'the filter of this page'],
   ['?', 'these keys'],
-  ['o f m s r u n c e', 'overview, findings, matrix, series, runs, upgrades, nodes, schedules, report'],
+  ['v', 'saved views'],
+  ['o f m s r u n c e t', 'overview, findings, matrix, series, runs, upgrades, nodes, schedules, report, audit trail'],
   ['arrows + − 0 b', 'in the matrix: move, closer, farther, all, choose what is seen'],
 ];
 
@@ -64,6 +68,8 @@ function Page({ route }: { route: Route }) {
       return <Schedules route={route} />;
     case 'report':
       return <Report route={route} />;
+    case 'audit':
+      return <Audit route={route} />;
     case 'playground':
       return <Playground route={route} />;
     default:
@@ -91,19 +97,20 @@ function press(key: string): void {
   if (button?.hasAttribute('data-act')) button.click();
 }
 
-function act(key: string, toggleHelp: () => void): boolean {
-  const go: Record<string, string> = { o: '', f: 'findings', m: 'matrix', s: 'series', r: 'runs', u: 'upgrades', n: 'nodes', c: 'schedules', e: 'report' };
+function act(key: string, toggleHelp: () => void, toggleViews: () => void): boolean {
+  const go: Record<string, string> = { o: '', f: 'findings', m: 'matrix', s: 'series', r: 'runs', u: 'upgrades', n: 'nodes', c: 'schedules', e: 'report', t: 'audit' };
   if (key === 'j') walk(1);
   else if (key === 'k') walk(-1);
   else if (key === '/') document.querySelector<HTMLElement>('[data-filter]')?.focus();
   else if (key === '?') toggleHelp();
+  else if (key === 'v') toggleViews();
   else if (key === 'a' || key === 'i') press(key);
   else if (key in go) location.hash = `#/${go[key]}`;
   else return false;
   return true;
 }
 
-function useKeys(toggleHelp: () => void): void {
+function useKeys(toggleHelp: () => void, toggleViews: () => void): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
@@ -115,7 +122,7 @@ function useKeys(toggleHelp: () => void): void {
         if (row?.dataset.href) location.hash = row.dataset.href;
         return;
       }
-      if (act(event.key, toggleHelp)) event.preventDefault();
+      if (act(event.key, toggleHelp, toggleViews)) event.preventDefault();
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
@@ -201,7 +208,8 @@ function App() {
   const [theme, nextTheme] = useTheme();
   useEffect(() => onLink(setLink), []);
   useEffect(() => onSession(readAgain), []);
-  useKeys(() => setHelp((shown) => !shown));
+  const [views, setViews] = useState(false);
+  useKeys(() => setHelp((shown) => !shown), () => setViews((shown) => !shown));
   const page = route.path.join('/');
   useEffect(() => {
     const name = kPages.find(([path]) => path === (route.path[0] ?? ''))?.[1] ?? 'Console';
@@ -219,10 +227,12 @@ function App() {
           ))}
         </nav>
         <button type="button" onClick={nextTheme}>Theme: {theme}</button>
+        <button type="button" onClick={() => setViews(!views)} aria-expanded={views}>Views</button>
         <button type="button" onClick={() => setHelp(!help)} aria-expanded={help}>Keys</button>
       </header>
       <Banner link={link} />
       <DataMark />
+      {views && <SavedViews close={() => setViews(false)} />}
       {help && <Help close={() => setHelp(false)} />}
       <main id="main" tabIndex={-1}><Page key={page} route={route} /></main>
       <Foot />

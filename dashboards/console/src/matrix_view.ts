@@ -1,7 +1,7 @@
 // The matrix on a canvas: pan, zoom, names, borders of leaves, strips of the worst figures of each
 // row and column, marks of a suspect. Rows send, columns receive.
 import type { Block } from './export';
-import { heatOf, isWorse, kHeats } from './heat';
+import { heatOf, isWorse, kHeats, pixel } from './heat';
 import { onTheme } from './theme';
 import { kSide, type Drawn, type Tiles } from './tiles';
 import type { MatrixFrame } from './types';
@@ -32,6 +32,7 @@ const kLabel = 96;
 const kStrip = 10;
 const kMostScale = 40; // pixels a pair
 const kNameHeight = 11;
+const kPixels = kHeats.map((heat) => pixel(heat.colour));
 
 export class MatrixView {
   place: Place;
@@ -45,6 +46,8 @@ export class MatrixView {
   private readonly pointers = new Map<number, { x: number; y: number }>();
   private moved = 0;
   private hatch: CanvasPattern | null = null;
+  private readonly rowStrip = document.createElement('canvas');
+  private readonly columnStrip = document.createElement('canvas');
 
   constructor(
     private readonly canvas: HTMLCanvasElement,
@@ -180,6 +183,7 @@ export class MatrixView {
     if (this.frame.untested_pairs > 0) this.drawHatch(ink);
     this.tiles().forget();
     this.drawPairs();
+    this.tiles().settle();
     this.drawLeaves(ink);
     this.drawMarks();
     this.drawBlock();
@@ -294,56 +298,63 @@ export class MatrixView {
     context.setLineDash([]);
   }
 
-  // A pixel of a strip is the worst of the nodes that it covers.
+  // A pixel of a strip is the worst of the nodes that it covers. A strip is drawn as one picture: a
+  // rectangle a pixel took more time than the matrix itself.
   private drawStrips(): void {
-    const { larger_is_better: larger } = this.frame;
-    const strip = (shares: (number | null)[], offset: number, paint: (at: number, colour: string) => void) => {
-      for (let at = 0; at < this.side; ++at) {
-        const from = Math.max(Math.floor((kLabel + kStrip + at - offset) / this.scale), 0);
-        const to = Math.max(Math.floor((kLabel + kStrip + at + 1 - offset) / this.scale - 1e-9), from);
-        let worst: number | null = null;
-        for (let node = from; node <= to && node < shares.length; ++node) {
-          const share = shares[node];
-          if (share !== null && (worst === null || isWorse(share, worst, larger))) worst = share;
-        }
-        if (worst !== null) paint(kLabel + kStrip + at, kHeats[heatOf(worst, larger)].colour);
-      }
-    };
-    strip(this.frame.sent_of_expected, this.top, (y, colour) => {
-      this.context.fillStyle = colour;
-      this.context.fillRect(kLabel, y, kStrip - 3, 1.5);
-    });
-    strip(this.frame.received_of_expected, this.left, (x, colour) => {
-      this.context.fillStyle = colour;
-      this.context.fillRect(x, kLabel, 1.5, kStrip - 3);
-    });
+    const { sent_of_expected: sent, received_of_expected: received } = this.frame;
+    const length = Math.ceil(this.side);
+    const begin = kLabel + kStrip;
+    this.context.drawImage(this.strip(sent, this.top, 1, length), kLabel, begin, kStrip - 3, length);
+    this.context.drawImage(this.strip(received, this.left, length, 1), begin, kLabel, length, kStrip - 3);
   }
 
-  // Names stand where a node is high enough for one, else at even distances.
+  private strip(shares: (number | null)[], offset: number, width: number, height: number): HTMLCanvasElement {
+    const { larger_is_better: larger } = this.frame;
+    const length = width * height;
+    const pixels = new Uint32Array(length);
+    for (let at = 0; at < length; ++at) {
+      const from = Math.max(Math.floor((kLabel + kStrip + at - offset) / this.scale), 0);
+      const to = Math.max(Math.floor((kLabel + kStrip + at + 1 - offset) / this.scale - 1e-9), from);
+      let worst: number | null = null;
+      for (let node = from; node <= to && node < shares.length; ++node) {
+        const share = shares[node];
+        if (share !== null && (worst === null || isWorse(share, worst, larger))) worst = share;
+      }
+      if (worst !== null) pixels[at] = kPixels[heatOf(worst, larger)];
+    }
+    const picture = width > height ? this.columnStrip : this.rowStrip;
+    picture.width = width;
+    picture.height = height;
+    picture.getContext('2d')!.putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), width, height), 0, 0);
+    return picture;
+  }
+
+  // A name is shown where a node is high enough for one, else at even distances. The names of the
+  // columns are drawn after those of the rows: each turn of the canvas sets its font anew.
   private drawNames(ink: string): void {
     const context = this.context;
+    const nodes = this.frame.nodes;
     const every = Math.max(Math.ceil(kNameHeight / this.scale), 1);
+    const text = (name: string) => (name.length > 14 ? `${name.slice(0, 12)}…` : name);
+    const begin = kLabel + kStrip;
+    const each = (offset: number, draw: (name: string, at: number) => void) => {
+      const first = Math.max(Math.floor((begin - offset) / this.scale / every) - 1, 0) * every;
+      for (let node = first; node < nodes.length; node += every) {
+        const at = offset + (node + 0.5) * this.scale;
+        if (at > begin + this.side) return;
+        if (at >= begin) draw(text(nodes[node]), at);
+      }
+    };
     context.fillStyle = ink;
     context.font = '11px system-ui, sans-serif';
     context.textBaseline = 'middle';
     context.textAlign = 'right';
-    const text = (index: number) => {
-      const name = this.frame.nodes[index];
-      return name.length > 14 ? `${name.slice(0, 12)}…` : name;
-    };
-    const seen = (at: number) => at >= kLabel + kStrip && at <= kLabel + kStrip + this.side;
-    for (let node = 0; node < this.frame.nodes.length; node += every) {
-      const y = this.top + (node + 0.5) * this.scale;
-      if (seen(y)) context.fillText(text(node), kLabel - 4, y, kLabel - 6);
-      const x = this.left + (node + 0.5) * this.scale;
-      if (!seen(x)) continue;
-      context.save();
-      context.translate(x, kLabel - 4);
-      context.rotate(-Math.PI / 2);
-      context.textAlign = 'left';
-      context.fillText(text(node), 0, 0, kLabel - 6);
-      context.restore();
-    }
+    each(this.top, (name, at) => context.fillText(name, kLabel - 4, at, kLabel - 6));
+    context.save();
+    context.rotate(-Math.PI / 2);
+    context.textAlign = 'left';
+    each(this.left, (name, at) => context.fillText(name, 4 - kLabel, at, kLabel - 6));
+    context.restore();
   }
 
   // --- pointer and keys --------------------------------------------------------------------------

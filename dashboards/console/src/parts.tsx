@@ -29,8 +29,8 @@ export function When({ at }: { at: string | null | undefined }) {
 
 // States differ in shape as well as in colour.
 const kTones: Record<string, [string, string]> = {
-  good: ['●', 'passed pass yes started attached active fixed well'],
-  bad: ['■', 'failed regressed crashed timed_out lost corruption lost_function error fail no confirmed reopened broken critical high'],
+  good: ['●', 'passed pass ok yes started attached active fixed well'],
+  bad: ['■', 'failed regressed crashed timed_out lost corruption lost_function error fail no confirmed reopened broken refused critical high'],
   doubtful: ['▲', 'inconclusive waived invalid cancelled new busy warn warning paused missed skipped by_hand unknown medium'],
 };
 export function State({ word }: { word: string | null | undefined }) {

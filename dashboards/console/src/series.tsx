@@ -1,13 +1,15 @@
 // The list of series, and series over time with what the detector finds in them.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { get, useApi } from './api';
 import { draw, type Axis } from './chart';
 import { bytes, figure, signed, time } from './format';
+import { pausesOf } from './maintenance';
 import { Name, Shown, Synthetic, Table, To } from './parts';
+import { chosenOf, facetsOf, splitBy, type Chosen } from './facets';
 import { bandOf, peersOf } from './peers';
 import { change, link, type Route } from './route';
 import { onTheme } from './theme';
-import type { History, Series, SeriesChanges, Upgrade } from './types';
+import type { EventList, History, Series, SeriesChanges, Upgrade } from './types';
 import 'uplot/dist/uPlot.min.css';
 
 const kMostCharts = 6;
@@ -30,6 +32,57 @@ function Filter({ route, name, label }: { route: Route; name: string; label: str
         onChange={(event) => change({ [name]: event.currentTarget.value })}
       />
     </label>
+  );
+}
+
+// Keys of the URL by which the list is narrowed in the page: "is.memory=gpu".
+const kIs = 'is.';
+const kMostValues = 200; // of one key; the frequent ones
+
+function choices(route: Route): Chosen {
+  return Object.fromEntries([...route.query].filter(([name]) => name.startsWith(kIs)).map(([name, value]) => [name.slice(kIs.length), value]));
+}
+
+// Selects with counts, which narrow with each choice.
+function Facets({ all, chosen, split }: { all: Series[]; chosen: Chosen; split: string }) {
+  const facets = facetsOf(all, chosen);
+  return (
+    <form class="bar" id="facets" onSubmit={(event) => event.preventDefault()}>
+      {facets.map(({ key, values }) => (
+        <label key={key}>
+          <Name text={key.replace(/_/g, ' ')} />{' '}
+          <select value={chosen[key] ?? ''} onChange={(event) => change({ [kIs + key]: event.currentTarget.value })}>
+            <option value="">any of {values.length}</option>
+            {values.slice(0, kMostValues).map(([value, count]) => <option value={value}>{`${value} (${count})`}</option>)}
+          </select>
+        </label>
+      ))}
+      {facets.length > 0 && (
+        <label>
+          Split by{' '}
+          <select value={split} onChange={(event) => change({ split: event.currentTarget.value })}>
+            <option value="">nothing</option>
+            {facets.map(({ key }) => <option value={key}>{key.replace(/_/g, ' ')}</option>)}
+          </select>
+        </label>
+      )}
+    </form>
+  );
+}
+
+function SeriesTable({ rows, caption }: { rows: Series[]; caption: string }) {
+  return (
+    <Table
+      caption={caption}
+      rows={rows}
+      open={(row) => link(['series'], { series_id: row.series_id })}
+      columns={[
+        { head: 'Series', cell: (row) => <To path={['series']} values={{ series_id: row.series_id }}><Name text={seriesTitle(row)} /></To> },
+        { head: 'Endpoints', cell: (row) => <Name text={row.endpoints.join(' → ')} /> },
+        { head: 'Pair', cell: (row) => <Name text={row.pair} /> },
+        { head: 'Parameters', cell: (row) => <Name text={Object.entries(row.parameters).map(([name, set]) => `${name}=${set}`).join(' ')} /> },
+      ]}
+    />
   );
 }
 
@@ -57,22 +110,28 @@ function List({ route }: { route: Route }) {
         <Filter route={route} name="run_id" label="Run" />
       </form>
       <Shown of={list}>
-        {({ series: all }) => (
-          <>
-            <p class="quiet">{all.length === kPoints ? `the first ${kPoints}` : all.length} series{together && ', of which those between these nodes are below'}</p>
-            <Table
-              caption="series"
-              rows={together ? all.filter((series) => value('node_set').split(',').every((node) => has(series, node))) : all}
-              open={(row) => link(['series'], { series_id: row.series_id })}
-              columns={[
-                { head: 'Series', cell: (row) => <To path={['series']} values={{ series_id: row.series_id }}><Name text={seriesTitle(row)} /></To> },
-                { head: 'Endpoints', cell: (row) => <Name text={row.endpoints.join(' → ')} /> },
-                { head: 'Pair', cell: (row) => <Name text={row.pair} /> },
-                { head: 'Parameters', cell: (row) => <Name text={Object.entries(row.parameters).map(([name, set]) => `${name}=${set}`).join(' ')} /> },
-              ]}
-            />
-          </>
-        )}
+        {({ series: all }) => {
+          const of = together ? all.filter((series) => value('node_set').split(',').every((node) => has(series, node))) : all;
+          const chosen = choices(route);
+          const rows = chosenOf(of, chosen);
+          const split = value('split');
+          return (
+            <>
+              <Facets all={of} chosen={chosen} split={split} />
+              <p class="quiet" role="status">
+                {rows.length} of {all.length === kPoints ? `the first ${kPoints}` : of.length} series{together && ', those between these nodes'}
+              </p>
+              {split
+                ? splitBy(rows, split).map(({ value: words, rows: group }) => (
+                    <details open key={words}>
+                      <summary><Name text={words || `without ${split}`} />: {group.length}</summary>
+                      <SeriesTable rows={group} caption={`series of ${words || 'no value'}`} />
+                    </details>
+                  ))
+                : <SeriesTable rows={rows} caption="series" />}
+            </>
+          );
+        }}
       </Shown>
     </>
   );
@@ -143,14 +202,19 @@ function Chart({ id, axis, upgrades, withPeers }: { id: string; axis: Axis; upgr
   const history = useApi<History>('series/history', { series_id: id, limit: kPoints });
   const changes = useApi<SeriesChanges>('series/changes', { series_id: id, limit: kPoints });
   const peers = usePeers(history.data, withPeers);
+  const nodes = [...new Set((history.data?.series.endpoints ?? []).map((one) => one.split('/')[0]))].join(',');
+  const events = useApi<EventList>(nodes ? 'events' : undefined, { node_set: nodes, kinds: 'maintenance', limit: kPoints });
+  const pauses = useMemo(() => pausesOf(events.data?.events ?? []), [events.data]);
   const place = useRef<HTMLDivElement>(null);
   const [theme, setTheme] = useState(0);
   useEffect(() => onTheme(() => setTheme((count) => count + 1)), []);
   useEffect(() => {
     if (!place.current || !history.data || history.data.points.length === 0) return;
     const band = peers.length > 0 ? bandOf(history.data, peers) : undefined;
-    return draw(place.current, history.data, changes.data, upgrades, axis, 'series', band);
-  }, [history.data, changes.data, upgrades, axis, theme, peers]);
+    // Times have no place on the axis of runs.
+    const marks: SeriesChanges = { ...(changes.data ?? kNoChanges), pauses: axis === 'date' ? pauses : [] };
+    return draw(place.current, history.data, marks, upgrades, axis, 'series', band);
+  }, [history.data, changes.data, upgrades, axis, theme, peers, pauses]);
   return (
     <section>
       <Shown of={history}>
@@ -171,12 +235,19 @@ function Chart({ id, axis, upgrades, withPeers }: { id: string; axis: Axis; upgr
       <div class="chart" ref={place} role="img" aria-label="the series over time; the table below has the same figures" />
       {changes.error && <p class="error">{changes.error}</p>}
       {history.data && <ChangeTable history={history.data} changes={changes.data} />}
+      {pauses.length > 0 && (
+        <ul class="quiet">
+          {pauses.map((pause) => <li><Name text={pause.node} /> was paused from {isoOf(pause.from)} to {Number.isFinite(pause.until) ? isoOf(pause.until) : 'now'}</li>)}
+        </ul>
+      )}
       {history.data && <Points history={history.data} />}
     </section>
   );
 }
 
 const kNone: Upgrade[] = [];
+const kNoChanges: SeriesChanges = { too_few: false, noise_percent: null, changes: [], spikes: [] };
+const isoOf = (seconds: number) => time(new Date(1000 * seconds).toISOString());
 
 export function SeriesPage({ route }: { route: Route }) {
   const ids = (route.query.get('series_id') ?? '').split(',').filter(Boolean).slice(0, kMostCharts);
@@ -200,7 +271,7 @@ export function SeriesPage({ route }: { route: Route }) {
         </label>
         <span class="legend">
           <i class="swatch band" /> 95 % interval <i class="swatch range" /> where a change may have begun <i class="swatch epoch" /> another stack{' '}
-          <i class="swatch upgrade" /> upgrade · a drag zooms all charts, a double click shows all
+          <i class="swatch upgrade" /> upgrade <i class="swatch maintenance" /> a node was paused · a drag zooms all charts, a double click shows all
         </span>
       </form>
       {ids.map((id) => <Chart key={id} id={id} axis={axis} upgrades={upgrades.data?.upgrades ?? kNone} withPeers={withPeers} />)}

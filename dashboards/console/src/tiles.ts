@@ -10,6 +10,9 @@ export type Mode = 'share' | 'value' | 'far' | 'age' | 'coverage';
 export const kSide = 256; // cells
 const kMostTiles = 160;
 const kMostReads = 4;
+// The same for cells finer than the coarsest ones: the controller reads their figures one tile after
+// the other, and has a few places for a browser.
+const kMostFineReads = 2;
 const kAgainMilliseconds = 3000; // after which a tile that was not read is asked for again
 
 export interface Drawn {
@@ -45,8 +48,10 @@ function cellPixel(tile: MatrixTile, at: number, row: number, column: number, mo
 export class Tiles {
   private readonly kept = new Map<string, Drawn>();
   private readonly asked = new Set<string>();
+  private wanted = new Set<string>(); // by the present picture
   private waiting: { key: string; step: number; row: number; column: number }[] = [];
-  private reads = 0;
+  private readonly reads = new Map<string, { step: number; abort: AbortController }>();
+  private isBegun = false;
   private range: [number, number] = [Infinity, -Infinity];
   private isOver = false;
 
@@ -56,7 +61,7 @@ export class Tiles {
     private readonly mode: Mode,
     // With '' after a tile was read, with its cause after one was not, and with nothing to draw again.
     private readonly changed: (error?: string) => void,
-    private readonly read = (values: Values) => get<MatrixTile>('matrix/tile', values),
+    private readonly read = (values: Values, signal: AbortSignal) => get<MatrixTile>('matrix/tile', values, signal),
   ) {
     // Its figures span the colours of all others.
     if (mode === 'value') this.at(this.coarsest, 0, 0);
@@ -75,35 +80,70 @@ export class Tiles {
       this.kept.set(key, found);
       return found;
     }
+    this.wanted.add(key);
     if (!this.asked.has(key)) {
       this.asked.add(key);
       this.waiting.push({ key, step, row: tileRow * kSide, column: tileColumn * kSide });
-      this.next();
+      this.begin();
     }
     return undefined;
   }
 
-  // Tiles outside of the last picture need not be read.
+  // A picture begins: tiles that only the one before asked for need not be read.
   forget(): void {
     for (const one of this.waiting) this.asked.delete(one.key);
     this.waiting = [];
+    this.wanted.clear();
+  }
+
+  // The picture has asked for all that it needs. Fine cells that nobody looks at any more are not
+  // waited for; the coarsest ones take the place of others everywhere.
+  settle(): void {
+    for (const [key, { step, abort }] of this.reads) {
+      if (this.wanted.has(key) || step === this.coarsest) continue;
+      this.reads.delete(key);
+      this.asked.delete(key);
+      abort.abort();
+    }
+    this.begin();
   }
 
   end(): void {
     this.isOver = true;
+    for (const { abort } of this.reads.values()) abort.abort();
+  }
+
+  // After all that one picture asks for, so that its coarsest cells come first.
+  private begin(): void {
+    if (this.isBegun) return;
+    this.isBegun = true;
+    queueMicrotask(() => {
+      this.isBegun = false;
+      this.next();
+    });
   }
 
   private next(): void {
-    while (this.reads < kMostReads && this.waiting.length > 0) {
-      const one = this.waiting.shift()!;
-      ++this.reads;
-      this.read({ ...this.selection, step: one.step, row: one.row, column: one.column, rows: kSide, columns: kSide })
-        .then((tile) => this.keep(one.key, tile))
-        .catch((cause) => this.fail(one.key, String(cause.message ?? cause)))
-        .finally(() => {
-          --this.reads;
-          if (!this.isOver) this.next();
-        });
+    if (this.isOver) return;
+    this.waiting.sort((a, b) => b.step - a.step);
+    while (this.reads.size < kMostReads) {
+      const fine = [...this.reads.values()].filter(({ step }) => step !== this.coarsest).length;
+      const place = this.waiting.findIndex(({ step }) => step === this.coarsest || fine < kMostFineReads);
+      if (place < 0) return;
+      const [one] = this.waiting.splice(place, 1);
+      const abort = new AbortController();
+      this.reads.set(one.key, { step: one.step, abort });
+      // One that was given up says nothing more: its key may be asked for again by now.
+      const unlessGivenUp = (act: () => void) => {
+        if (abort.signal.aborted) return;
+        this.reads.delete(one.key);
+        act();
+        this.next();
+      };
+      this.read({ ...this.selection, step: one.step, row: one.row, column: one.column, rows: kSide, columns: kSide }, abort.signal).then(
+        (tile) => unlessGivenUp(() => this.keep(one.key, tile)),
+        (cause) => unlessGivenUp(() => this.fail(one.key, String(cause.message ?? cause))),
+      );
     }
   }
 

@@ -154,6 +154,7 @@ export interface Finding {
   opened_at: string;
   changed_at: string;
   acknowledged_until: string | null;
+  owner: string | null;
   run_id: string | null;
   upgrade_id: string | null;
   node_id: string | null;
@@ -161,8 +162,12 @@ export interface Finding {
   steps: { at: string; who: string; action: string; text: string }[];
   good_at: string | null;
   since: string | null;
+  since_judged: string | null;
+  begin_from: string | null;
+  begin_until: string | null;
   before_levels: number[];
   after_levels: number[];
+  differences: UpgradeCause[];
   causes: string[];
   excluded: string[];
   next: string[];
@@ -233,6 +238,9 @@ export interface SeriesChanges {
   noise_percent: number | null;
   changes: SeriesChange[];
   spikes: { index: number; value: number; expected: number }[];
+  // Marks that a page adds to a chart by date: times of maintenance, and a begin with a line.
+  pauses?: { node: string; from: number; until: number }[];
+  begin?: string;
 }
 // A pair matrix without its figures. Shares are a figure over what is expected of it.
 export interface MatrixFrame {
@@ -324,6 +332,32 @@ export interface JudgedMetric {
   reason: string | null;
   places: { node: string; endpoint: string; worse_percent: number; low_percent: number; high_percent: number }[];
 }
+// Changes that came together; numbers are of nodes. `needs` is "reboot", "drain", "jobs" or "unknown".
+export interface UpgradeCause {
+  changes: string[];
+  exposed: number;
+  exposed_worse: number;
+  unexposed: number;
+  unexposed_worse: number;
+  p: number;
+  explains: boolean;
+  undos: { change: string; node: string; needs: string }[];
+}
+// A row of the audit trail.
+export interface AuditList {
+  entries: {
+    at: string;
+    who: string;
+    role: string;
+    address: string | null;
+    rpc: string;
+    subject: string | null;
+    outcome: string;
+    reason: string | null;
+    refused: boolean;
+    count: number;
+  }[];
+}
 // Both sides of an upgrade, and its verdict.
 export interface Upgrade {
   upgrade_id: string;
@@ -342,7 +376,7 @@ export interface Upgrade {
   since: string | null;
   metrics: JudgedMetric[];
   lost: { node: string; endpoint: string; name: string; kind: string; what: string }[];
-  causes: { changes: string[]; exposed: number; exposed_worse: number; unexposed: number; unexposed_worse: number; p: number; explains: boolean }[];
+  causes: UpgradeCause[];
   excluded: string[];
   notes: string[];
   next: string[];

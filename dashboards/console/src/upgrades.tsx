@@ -1,8 +1,10 @@
 // The story of an upgrade: before, after, controls and verdict, on a page that prints.
 import { useState } from 'preact/hooks';
 import { useApi, part } from './api';
+import { Differences } from './differences';
 import { percent, signed } from './format';
-import { Command, Facts, Levels, Lines, Name, Save, Shown, State, Synthetic, Table, To, When } from './parts';
+import { upgradeMarkdown } from './markdown';
+import { Command, Copy, Facts, Levels, Lines, Name, Save, Shown, State, Synthetic, Table, To, When } from './parts';
 import { link } from './route';
 import type { Upgrade } from './types';
 
@@ -100,6 +102,7 @@ export function UpgradePage({ id }: { id: string }) {
           </p>
           <p class="noprint">
             <button type="button" onClick={() => print()}>Print, or save as PDF</button>{' '}
+            <Copy text={upgradeMarkdown(upgrade, location.href)} label="Copy as Markdown" />{' '}
             <To path={['report']} values={{ upgrade_id: upgrade.upgrade_id }}>Its report</To>
           </p>
           <Facts
@@ -133,18 +136,7 @@ export function UpgradePage({ id }: { id: string }) {
             </>
           )}
           <h2>Causes</h2>
-          <Table
-            caption="causes, the most likely first"
-            rows={upgrade.causes}
-            none="No change is accused."
-            columns={[
-              { head: 'Explains it', cell: (row) => (row.explains ? 'yes' : 'no') },
-              { head: 'Changes', cell: (row) => <Name text={row.changes.join('; ')} /> },
-              { head: 'With it, worse', cell: (row) => `${row.exposed_worse} of ${row.exposed}`, right: true },
-              { head: 'Without, worse', cell: (row) => `${row.unexposed_worse} of ${row.unexposed}`, right: true },
-              { head: 'By chance', cell: (row) => row.p.toPrecision(2), right: true },
-            ]}
-          />
+          <Differences rows={upgrade.causes} caption="causes, the most likely first" none="No change is accused." again={(nodes) => `railgauge upgrades gate --nodes ${nodes}`} />
           <Lines title="What it was not" rows={upgrade.excluded} />
           <Lines title="What limits the statement" rows={upgrade.notes} />
           <Lines title="What to do" rows={upgrade.next} />

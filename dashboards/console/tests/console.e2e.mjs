@@ -10,7 +10,7 @@ import { broken, launch, open, overflows, says } from './browser.mjs';
 
 const [chromium, login, pid, pictures] = process.argv.slice(2);
 const origin = new URL(login).origin;
-const kPages = ['', 'findings', 'matrix', 'series', 'runs', 'upgrades', 'nodes', 'schedules', 'report', 'playground'];
+const kPages = ['', 'findings', 'matrix', 'series', 'runs', 'upgrades', 'nodes', 'schedules', 'report', 'playground', 'audit'];
 const faults = [];
 let passed = 0;
 let failed = 0;
@@ -154,6 +154,29 @@ await check('a series has its points as a picture and as a table', async () => {
   await page.evaluate(() => document.querySelector('main [data-row] a').click());
   await page.waitForSelector('.chart canvas');
   await says(page, /The same as a table: \d+ points/);
+});
+
+await check('the list of series narrows by a choice, and is split by a key', async () => {
+  await go('series');
+  await says(page, 'Split by');
+  const count = async () => Number((await says(page, /\d+ of [^]*series/)).match(/(\d+) of [^\n]*series/)[1]);
+  const before = await count();
+  const value = await page.$eval('#facets select', (field) => {
+    field.value = field.options[1].value;
+    field.dispatchEvent(new Event('change', { bubbles: true }));
+    return field.value;
+  });
+  assert.ok(value);
+  await page.waitForFunction(() => location.hash.includes('is.'), { polling: 50 });
+  const after = await count();
+  assert.ok(after > 0 && after < before, `${after} of ${before}`);
+  await page.$$eval('#facets select', (fields) => {
+    const split = fields[fields.length - 1];
+    split.value = split.options[1].value;
+    split.dispatchEvent(new Event('change', { bubbles: true }));
+  });
+  await page.waitForSelector('main details summary');
+  assert.deepEqual(await broken(page), []);
 });
 
 await check('a block of the matrix is chosen by a drag and measured again, and is saved as CSV and SVG', async () => {
@@ -308,6 +331,136 @@ await check('hostile names are shown as text', async () => {
   await guest.close();
 });
 
+await check('the audit trail is a page with its filters, and is not asked for by a role that may not read it', async () => {
+  await go('audit');
+  await says(page, /Control\.StartRun/);
+  const calls = () => page.$$eval('main tbody tr', (rows) => rows.map((row) => row.cells[3].innerText));
+  await page.$$eval('main input[type=search]', (fields) => {
+    fields[1].value = 'AddSchedule';
+    fields[1].dispatchEvent(new Event('change', { bubbles: true }));
+  });
+  await page.waitForFunction(() => [...document.querySelectorAll('main tbody tr')].every((row) => row.cells[3].innerText === 'Control.AddSchedule'), { polling: 50, timeout: 10_000 });
+  assert.ok((await calls()).length > 0);
+  await go('audit?who=nobody-of-this-name');
+  await says(page, 'Nothing of this kind');
+  const guest = await open(browser, origin, faults);
+  const asked = [];
+  await guest.setRequestInterception(true);
+  guest.on('request', (request) => {
+    const url = new URL(request.url());
+    if (url.pathname === '/api/v1/audit') asked.push(url.pathname);
+    if (url.pathname !== '/api/v1/session') return request.continue();
+    return request.respond({ contentType: 'application/json', body: JSON.stringify({ who: 'vic', role: 'viewer', read_only: true, ends_at: null, version: '0' }) });
+  });
+  await guest.goto(`${origin}/#/audit`);
+  await says(guest, 'Your role may not read the trail');
+  assert.deepEqual(asked, []);
+  await guest.close();
+  await page.bringToFront();
+});
+
+// A finding of nights with a change of several parts, as the controller answers it.
+const kDay = 86_400_000;
+const nightOf = (i) => new Date(Date.UTC(2026, 10, 1) + i * kDay).toISOString();
+const kCause = {
+  changes: ['linux_kernel 6.1 -> 6.5', 'nccl 2.1 -> 2.2 <b>'], exposed: 4, exposed_worse: 4, unexposed: 28, unexposed_worse: 1, p: 0.0002, explains: true,
+  undos: [{ change: 'linux_kernel 6.1 -> 6.5', node: 'sim0003', needs: 'reboot' }, { change: 'nccl 2.1 -> 2.2 <b>', node: 'sim0004', needs: 'jobs' }],
+};
+const kNightly = {
+  schema_version: 1, finding_id: 'step-x', kind: 'step', state: 'confirmed', severity: 'high', summary: 'slower <b>', suspect: 'sim0003/mlx5_0:1', worse_percent: 5,
+  opened_at: nightOf(20), changed_at: nightOf(20), acknowledged_until: null, owner: null, run_id: null, upgrade_id: null, node_id: null,
+  series: [{ series_id: 7, name: 'k m', unit: 'ns', before: 1500, after: 1575 }], steps: [], good_at: nightOf(12), since: nightOf(13), since_judged: nightOf(12),
+  begin_from: nightOf(12), begin_until: nightOf(14), before_levels: [1, 1], after_levels: [1.05], differences: [kCause],
+  causes: [], excluded: [], next: [], event_id: null, same_event: [], common: [],
+};
+const kNights = {
+  series: { series_id: 7, kernel: 'k', revision: 1, metric: 'm', meaning: '', unit: 'ns', larger_is_better: false, message_bytes: 8, endpoints: ['sim0003/mlx5_0:1'], pair: '', parameters: {} },
+  points: Array.from({ length: 21 }, (_, i) => ({
+    measured_at: nightOf(i), run_id: `r${i}`, outcome: 'passed', headline: i < 13 ? 1500 : 1575, median: 1500, median_low: 1490, median_high: 1510, rate_low: null, rate_high: null,
+    p99: null, sample_count: 100, converged: true, synthetic: true, throttled: false, epoch: 1,
+  })),
+};
+
+await check('a begin is moved by its buttons with its range beside it, and a bundle is taken apart with a preview of reboots', async () => {
+  const guest = await open(browser, origin, faults);
+  const sent = [];
+  await guest.setRequestInterception(true);
+  guest.on('request', (request) => {
+    const { pathname } = new URL(request.url());
+    const answer = (document) => request.respond({ contentType: 'application/json', body: JSON.stringify(document) });
+    if (pathname === '/api/v1/findings/step-x') return answer(kNightly);
+    if (pathname === '/api/v1/series/history') return answer(kNights);
+    if (pathname !== '/api/v1/findings/step-x/steps') return request.continue();
+    sent.push(JSON.parse(request.postData()));
+    return answer(kNightly);
+  });
+  await guest.goto(`${origin}/#/findings/step-x`);
+  await says(guest, /90 % range: 2026-11-13 00:00 UTC to 2026-11-15 00:00 UTC/);
+  await says(guest, 'The judge has it at 2026-11-13');
+  await guest.waitForSelector('#begin canvas');
+  await says(guest, 'Would be rebooted: sim0003.');
+  await says(guest, /4 of 4\s+1 of 28/);
+  await says(guest, /sim0004[^]*runs nothing|sim0004[^]*busy/);
+  await guest.evaluate(() => [...document.querySelectorAll('main summary')].find((one) => one.innerText.includes('2 changes that came together')).click());
+  assert.deepEqual(await guest.$$eval('main details[open] li', (all) => all.map((one) => one.innerText)), kCause.changes);
+  for (const word of ['light', 'dark']) {
+    await guest.evaluate((to) => { document.documentElement.dataset.theme = to; }, word);
+    assert.deepEqual(await broken(guest), [], word);
+  }
+  // By the keyboard alone.
+  for (const figures of [-2, -1, 1, 2]) {
+    const label = `${figures < 0 ? '−' : '+'}${Math.abs(figures)}: it began ${Math.abs(figures)} figure${Math.abs(figures) === 1 ? '' : 's'} ${figures < 0 ? 'earlier' : 'later'}`;
+    await guest.focus(`button[aria-label="${label}"]`);
+    await guest.keyboard.press('Enter');
+    await guest.waitForSelector('dialog.ask[open]');
+    await guest.keyboard.press('Enter');
+    await guest.waitForFunction(() => !document.querySelector('dialog.ask'), { polling: 50 });
+  }
+  assert.deepEqual(sent, [-2, -1, 1, 2].map((figures) => ({ action: 'nudge', figures })));
+  await guest.setViewport({ width: 390, height: 844 });
+  assert.ok((await overflows(guest)) <= 0, 'it is wider than a telephone');
+  await guest.close();
+  await page.bringToFront();
+});
+
+await check('a view is saved by the keyboard, survives a new sign-in, and what others have left does not', async () => {
+  await go('findings?side=worse&text=sim0012');
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press('v');
+  await page.waitForSelector('#views');
+  assert.deepEqual(await broken(page), []);
+  await page.keyboard.type('port <b>12');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.querySelector('#views li a')?.innerText === 'port <b>12', { polling: 50 });
+  await page.evaluate(() => {
+    localStorage.setItem('planted', 'by another program');
+    const views = JSON.parse(localStorage.getItem('railgauge-views'));
+    localStorage.setItem('railgauge-views', JSON.stringify([...views, { name: 'elsewhere', hash: 'https://evil.example/' }, 7]));
+  });
+  await page.goto(cli('console').url);
+  await says(page, 'Open findings');
+  assert.equal(await page.evaluate(() => localStorage.getItem('planted')), null);
+  await page.keyboard.press('v');
+  await page.waitForSelector('#views');
+  assert.deepEqual(await page.$$eval('#views li a', (all) => all.map((one) => one.innerText)), ['port <b>12']);
+  await page.click('#views li a');
+  await says(page, /sim0012 rail 1/);
+  assert.equal(await page.evaluate(() => location.hash), '#/findings?side=worse&text=sim0012');
+});
+
+await check('a visitor who is not signed in sees how to, no mark of unknown data, and the description of the interface', async () => {
+  const other = await browser.createBrowserContext();
+  const guest = await other.newPage();
+  await guest.goto(`${origin}/`);
+  await says(guest, 'Nobody is signed in here');
+  assert.doesNotMatch(await guest.evaluate(() => document.body.innerText), /UNKNOWN|SYNTHETIC/);
+  const answer = await guest.goto(`${origin}/api/v1/openapi.json`);
+  assert.equal(answer.status(), 200);
+  assert.equal((await answer.json()).openapi, '3.0.3');
+  await other.close();
+  await page.bringToFront();
+});
+
 await check('unknown things are said in a line', async () => {
   await go('runs/no-such-run');
   await says(page, /no-such-run/);
@@ -343,6 +496,23 @@ await check('the key a acknowledges the chosen finding, and the trail says who',
   await go(`findings/${findings[0].finding_id}`);
   await says(page, 'cable "ordered" <b>');
   assert.deepEqual(await broken(page), []);
+});
+
+await check('a finding gets an owner, several are copied as Markdown, and a viewer may copy too', async () => {
+  await press('assign');
+  await confirm({ text: 'ada <b>' });
+  await says(page, /Owner\s+ada <b>/);
+  assert.deepEqual(cli('findings', '--state', 'acknowledged').findings.map((one) => one.owner), ['ada <b>']);
+  const text = await page.evaluate(async () => {
+    let copied = '';
+    Object.defineProperty(navigator, 'clipboard', { configurable: true, value: { writeText: async (given) => { copied = given; } } });
+    [...document.querySelectorAll('main button')].find((one) => one.textContent === 'Copy as Markdown').click();
+    await new Promise((done) => setTimeout(done, 50));
+    return copied;
+  });
+  assert.match(text, /- owner: `ada <b>`/);
+  await go('findings');
+  await says(page, 'ada <b>');
 });
 
 await check('a suite starts from a page that shows its plan, and is followed live to its end', async () => {
@@ -394,6 +564,10 @@ await check('a node is paused with a reason, and resumed', async () => {
   await button('Pause for maintenance');
   assert.equal(trail('Control.PauseNodes')[0].outcome, 'ok');
   assert.equal(trail('Control.ResumeNodes')[0].outcome, 'ok');
+  await go('series?node_set=sim0003');
+  await says(page, /verbs\.write_bw/);
+  await page.evaluate(() => document.querySelector('main [data-row] a').click());
+  await says(page, /sim0003 was paused from .* to 2/);
 });
 
 await check('a refusal is said in the dialog', async () => {

@@ -41,6 +41,7 @@ const kPages = [
   ['node', `nodes/${node}`],
   ['schedules', 'schedules'],
   ['report', 'report?hours=720'],
+  ['audit', 'audit'],
 ];
 
 async function settle() {

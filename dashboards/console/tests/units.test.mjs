@@ -1,5 +1,10 @@
 // Parts of the pages that need no browser: node --test tests/units.test.mjs
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { buildSync } from 'esbuild';
 
@@ -9,7 +14,7 @@ const load = async (name) => {
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].text).toString('base64')}`);
 };
 
-const { bytes, figure, foldNames, percent, time, ago } = await load('format');
+const { bytes, figure, foldNames, percent, secondsOf, time, ago } = await load('format');
 const { heatOf, isWorse, kHeats, pixel } = await load('heat');
 const { link, parse } = await load('route');
 const { EventReader } = await load('events');
@@ -62,8 +67,10 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 test('colours of figures span those of the whole matrix, whichever tile comes first', async () => {
   const answers = {};
   const tiles = tilesOf('value', (values) => new Promise((resolve) => (answers[values.step] = resolve)));
+  await settled();
   assert.ok(answers[4], 'the coarsest is asked for by itself');
   assert.equal(tiles.at(1, 0, 0), undefined);
+  await settled();
   answers[1](tile(1, [10, 12, 14, 20]));
   await settled();
   answers[4](tile(4, [10, null, null, 20]));
@@ -89,6 +96,54 @@ test('a tile that was not read is asked for again, and its error goes', async (c
   assert.ok(tiles.at(1, 0, 0));
   assert.deepEqual(said, ['too busy', undefined, '']);
   tiles.end();
+});
+
+test('the overview comes before fine cells, of which two are read at a time', async () => {
+  const reads = [];
+  const tiles = tilesOf('share', ({ step, column }) => new Promise((resolve) => reads.push({ step, column, resolve })));
+  for (const column of [0, 1, 2]) tiles.at(1, 0, column);
+  tiles.at(4, 0, 0);
+  await settled();
+  assert.deepEqual(reads.map(({ step }) => step), [4, 1, 1]);
+  reads[0].resolve(tile(4, [1, 1, 1, 1]));
+  await settled();
+  assert.equal(reads.length, 3, 'a place of the overview is none for fine cells');
+  reads[1].resolve(tile(1, [1, 1, 1, 1]));
+  await settled();
+  assert.deepEqual(reads.map(({ column }) => column), [0, 0, 256, 512]);
+  tiles.end();
+});
+
+test('a tile that left the picture is given up, and is read when it comes back', async () => {
+  const said = [];
+  const reads = [];
+  const read = ({ step, column }, signal) => new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('given up')));
+    reads.push({ step, column, signal, resolve });
+  });
+  const tiles = tilesOf('share', read, (text) => said.push(text));
+  tiles.at(4, 0, 0);
+  tiles.at(1, 0, 0);
+  tiles.at(1, 0, 1);
+  tiles.at(1, 0, 2);
+  await settled();
+  tiles.forget();
+  tiles.at(1, 0, 1);
+  tiles.settle();
+  await settled();
+  assert.deepEqual(reads.map(({ signal }) => signal.aborted), [false, true, false], 'the overview and the one in the picture continue');
+  assert.deepEqual(said, [], 'nobody is told');
+  tiles.forget();
+  tiles.at(1, 0, 0);
+  tiles.at(1, 0, 1);
+  tiles.settle();
+  await settled();
+  assert.equal(reads.length, 4);
+  reads[3].resolve(tile(1, [1, 1, 1, 1]));
+  await settled();
+  assert.ok(tiles.at(1, 0, 0));
+  tiles.end();
+  assert.ok(reads.every(({ signal }, i) => signal.aborted === (i !== 3)), 'at the end all others are given up');
 });
 
 test('events are complete whatever pieces they come in, and comments are none', () => {
@@ -132,6 +187,19 @@ const framed = {
   nodes: ['=cmd|calc', 'a"b', '<svg onload=x>', 'd'],
 };
 
+test('times are read as Date reads them', () => {
+  let seed = 7;
+  const below = (n) => (seed = (seed * 48271) % 2147483647) % n;
+  for (let i = 0; i < 2000; ++i) {
+    const text = new Date(below(2_000_000_000) * 1000 + below(1000)).toISOString();
+    assert.equal(secondsOf(text).toFixed(3), (Date.parse(text) / 1000).toFixed(3), text);
+    const whole = `${text.slice(0, 19)}Z`;
+    assert.equal(secondsOf(whole), Date.parse(whole) / 1000, whole);
+  }
+  assert.equal(secondsOf('2026-01-02T03:04:05+01:00'), Date.parse('2026-01-02T03:04:05+01:00') / 1000);
+  assert.ok(Number.isNaN(secondsOf('yesterday')));
+});
+
 test('a CSV has a line for each cell, and no name becomes a formula', () => {
   const text = csvOf(framed, { step: 1, row: 0, column: 1, rows: 1, columns: 2, values: [4e10, null], of_expected: [0.5, null], untested: [0, 1] });
   assert.deepEqual(text.split('\n'), [
@@ -166,6 +234,84 @@ test('distance from the peers has its classes, and none without a scatter', asyn
   assert.equal(words(1.2, false), 'more than 12 σ worse');
   assert.equal(words(1.2), 'better by more than 3 σ');
   assert.equal(words(0.1, true, null), 'within 3 σ');
+});
+
+test('a saved view is a name and a place of this console, whatever a browser had kept', async () => {
+  const { viewsOf, withView } = await load('views');
+  for (const text of [null, '', 'no JSON', '7', '{"name":"a"}', '[null, 7, {"name":"a","hash":"https://evil.example/"}, {"name":1,"hash":"#/"}]'])
+    assert.deepEqual(viewsOf(text), [], text);
+  const one = withView([], { name: ' night ', hash: '#/matrix?rail=1' });
+  assert.deepEqual(one, [{ name: 'night', hash: '#/matrix?rail=1' }]);
+  assert.deepEqual(viewsOf(JSON.stringify(one)), one);
+  assert.deepEqual(withView(one, { name: 'night', hash: '#/runs' }), [{ name: 'night', hash: '#/runs' }]);
+  for (const view of [{ name: ' ', hash: '#/' }, { name: 'a', hash: 'https://evil.example/' }, { name: 'a', hash: `#/${'x'.repeat(2000)}` }])
+    assert.equal(withView(one, view), one);
+  let many = [];
+  for (let i = 0; i < 60; ++i) many = withView(many, { name: `v${i}`, hash: '#/' });
+  assert.equal(many.length, 50);
+  assert.equal(many[0].name, 'v59');
+});
+
+test('a summary has what strangers named between back quotes, and as little as is read', async () => {
+  const { findingMarkdown, findingsMarkdown, upgradeMarkdown } = await load('markdown');
+  const finding = {
+    finding_id: 'f1', kind: 'lost_function', state: 'new', severity: 'high', summary: '`[x](javascript:1)`\n# y', suspect: 'n1', worse_percent: 5, opened_at: 'T', since: null,
+    owner: 'ada', causes: Array(9).fill('c'), next: [],
+  };
+  const text = findingMarkdown(finding, 'http://x/');
+  assert.ok(text.startsWith('**high lost function**, new: ` [x](javascript:1)  # y`\n'), text);
+  assert.equal(text.match(/- changed/g).length, 5);
+  assert.match(text, /- owner: `ada`/);
+  const list = findingsMarkdown([finding, { ...finding, finding_id: 'f2', owner: null, worse_percent: null }], 'http://x/');
+  assert.equal(list.split('\n').filter((line) => line.startsWith('- ')).length, 2);
+  assert.match(list, /owner `ada` \(f1\)/);
+  const upgrade = {
+    upgrade_id: 'u1', verdict: 'regressed', state: 'judged', reason: 'slower', nodes: ['a'], controls: [], synthetic: true, next: [],
+    metrics: [{ name: 'm', verdict: 'regressed', worse_percent: 5, low_percent: 4, high_percent: 6 }],
+    causes: [{ changes: ['a', 'b'], exposed: 2, exposed_worse: 2, unexposed: 3, unexposed_worse: 0 }],
+  };
+  const said = upgradeMarkdown(upgrade, 'http://x/');
+  assert.match(said, /2 of 2 with it got worse, 0 of 3 without/);
+  assert.match(said, /SYNTHETIC/);
+});
+
+test('pages above 150 kB, packed, are refused, and so is a folder without pages', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'console_size_'));
+  const refuses = () => spawnSync(process.execPath, [new URL('../size.mjs', import.meta.url).pathname, folder]).status;
+  assert.equal(refuses(), 1, 'there is no page');
+  writeFileSync(join(folder, 'index.html'), 'x'.repeat(1_000_000));
+  assert.equal(refuses(), 0, 'a million equal letters are packed well');
+  mkdirSync(join(folder, 'assets'));
+  writeFileSync(join(folder, 'assets', 'a.js'), randomBytes(150_000));
+  assert.equal(refuses(), 1);
+  rmSync(folder, { recursive: true });
+});
+
+test('choices of one key count those that fit all others, and series are split by a key', async () => {
+  const { chosenOf, facetsOf, splitBy } = await load('facets');
+  const series = (kernel, memory, nodes) => ({ kernel, metric: 'm', meaning: '', message_bytes: 8, endpoints: nodes.map((one) => `${one}/nic`), parameters: memory ? { memory } : {} });
+  const all = [series('a', 'gpu', ['n1', 'n2']), series('a', 'host', ['n1', 'n2']), series('b', 'host', ['n1', 'n3']), series('b', '', ['n1', 'n3'])];
+  const of = (chosen) => Object.fromEntries(facetsOf(all, chosen).map(({ key, values }) => [key, values]));
+  assert.deepEqual(Object.keys(of({})), ['kernel', 'nodes', 'memory'], 'a key with one value is no choice');
+  assert.deepEqual(of({}).memory, [['host', 2], ['gpu', 1]]);
+  assert.deepEqual(of({ kernel: 'b' }).memory, undefined);
+  assert.deepEqual(of({ kernel: 'b' }).kernel, [['a', 2], ['b', 2]], 'its own key can be changed');
+  assert.equal(chosenOf(all, { kernel: 'b', memory: 'host' }).length, 1);
+  assert.deepEqual(splitBy(all, 'memory').map(({ value, rows }) => [value, rows.length]), [['gpu', 1], ['host', 2], ['', 1]]);
+});
+
+test('pauses are times between their events, also those that began or end outside', async () => {
+  const { pausesOf } = await load('maintenance');
+  const at = (hour) => `2026-11-20T${String(hour).padStart(2, '0')}:00:00Z`;
+  const seconds = (hour) => new Date(at(hour)).getTime() / 1000;
+  const event = (event_id, kind, node) => ({ event_id, at: at(event_id), kind, node, run_id: null, text: '' });
+  const all = [
+    event(5, 'maintenance_paused', 'a'), event(4, 'maintenance_over', 'b'), event(3, 'maintenance_resumed', 'a'), event(2, 'maintenance_paused', 'a'),
+    event(1, 'maintenance_paused', null), event(6, 'maintenance_paused', 'a'),
+  ];
+  assert.deepEqual(pausesOf(all), [
+    { node: 'a', from: seconds(2), until: seconds(3) }, { node: 'b', from: seconds(1), until: seconds(4) }, { node: 'a', from: seconds(5), until: Infinity },
+  ]);
 });
 
 const { daysOf, lastMeasured, nightsOf } = await load('coverage');

@@ -1,0 +1,225 @@
+// A matrix that is too large to be read as a whole, on a whole controller over real HTTP: its
+// overview, its tiles, and the bound of a request. Figures are made up.
+#include <algorithm>
+#include <cmath>
+#include <condition_variable>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include "controller/console/reader.h"
+#include "controller/console/service_stubs.h"
+#include "controller/history/matrix_overview.h"
+#include "controller/store/queries/data_kind.h"
+#include "controller/store/testing/store_testing.h"
+#include "controller/testing/console_bench.h"
+#include "controller/testing/wide_matrix.h"
+#include "kernels/core/text/text.h"
+
+namespace railgauge {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// Few more than are read as a whole.
+constexpr int kWideNodes = 1'100;
+static_assert(kWideNodes > static_cast<int>(kLeastWideRows));
+// The pair with the one fault, and the pair that was not tested.
+constexpr std::size_t kSlowRow = 700;
+constexpr std::size_t kSlowColumn = 33;
+constexpr std::size_t kUntestedRow = 40;
+constexpr std::size_t kUntestedColumn = 900;
+constexpr float kSlowFigure = 1e10F;
+
+class ConsoleWide : public testing_agent::ConsoleServer {
+ protected:
+  void SetUp() override {
+    ConsoleServer::SetUp();
+    const auto store = store::open_store(bench_.config_.database);
+    ASSERT_TRUE(store->write(store::mark_synthetic));
+    std::vector<store::NodeRow> nodes;
+    for (int node = 0; node < kWideNodes; ++node) {
+      nodes.push_back(store::wide_node(node));
+      ASSERT_TRUE(store->put_node(nodes.back()));
+    }
+    store::PairMatrixRow matrix = store::wide_matrix(kWideNodes);
+    matrix.values[kSlowRow * kWideNodes + kSlowColumn] = kSlowFigure;
+    matrix.values[kUntestedRow * kWideNodes + kUntestedColumn] =
+        std::numeric_limits<float>::quiet_NaN();
+    figures_ = matrix.values;
+    store::add_wide_matrix(*store, std::move(matrix), PortMap(nodes));
+  }
+  std::string get(const std::string& path) {
+    const auto answer = client_->Get("/api/v1/" + path, session_);
+    EXPECT_TRUE(answer) << path;
+    return answer ? fmt::format("{} {}", answer->status, answer->body) : "";
+  }
+  std::string tile(std::uint32_t step, const std::string& more = "") {
+    return get(fmt::format("matrix/tile?run_id=matrix-{}&step={}{}", kWideNodes, step, more));
+  }
+  // The numbers of a list of the answer; NaN for null.
+  static std::vector<double> numbers(const std::string& answer, const std::string& key) {
+    const std::size_t at = answer.find("\"" + key + "\":[");
+    EXPECT_NE(at, std::string::npos) << key << answer.substr(0, 200);
+    if (at == std::string::npos) return {};
+    const std::size_t begin = answer.find('[', at) + 1;
+    std::vector<double> all;
+    for (const std::string_view text :
+         split(std::string_view(answer).substr(begin, answer.find(']', begin) - begin), ','))
+      all.push_back(text == "null" ? std::numeric_limits<double>::quiet_NaN()
+                                   : std::stod(std::string(text)));
+    return all;
+  }
+  // The worst figure of the cell by the figures that were stored, and its pairs without one.
+  [[nodiscard]] std::pair<double, int> cell_of(std::size_t step, std::size_t row,
+                                               std::size_t column) const {
+    double worst = std::numeric_limits<double>::infinity();
+    int untested = 0;
+    for (std::size_t from = row * step; from < std::min<std::size_t>((row + 1) * step, kWideNodes);
+         ++from)
+      for (std::size_t to = column * step;
+           to < std::min<std::size_t>((column + 1) * step, kWideNodes); ++to) {
+        const double figure = figures_[from * kWideNodes + to];
+        if (std::isnan(figure) && from != to) ++untested;
+        if (!std::isnan(figure)) worst = std::min(worst, figure);
+      }
+    return {worst, untested};
+  }
+
+  httplib::Headers session_{};
+  std::vector<float> figures_{};
+};
+
+TEST_F(ConsoleWide, ZoomingOutHidesNoSlowPairAndNoPairThatWasNotTested) {
+  start();
+  session_ = sign_in();
+  const std::string frame = get(fmt::format("matrix?run_id=matrix-{}", kWideNodes));
+  EXPECT_THAT(frame, StartsWith("200 "));
+  EXPECT_THAT(frame, HasSubstr(R"("untested_pairs":1,)"));
+  EXPECT_THAT(frame,
+              HasSubstr(fmt::format(R"("measured_pairs":{},)", kWideNodes * (kWideNodes - 1) - 1)));
+  EXPECT_THAT(frame, HasSubstr(R"("data_kind":"synthetic")"));
+  const std::vector<double> steps = numbers(frame, "steps");
+  ASSERT_THAT(steps, testing::Contains(kOverviewStep));
+  EXPECT_EQ(steps.front(), 1);
+  for (const double each : steps) {
+    const auto step = static_cast<std::uint32_t>(each);
+    const std::size_t side = (kWideNodes + step - 1) / step;
+    const std::size_t row = kSlowRow / step;
+    const std::size_t column = kSlowColumn / step;
+    // A row of cells through the fault, and the one cell that lacks a pair.
+    const std::string found = tile(step, fmt::format("&row={}&rows=1", row));
+    ASSERT_THAT(found, StartsWith("200 ")) << step;
+    const std::vector<double> values = numbers(found, "values");
+    ASSERT_EQ(values.size(), side) << step;
+    EXPECT_EQ(values[column], kSlowFigure) << step;
+    for (std::size_t i = 0; i < side; ++i)
+      if (const double worst = cell_of(step, row, i).first; std::isfinite(worst)) {
+        // The worst share: what is expected within a leaf differs a little from that across leaves.
+        ASSERT_NEAR(values[i], worst, worst * 1e-3) << step << " " << i;
+      }
+    const std::string lacking =
+        tile(step, fmt::format("&row={}&rows=1&column={}&columns=1", kUntestedRow / step,
+                               kUntestedColumn / step));
+    EXPECT_EQ(numbers(lacking, "untested").at(0),
+              cell_of(step, kUntestedRow / step, kUntestedColumn / step).second)
+        << step;
+  }
+}
+
+TEST_F(ConsoleWide, TenMillionCellsAreRefusedWithTheLimit) {
+  start();
+  session_ = sign_in();
+  for (const char* more : {"&rows=10000&columns=1000", "&rows=1000&columns=10000", ""}) {
+    const std::string answer = tile(1, more);
+    EXPECT_THAT(answer, StartsWith("400 ")) << more;
+    EXPECT_THAT(answer, HasSubstr("a tile has 262144 at most")) << more;
+    EXPECT_THAT(answer, Not(HasSubstr("\"values\""))) << more;
+  }
+  EXPECT_THAT(tile(1, "&rows=512&columns=512"), StartsWith("200 "));
+  EXPECT_THAT(tile(3), HasSubstr("a power of two"));
+}
+
+// An archive whose blocks take until they are released.
+class SlowBlocks final : public api::Archive::Service {
+ public:
+  grpc::Status GetMatrixBlock(grpc::ServerContext*, const api::MatrixBlockRequest*,
+                              api::MatrixBlock*) override {
+    std::unique_lock lock(mutex_);
+    ++begun_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return is_open_; });
+    return grpc::Status::OK;
+  }
+  grpc::Status ListEvents(grpc::ServerContext*, const api::EventsRequest*,
+                          api::EventList*) override {
+    return grpc::Status::OK;
+  }
+  void wait_for_block() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return begun_ > 0; });
+  }
+  void release_all() {
+    const std::lock_guard lock(mutex_);
+    is_open_ = true;
+    changed_.notify_all();
+  }
+  int begun() {
+    const std::lock_guard lock(mutex_);
+    return begun_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int begun_ = 0;
+  bool is_open_ = false;
+};
+
+TEST(ConsoleReader, ATileThatNobodyWaitsForTakesNoTurnAndDelaysNoOtherCall) {
+  SlowBlocks archive;
+  grpc::ServerBuilder builder;
+  builder.RegisterService(&archive);
+  const auto server = builder.BuildAndStart();
+  const auto channel = server->InProcessChannel({});
+  console::Reader reader([&channel] { return channel; });
+  Status first;
+  std::thread reading([&] {
+    api::MatrixBlock block;
+    first = reader.block({}, {}, block);
+  });
+  archive.wait_for_block();
+  api::MatrixBlock block;
+  EXPECT_EQ(reader
+                .block(
+                    {}, [] { return true; }, block)
+                .error()
+                .code,
+            Code::kCancelled);
+  EXPECT_EQ(archive.begun(), 1) << "nobody waited for the second one";
+  EXPECT_TRUE(reader.call([](const console::Stubs& stubs, grpc::ClientContext& context) {
+    api::EventList events;
+    return stubs.archive->ListEvents(&context, {}, &events);
+  }));
+  archive.release_all();
+  reading.join();
+  EXPECT_TRUE(first);
+  EXPECT_TRUE(reader.block(
+      {}, [] { return false; }, block))
+      << "the turn is free again";
+  EXPECT_EQ(archive.begun(), 2);
+  server->Shutdown();
+}
+
+}  // namespace
+}  // namespace railgauge

@@ -1,0 +1,69 @@
+// When a finding began: its first series, the range in which it began with 90 %, and buttons that
+// move the begin by a figure or two.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Act } from './actions';
+import { post, part, useApi } from './api';
+import { draw } from './chart';
+import { time } from './format';
+import { To } from './parts';
+import { onTheme } from './theme';
+import type { Finding, History, Upgrade } from './types';
+import 'uplot/dist/uPlot.min.css';
+
+const kPoints = 400;
+const kNone: Upgrade[] = [];
+
+function Nudge({ id, figures }: { id: string; figures: number }) {
+  const sign = figures < 0 ? '−' : '+';
+  const far = Math.abs(figures);
+  const way = `${far} ${far === 1 ? 'figure' : 'figures'} ${figures < 0 ? 'earlier' : 'later'}`;
+  return (
+    <Act
+      call="Judge.StepFinding"
+      label={`${sign}${far}`}
+      name={`${sign}${far}: it began ${way}`}
+      question={() => ({
+        title: `${id}: it began ${way}`,
+        text: 'What changed then is looked for again. The begin that the judge found stays in its history.',
+        verb: 'Move the begin',
+        send: () => post(`findings/${part(id)}/steps`, { action: 'nudge', figures }),
+      })}
+    />
+  );
+}
+
+function Chart({ finding, history }: { finding: Finding; history: History }) {
+  const place = useRef<HTMLDivElement>(null);
+  const [theme, setTheme] = useState(0);
+  useEffect(() => onTheme(() => setTheme((count) => count + 1)), []);
+  useEffect(() => {
+    if (!place.current || history.points.length === 0) return;
+    const index = (at: string | null | undefined) => (at ? history.points.findIndex((point) => point.measured_at === at) : -1);
+    const first = index(finding.begin_from);
+    const range = { index: Math.max(index(finding.since), 0), index_first: first, index_last: index(finding.begin_until), kind: 'step', before: 0, after: 0, effect_percent: null, effect_low_percent: null, effect_high_percent: null, worse: true };
+    const changes = { too_few: false, noise_percent: null, changes: first < 0 ? [] : [range], spikes: [], begin: finding.since ?? undefined };
+    return draw(place.current, history, changes, kNone, 'date', 'begin');
+  }, [history, finding.since, finding.begin_from, finding.begin_until, theme]);
+  return <div class="chart" ref={place} role="img" aria-label="the first series of the finding; the page of the series has its figures as a table" />;
+}
+
+export function Begin({ finding }: { finding: Finding }) {
+  const id = finding.upgrade_id || !finding.since ? undefined : finding.series[0]?.series_id;
+  const history = useApi<History>(id === undefined ? undefined : 'series/history', { series_id: id, limit: kPoints });
+  if (id === undefined) return null;
+  return (
+    <section id="begin">
+      <h3>Its begin</h3>
+      <p>
+        The first figure that shows it: {time(finding.since)}.{' '}
+        {finding.begin_from && finding.begin_until && (
+          <>90 % range: {finding.begin_from === finding.begin_until ? 'that figure alone' : `${time(finding.begin_from)} to ${time(finding.begin_until)}`}. </>
+        )}
+        {finding.since_judged && <>The judge has it at {time(finding.since_judged)}. </>}
+        <To path={['series']} values={{ series_id: id }}>The series</To>
+      </p>
+      <p class="links nudge">{[-2, -1, 1, 2].map((figures) => <Nudge key={figures} id={finding.finding_id} figures={figures} />)}</p>
+      {history.data && <Chart finding={finding} history={history.data} />}
+    </section>
+  );
+}
