@@ -37,9 +37,10 @@ constexpr int kMostStreamsOfAConnection = 32;
 // Without a call for this long a connection is closed; a client opens another with its next call.
 constexpr int kIdleMilliseconds = 60'000;
 constexpr int kMostMetadataBytes = 8 * 1'024;
-// Beyond this, gRPC lets go of what connections hold without need: after a Hello each of thousands
-// of idle agents would keep a read buffer of 0.1 to 0.2 MB.
-constexpr std::size_t kQuotaBytes = 768UL * 1024 * 1024;
+// Near this, gRPC frees the read buffers of idle connections first: after a Hello each of thousands
+// of agents would keep 0.1 to 0.2 MB. Beyond it, gRPC ends streams; messages under way of 10,000
+// agents, some 64 KB each by HTTP/2's window, are below it.
+constexpr std::size_t kQuotaBytes = 1024UL * 1024 * 1024;
 constexpr int kMostSyncThreads = 32;
 
 void set_channel_arguments(grpc::ServerBuilder& builder) {

@@ -641,6 +641,12 @@ TEST_F(ServerTest, NodesKernelsSuitesAndVersionAreListed) {
   ASSERT_THAT(suites.suites(), SizeIs(3));
   EXPECT_NE(suites.suites(0).error(), "");
   EXPECT_EQ(suites.suites(1).error(), "");
+  bench_.write("broken.yaml", "version: 1\nstages: {}\n");
+  grpc::ClientContext again_context;
+  api::SuiteList again;
+  ASSERT_TRUE(bench_.stub_->ListSuites(&again_context, {}, &again).ok());
+  EXPECT_NE(again.suites(0).error(), suites.suites(0).error()) << "another text is checked anew";
+  EXPECT_NE(again.suites(0).error(), "");
   grpc::ClientContext version_context;
   api::VersionInfo version;
   ASSERT_TRUE(bench_.stub_->GetVersion(&version_context, {}, &version).ok());

@@ -44,7 +44,7 @@ class FleetView {
 
   // Nodes that attached at least once in this controller's life, also lost ones.
   [[nodiscard]] NodeStates live() const;
-  // What the attached nodes declare together, as fleet::common_kernels().
+  // The kernels that the attached nodes declare together, as fleet::common_kernels().
   [[nodiscard]] std::vector<KernelInfo> kernels() const;
   // The nodes in maintenance, with pause_text().
   [[nodiscard]] std::map<std::string, std::string> paused() const;

@@ -176,7 +176,7 @@ Result<std::vector<OpenEvent>> open_events(const store::Store& store, KeptRunPla
   std::erase_if(open, [](const store::FindingRow& row) { return !api::is_open(row.state); });
   if (open.empty()) return std::vector<OpenEvent>();
   if (open.size() > kEventsLookedAt) open.resize(kEventsLookedAt);
-  const auto shared = RG_TRY(kept.get());
+  const auto shared = RG_TRY(kept.get(open.front().finding_id));
   const RunPlaces& places = *shared;
   std::vector<Placed> all;
   for (const store::FindingRow& row : open) {

@@ -39,11 +39,17 @@ std::string hardware_of(const store::NodeRow& node) {
 
 }  // namespace
 
-Result<std::shared_ptr<const RunPlaces>> KeptRunPlaces::get() {
+KeptRunPlaces::KeptRunPlaces(const store::Store& store, LeafSource leaves, Clock clock)
+    : store_(store),
+      leaves_(std::move(leaves)),
+      clock_(clock ? std::move(clock) : [] { return monotonic_now_ns() / 1e9; }) {}
+
+Result<std::shared_ptr<const RunPlaces>> KeptRunPlaces::get(const std::string& newest) {
   const std::lock_guard lock(mutex_);
-  const double now = monotonic_now_ns() / 1e9;
-  if (kept_ && now - read_seconds_ < kMostSeconds) return kept_;
+  const double now = clock_();
+  if (kept_ && newest == newest_ && now - read_seconds_ < kMostSeconds) return kept_;
   kept_ = std::make_shared<const RunPlaces>(RG_TRY(RunPlaces::of(store_, leaves_)));
+  newest_ = newest;
   read_seconds_ = now;
   return kept_;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -93,18 +94,23 @@ class KeptRunPlaces {
  public:
   // The age up to which a reading serves further callers.
   static constexpr double kMostSeconds = 30;
+  // A monotonic clock in seconds.
+  using Clock = std::function<double()>;
 
   // `store` outlives it.
-  KeptRunPlaces(const store::Store& store, LeafSource leaves)
-      : store_(store), leaves_(std::move(leaves)) {}
-  // Callers that come together wait for one reading. Fails as the store fails.
-  Result<std::shared_ptr<const RunPlaces>> get();
+  KeptRunPlaces(const store::Store& store, LeafSource leaves, Clock clock = {});
+  // `newest`: the newest finding that the places are for; another one than that of the reading
+  // before is placed by a new reading. Callers that come together wait for one. Fails as the store
+  // fails.
+  Result<std::shared_ptr<const RunPlaces>> get(const std::string& newest);
 
  private:
   const store::Store& store_;
   const LeafSource leaves_;
   std::mutex mutex_;
+  const Clock clock_;
   std::shared_ptr<const RunPlaces> kept_{};
+  std::string newest_{};
   double read_seconds_ = 0;
 };
 

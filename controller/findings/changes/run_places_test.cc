@@ -45,15 +45,20 @@ class Places : public store::StoreTest {
 
 TEST_F(Places, AReadingServesThosePagesThatComeSoon) {
   attach(1, "6.1.0", "a");
-  KeptRunPlaces kept(*store_, {});
-  const auto first = kept.get();
+  double seconds = 1000;
+  KeptRunPlaces kept(*store_, {}, [&] { return seconds; });
+  const auto first = kept.get("f1");
   ASSERT_TRUE(first) << first.error().message;
   attach(2, "6.1.0", "b");
-  const auto second = kept.get();
+  seconds += KeptRunPlaces::kMostSeconds - 1;
+  const auto second = kept.get("f1");
   ASSERT_TRUE(second);
   EXPECT_EQ(*first, *second);
   EXPECT_EQ((*second)->leaf("n2"), "") << "it came after the reading";
-  EXPECT_EQ((*KeptRunPlaces(*store_, {}).get())->leaf("n2"), "b");
+  EXPECT_EQ((*kept.get("f2"))->leaf("n2"), "b") << "a new finding is placed by a new reading";
+  attach(3, "6.1.0", "c");
+  seconds += KeptRunPlaces::kMostSeconds;
+  EXPECT_EQ((*kept.get("f2"))->leaf("n3"), "c");
 }
 
 // A list of all nodes reads the endpoints of all at once.

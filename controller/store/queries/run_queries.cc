@@ -316,18 +316,21 @@ Result<RunDetailRow> read_run_detail(Connection& connection, std::string_view ru
 namespace {
 
 // The endpoints of a node, or of all nodes where it is 0, by node: a query a node takes seconds for
-// thousands of them.
+// thousands of them, and a scan of all endpoints too long for one.
 Result<std::map<std::int64_t, std::vector<EndpointRow>>> read_endpoints(Connection& connection,
                                                                         std::int64_t node) {
   std::map<std::int64_t, std::vector<EndpointRow>> all;
   Rows rows = RG_TRY(connection.query(
-      "SELECT endpoint.node, kind, device, port, iif(slot GLOB 'netdev:*' OR slot GLOB 'device:*', "
-      "'', slot), "
-      "netdev, guid, state, link_layer, driver, firmware, rate_bits_per_second, "
-      "active_mtu_bytes, numa_node_plus_one, model FROM endpoint JOIN endpoint_attribute ON "
-      "endpoint=endpoint.id AND valid_to IS NULL "
-      "JOIN node ON node.id=endpoint.node WHERE (?1=0 OR endpoint.node=?1) "
-      "AND endpoint.last_seen_at=node.last_seen_at ORDER BY endpoint.node, slot, port",
+      fmt::format(
+          "SELECT endpoint.node, kind, device, port, iif(slot GLOB 'netdev:*' OR slot GLOB "
+          "'device:*', "
+          "'', slot), "
+          "netdev, guid, state, link_layer, driver, firmware, rate_bits_per_second, "
+          "active_mtu_bytes, numa_node_plus_one, model FROM endpoint JOIN endpoint_attribute ON "
+          "endpoint=endpoint.id AND valid_to IS NULL "
+          "JOIN node ON node.id=endpoint.node WHERE {} "
+          "AND endpoint.last_seen_at=node.last_seen_at ORDER BY endpoint.node, slot, port",
+          node == 0 ? "?1=0" : "endpoint.node=?1"),
       node));
   while (RG_TRY(rows.next())) {
     std::int64_t of = 0;
