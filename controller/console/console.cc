@@ -51,11 +51,16 @@ constexpr std::string_view kHowToOpen =
 constexpr std::string_view kEnter =
     "const given = document.querySelector('meta[name=\"railgauge-session\"]').content;\n"
     "const kept = ['railgauge-views', 'theme'].map((name) => [name, localStorage.getItem(name)]);\n"
-    "const answer = await fetch('/forget', {method: 'POST', headers: {'X-Railgauge-Session': "
+    "try {\n"
+    "  const answer = await fetch('/forget', {method: 'POST', headers: {'X-Railgauge-Session': "
     "given}});\n"
-    "for (const [name, text] of kept) if (text !== null) localStorage.setItem(name, text);\n"
-    "if (answer.ok) localStorage.setItem('railgauge-session', given);\n"
-    "location.replace('/');\n";
+    "  for (const [name, text] of kept) if (text !== null) localStorage.setItem(name, text);\n"
+    "  if (answer.ok) localStorage.setItem('railgauge-session', given);\n"
+    "  location.replace('/');\n"
+    "} catch {\n"
+    "  document.body.textContent = 'The controller did not answer. Run `railgauge console` again "
+    "for a new URL.';\n"
+    "}\n";
 constexpr std::string_view kNoPages =
     "The console's pages are not installed with this controller: it was built without Node.js.\n"
     "Its interface is there: /api/v1/openapi.json describes it.\n";

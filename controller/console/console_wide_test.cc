@@ -1,6 +1,8 @@
 // A matrix that is too large to be read as a whole, on a whole controller over real HTTP: its
 // overview, its tiles, and the bound of a request. Figures are made up.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <limits>
@@ -216,6 +218,55 @@ TEST(ConsoleReader, ATileThatNobodyWaitsForTakesNoTurnAndDelaysNoOtherCall) {
       {}, [] { return false; }, block))
       << "the turn is free again";
   EXPECT_EQ(archive.begun(), 2);
+  server->Shutdown();
+}
+
+// Each caller that waits holds a place of the HTTP server, of which a source has few.
+TEST(ConsoleReader, ATileIsRefusedAtOnceWhereTwoWaitForTheirTurn) {
+  SlowBlocks archive;
+  grpc::ServerBuilder builder;
+  builder.RegisterService(&archive);
+  const auto server = builder.BuildAndStart();
+  const auto channel = server->InProcessChannel({});
+  console::Reader reader([&channel] { return channel; });
+  std::vector<Status> ends(1 + console::Reader::kMostBlockWaits);
+  std::atomic<std::size_t> waits = 0;
+  std::vector<std::thread> readers;
+  const auto begin = [&](std::size_t i) {
+    readers.emplace_back([&, i] {
+      bool has_waited = false;
+      api::MatrixBlock block;
+      ends[i] = reader.block(
+          {},
+          [&] {
+            if (!std::exchange(has_waited, true)) ++waits;
+            return false;
+          },
+          block);
+    });
+  };
+  begin(0);
+  archive.wait_for_block();
+  waits = 0;  // the first one was asked once, before its call
+  for (std::size_t i = 1; i < ends.size(); ++i) begin(i);
+  while (waits < console::Reader::kMostBlockWaits)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  api::MatrixBlock block;
+  bool was_asked = false;
+  const Status refused = reader.block(
+      {},
+      [&] {
+        was_asked = true;
+        return false;
+      },
+      block);
+  EXPECT_TRUE(!refused && refused.error().code == Code::kResourceExhausted);
+  EXPECT_FALSE(was_asked) << "it waited";
+  archive.release_all();
+  for (std::thread& one : readers) one.join();
+  for (const Status& one : ends) EXPECT_TRUE(one);
+  EXPECT_EQ(archive.begun(), static_cast<int>(ends.size()));
+  EXPECT_TRUE(reader.block({}, {}, block)) << "the turn is free again";
   server->Shutdown();
 }
 

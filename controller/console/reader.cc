@@ -140,12 +140,20 @@ Status Reader::block(const api::MatrixBlockRequest& request, const IsGone& is_go
   const double end_ns = monotonic_now_ns() + kBlockTurnSeconds * 1e9;
   {
     std::unique_lock lock(mutex_);
-    while (
-        !changed_.wait_for(lock, kLook, [this] { return blocks_ < kMostBlocks || is_stopping_; })) {
-      if (is_gone && is_gone()) return fail(Code::kCancelled, "nobody waits for this tile");
-      if (monotonic_now_ns() > end_ns)
-        return fail(Code::kResourceExhausted, "other tiles are being read; try again");
-    }
+    const auto has_turn = [this] { return blocks_ < kMostBlocks || is_stopping_; };
+    if (!has_turn() && block_waits_ >= kMostBlockWaits)
+      return fail(Code::kResourceExhausted, "other tiles are being read; try again");
+    ++block_waits_;
+    const Status turn = [&]() -> Status {
+      while (!changed_.wait_for(lock, kLook, has_turn)) {
+        if (is_gone && is_gone()) return fail(Code::kCancelled, "nobody waits for this tile");
+        if (monotonic_now_ns() > end_ns)
+          return fail(Code::kResourceExhausted, "other tiles are being read; try again");
+      }
+      return {};
+    }();
+    --block_waits_;
+    RG_TRY_OK(turn);
     ++blocks_;
   }
   const Status status = is_gone && is_gone()

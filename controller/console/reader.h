@@ -47,6 +47,9 @@ class Reader {
   // and the overview of the next one must find a thread of the services free.
   static constexpr std::size_t kMostBlocks = 1;
   static constexpr double kBlockTurnSeconds = 10;  // to wait for the turn of a block
+  // Callers that wait for that turn. Each holds one of the few places that the HTTP server grants a
+  // source, and a page asks for a tile again.
+  static constexpr std::size_t kMostBlockWaits = 2;
 
   // Opens a channel to the services. Each call has one of its own, which costs little inside a
   // process: the server closes connections that are idle for a minute.
@@ -65,7 +68,8 @@ class Reader {
   // PairGrid's; kResourceExhausted: other matrices are being read.
   Result<std::shared_ptr<const PairGrid>> grid(const api::MatrixRequest& request);
   // The figures of a block. Who has hung up loses the turn. Errors: call()'s; kCancelled: `is_gone`
-  // while it waited; kResourceExhausted: kMostBlocks were being read for kBlockTurnSeconds.
+  // while it waited; kResourceExhausted: kMostBlocks were being read for kBlockTurnSeconds, or, at
+  // once, kMostBlockWaits others wait.
   using IsGone = std::function<bool()>;
   Status block(const api::MatrixBlockRequest& request, const IsGone& is_gone,
                api::MatrixBlock& answer);
@@ -79,10 +83,11 @@ class Reader {
   Result<std::shared_ptr<const PairGrid>> read_grid(const api::MatrixRequest& request);
 
   const Connect connect_;
-  std::mutex mutex_;  // guards the next four
+  std::mutex mutex_;  // guards the next five
   std::condition_variable changed_;
   std::set<grpc::ClientContext*> calls_;  // under way
   std::size_t blocks_ = 0;                // that are being read
+  std::size_t block_waits_ = 0;           // callers that wait for the turn of a block
   bool is_stopping_ = false;
   std::timed_mutex grids_mutex_;  // held while a matrix is read, so that tiles read it once
   std::list<ReadGrid> grids_;     // the newest first
