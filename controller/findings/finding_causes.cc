@@ -65,11 +65,14 @@ std::size_t judged_first(const FindingFacts& facts, std::span<const LevelPoint> 
   return known.size() - std::min(known.size(), kFreshRuns);
 }
 
-// The same, where a person moved it there. The time of a step has milliseconds.
+// The same, where a person moved it there and that figure is still stored. The time of a step has
+// milliseconds.
 std::size_t first_of(const FindingFacts& facts, std::span<const LevelPoint> known) {
   if (!facts.moved_to) return judged_first(facts, known);
-  const auto moved = std::ranges::find_if(
-      known, [&](const LevelPoint& point) { return point.at > *facts.moved_to - kSameSeconds; });
+  const auto moved = std::ranges::find_if(known, [&](const LevelPoint& point) {
+    return std::abs(point.at - *facts.moved_to) < kSameSeconds;
+  });
+  if (moved == known.end()) return judged_first(facts, known);
   return static_cast<std::size_t>(moved - known.begin());
 }
 

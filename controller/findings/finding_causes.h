@@ -42,7 +42,8 @@ struct FindingFacts {
   // The levels of the finding's first series.
   std::optional<double> before{};
   std::optional<double> after{};
-  // Where a person put its begin; unix seconds. Absent: nobody has moved it since it was opened.
+  // Where a person put its begin; unix seconds. Absent: nobody has moved it since it was opened. A
+  // time at which `points` has no figure counts as absent.
   std::optional<double> moved_to{};
   // The figures of that series, by time.
   std::vector<LevelPoint> points{};

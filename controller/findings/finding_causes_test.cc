@@ -80,6 +80,21 @@ TEST(FindingCauses, ChangesThatNoFigurePartsAreABundleAndEqualOnesOfNodesOne) {
                           HasSubstr("so they cannot be separated")));
 }
 
+// Old figures are removed after a time, and with them the one that a person had chosen.
+TEST(FindingCauses, ABeginThatWasMovedToAFigureThatIsGoneIsTheJudgesAgain) {
+  FindingFacts facts = a_step();
+  facts.moved_to = night(8) + 0.0004;
+  EXPECT_EQ(causes_of(facts).since, night(8));
+  EXPECT_EQ(causes_of(facts).since_judged, night(10));
+  EXPECT_EQ(moved_begin(facts, 1), night(9));
+  facts.points.erase(facts.points.begin() + 8);
+  EXPECT_EQ(causes_of(facts).since, night(10));
+  EXPECT_FALSE(causes_of(facts).since_judged);
+  EXPECT_EQ(moved_begin(facts, 1), night(11));
+  facts.moved_to = night(40);
+  EXPECT_EQ(causes_of(facts).since, night(10)) << "later than all figures";
+}
+
 TEST(FindingCauses, OfASpreadLookAtTheFreshNightsAndOfNothingSayNothing) {
   FindingFacts facts = a_step();
   facts.kind = "variance";

@@ -1,8 +1,8 @@
 #include "controller/findings/finding_service.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
+#include <mutex>
 #include <set>
 #include <span>
 
@@ -24,6 +24,7 @@
 #include "controller/upgrades/upgrade_stack.h"
 #include "kernels/core/text/lines.h"
 #include "kernels/core/text/rfc3339.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {
@@ -34,7 +35,7 @@ constexpr std::uint32_t kFindingsShown = 100;
 constexpr std::uint32_t kMostPinned = 100'000;
 constexpr double kPercent = 100;
 // Causes of an event that are lines of the page of a finding; all are differences of the answer.
-constexpr int kCausesTold = 3;
+constexpr int kCausesShown = 3;
 constexpr std::size_t kMostOwnerBytes = 100;
 constexpr int kMostNudged = 2;
 // Points of a series that a study of a rollout reads.
@@ -268,7 +269,7 @@ Status add_event(const store::Store& store, KeptRunPlaces& places, api::Finding&
     for (const std::string& mark : event.common) out.add_common(mark);
     if (!out.upgrade_id().empty()) return {};  // its own screen scores them
     for (const analysis::Cause& cause : RG_TRY(scored_causes(store, event))) {
-      if (out.differences_size() < kCausesTold) out.add_causes(cause_text(cause));
+      if (out.differences_size() < kCausesShown) out.add_causes(cause_text(cause));
       *out.add_differences() = cause_message(cause);
     }
     return {};
@@ -354,13 +355,13 @@ Result<api::Finding> FindingService::get(const std::string& finding_id, double n
 namespace {
 
 // The time to which the request moves the begin, as the text of the step. kInvalidArgument: no such
-// figure, or the finding rests on no series.
+// figure, the finding rests on no series, or its begin is no longer the one that the caller read.
 Result<std::string> nudged(const store::Store& store, const api::FindingStepRequest& request) {
   const auto wrong = [&](const std::string& why) {
     return fail(Code::kInvalidArgument,
                 fmt::format("finding {}: nudge: {}", request.finding_id(), why));
   };
-  if (request.figures() == 0 || std::abs(request.figures()) > kMostNudged)
+  if (request.figures() == 0 || request.figures() < -kMostNudged || request.figures() > kMostNudged)
     return wrong(fmt::format("figures {}: -2, -1, 1 or 2 is needed", request.figures()));
   const store::FindingRow row = RG_TRY(store.read(store::read_finding, request.finding_id()));
   if (row.series.empty() || !row.upgrade_id.empty())
@@ -369,6 +370,13 @@ Result<std::string> nudged(const store::Store& store, const api::FindingStepRequ
   for (const store::FindingSeriesRow& moved : row.series)
     all.push_back(RG_TRY(store.read(store::read_one_series, moved.series)));
   const FindingFacts facts = RG_TRY(facts_of(store, row, nodes_in_common(all)));
+  if (request.has_since_seen()) {
+    const auto since = causes_of(facts).since;
+    const std::string present = since ? rfc3339(*since) : "not known";
+    if (present != request.since_seen())
+      return wrong(fmt::format("its begin is {}, not {} as was seen: read the finding again",
+                               present, in_quotes(request.since_seen())));
+  }
   const auto at = moved_begin(facts, request.figures());
   if (!at) return wrong("there is no such figure between the first one and the finding's opening");
   return rfc3339(*at);
@@ -385,13 +393,17 @@ Result<api::Finding> FindingService::step(const api::FindingStepRequest& request
     return fail(Code::kInvalidArgument,
                 fmt::format("finding {}: assign: an owner has {} bytes at most",
                             request.finding_id(), kMostOwnerBytes));
+  // A nudge is relative: between its reading and its writing there is no other one.
+  std::unique_lock nudging(nudging_, std::defer_lock);
   if (step.action == "nudge") {
+    nudging.lock();
     auto text = nudged(store_, request);
     if (!text) return tl::unexpected(as_wrong_use(text.error()));
     step.text = std::move(*text);
   }
   const Status stepped =
       store_.write(store::write_finding_step, request.finding_id(), std::move(step));
+  if (nudging) nudging.unlock();
   if (!stepped) return tl::unexpected(as_wrong_use(stepped.error()));
   return get(request.finding_id(), now);
 }

@@ -3,6 +3,7 @@
 // kInvalidArgument.
 #pragma once
 
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +32,7 @@ class FindingService {
   Result<api::Finding> get(const std::string& finding_id, double now);
   // Applies a person's step (acknowledge, accept, resolve and so on) in the name of `who`, and
   // returns the finding as it is then. kInvalidArgument: the state of the finding does not allow
-  // the step.
+  // the step, or a nudge names a begin that is no longer the present one.
   Result<api::Finding> step(const api::FindingStepRequest& request, const std::string& who,
                             double now);
   // Pins the present level of each series that the request matches as its golden baseline.
@@ -43,6 +44,7 @@ class FindingService {
  private:
   store::Store& store_;
   KeptRunPlaces places_;
+  std::mutex nudging_;  // held from the reading of a nudge to its writing
 };
 
 }  // namespace railgauge

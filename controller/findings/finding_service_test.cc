@@ -2,6 +2,7 @@
 // synthetic.
 #include "controller/findings/finding_service.h"
 
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -192,12 +193,35 @@ TEST_F(Rollout, APersonMovesTheBeginAndTheCausesAreLookedForThere) {
   EXPECT_EQ(back->since(), night13);
   EXPECT_FALSE(back->has_since_judged());
   EXPECT_THAT(back->causes(), Contains(change));
-  for (const int figures : {0, 3, -3})
+  for (const int figures : {0, 3, -3, std::numeric_limits<int>::min()})
     EXPECT_THAT(nudge(figures).error().message, HasSubstr("-2, -1, 1 or 2 is needed"));
   while (nudge(2)) {
   }
   EXPECT_THAT(nudge(2).error().message, HasSubstr("there is no such figure"));
   EXPECT_EQ(nudge(2).error().code, Code::kInvalidArgument);
+}
+
+// A browser sends a request again whose answer it has lost, and two people may move one begin.
+TEST_F(Rollout, ABeginThatMovedSinceItWasReadIsNotMovedAgain) {
+  roll_out(0.05);
+  open("f1", "step", 1, 0.05);
+  FindingService desk(*store_);
+  api::FindingStepRequest request;
+  request.set_finding_id("f1");
+  request.set_action("nudge");
+  request.set_figures(1);
+  request.set_since_seen(rfc3339(kFirstNight + 13 * kDay));
+  const auto moved = desk.step(request, "ada", now_);
+  ASSERT_TRUE(moved) << moved.error().message;
+  const std::string night14 = rfc3339(kFirstNight + 14 * kDay);
+  EXPECT_EQ(moved->since(), night14);
+  const auto repeated = desk.step(request, "ada", now_);
+  ASSERT_FALSE(repeated);
+  EXPECT_EQ(repeated.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(repeated.error().message, HasSubstr("its begin is " + night14 + ", not "));
+  EXPECT_EQ(desk.get("f1", now_)->since(), night14);
+  request.set_since_seen(night14);
+  EXPECT_TRUE(desk.step(request, "ada", now_));
 }
 
 TEST_F(Rollout, AnOwnerIsInTheListUntilNobodyIs) {

@@ -13,7 +13,7 @@ import 'uplot/dist/uPlot.min.css';
 const kPoints = 400;
 const kNone: Upgrade[] = [];
 
-function Nudge({ id, figures }: { id: string; figures: number }) {
+function Nudge({ id, since, figures }: { id: string; since: string; figures: number }) {
   const sign = figures < 0 ? '−' : '+';
   const far = Math.abs(figures);
   const way = `${far} ${far === 1 ? 'figure' : 'figures'} ${figures < 0 ? 'earlier' : 'later'}`;
@@ -24,9 +24,9 @@ function Nudge({ id, figures }: { id: string; figures: number }) {
       name={`${sign}${far}: it began ${way}`}
       question={() => ({
         title: `${id}: it began ${way}`,
-        text: 'What changed then is looked for again. The begin that the judge found stays in its history.',
+        text: 'Changes of that time are looked for again. The judge\'s own begin stays beside it.',
         verb: 'Move the begin',
-        send: () => post(`findings/${part(id)}/steps`, { action: 'nudge', figures }),
+        send: () => post(`findings/${part(id)}/steps`, { action: 'nudge', figures, since_seen: since }),
       })}
     />
   );
@@ -48,21 +48,22 @@ function Chart({ finding, history }: { finding: Finding; history: History }) {
 }
 
 export function Begin({ finding }: { finding: Finding }) {
-  const id = finding.upgrade_id || !finding.since ? undefined : finding.series[0]?.series_id;
+  const since = finding.upgrade_id ? null : finding.since;
+  const id = since ? finding.series[0]?.series_id : undefined;
   const history = useApi<History>(id === undefined ? undefined : 'series/history', { series_id: id, limit: kPoints });
-  if (id === undefined) return null;
+  if (!since || id === undefined) return null;
   return (
     <section id="begin">
       <h3>Its begin</h3>
       <p>
-        The first figure that shows it: {time(finding.since)}.{' '}
+        The first figure that shows it: {time(since)}.{' '}
         {finding.begin_from && finding.begin_until && (
           <>90 % range: {finding.begin_from === finding.begin_until ? 'that figure alone' : `${time(finding.begin_from)} to ${time(finding.begin_until)}`}. </>
         )}
         {finding.since_judged && <>The judge has it at {time(finding.since_judged)}. </>}
         <To path={['series']} values={{ series_id: id }}>The series</To>
       </p>
-      <p class="links nudge">{[-2, -1, 1, 2].map((figures) => <Nudge key={figures} id={finding.finding_id} figures={figures} />)}</p>
+      <p class="links nudge">{[-2, -1, 1, 2].map((figures) => <Nudge key={figures} id={finding.finding_id} since={since} figures={figures} />)}</p>
       {history.data && <Chart finding={finding} history={history.data} />}
     </section>
   );
