@@ -20,7 +20,7 @@ export function Audit({ route }: { route: Route }) {
   const text = (name: string, label: string, isFirst = false) => (
     <label>
       {label}{' '}
-      <input type="search" value={value(name)} data-filter={isFirst ? '' : undefined} onChange={(event) => change({ [name]: event.currentTarget.value })} />
+      <input type="search" value={value(name)} data-filter={isFirst ? '' : undefined} onInput={(event) => change({ [name]: event.currentTarget.value }, true)} />
     </label>
   );
   return (

@@ -10,7 +10,7 @@ const kHeight = 280;
 
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// What is drawn of a history. A page draws it again with each answer that it waits for.
+// Columns that a chart draws of a history. A page draws it again with each answer that it waits for.
 interface Columns {
   times: number[]; // seconds since 1970
   low: (number | null)[]; // bounds of the 95 % interval, in the unit of the axis
@@ -106,7 +106,7 @@ function peersSeries(peers: Band | undefined): uPlot.Series[] {
 export function draw(into: HTMLElement, history: History, changes: SeriesChanges | undefined, upgrades: Upgrade[], axis: Axis, sync: string, peers?: Band): () => void {
   const scale = scaleOf(history.series.unit);
   const { times: measured, low, high, figures } = columnsOf(history);
-  // Of a series by run the number of the point.
+  // A series by run has the number of the point.
   const x = axis === 'run' ? measured.map((_, i) => i) : measured;
   const scaled = (values: (number | null)[]) => values.map((value) => (value === null ? null : value / scale));
   const marks = axis === 'date' ? upgrades.map((one) => new Date(one.since ?? one.created_at).getTime() / 1000) : [];

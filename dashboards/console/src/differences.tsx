@@ -2,7 +2,7 @@
 // to separate changes that came together.
 import { useApi, part } from './api';
 import { Maintenance, StartRun } from './actions';
-import { Command, Name, State, Table, To } from './parts';
+import { Command, Name, Shown, State, Table, To } from './parts';
 import type { NodeInfo, UpgradeCause } from './types';
 
 const kNeeds: Record<string, string> = {
@@ -12,11 +12,17 @@ const kNeeds: Record<string, string> = {
   unknown: 'not known',
 };
 
-// The nodes that undoing would reboot, and those that have to be drained alone.
-export function costOf(cause: UpgradeCause): { reboots: string[]; drains: string[] } {
-  const of = (needs: string) => [...new Set(cause.undos.filter((one) => one.needs === needs).map((one) => one.node))];
-  const reboots = of('reboot');
-  return { reboots, drains: of('drain').filter((node) => !reboots.includes(node)) };
+// The nodes that undoing would reboot, those of which that is not known, and those that have to be
+// drained alone. A need that this page has no words for is not known.
+export function costOf(cause: UpgradeCause): { reboots: string[]; unknown: string[]; drains: string[] } {
+  const of = (fits: (needs: string) => boolean) => [...new Set(cause.undos.filter((one) => fits(one.needs)).map((one) => one.node))];
+  const reboots = of((needs) => needs === 'reboot');
+  const others = (nodes: string[]) => nodes.filter((node) => !reboots.includes(node));
+  return {
+    reboots,
+    unknown: others(of((needs) => !['reboot', 'drain', 'jobs'].includes(needs))),
+    drains: others(of((needs) => needs === 'drain')),
+  };
 }
 
 function Changes({ cause }: { cause: UpgradeCause }) {
@@ -33,26 +39,32 @@ function Changes({ cause }: { cause: UpgradeCause }) {
 function Touched({ names }: { names: string[] }) {
   const list = useApi<{ nodes: NodeInfo[] }>(`nodes/${part(names.join(','))}`, { may_be_old: 'true' });
   return (
-    <ul class="plain">
-      {(list.data?.nodes ?? []).map((node) => (
-        <li>
-          <To path={['nodes', node.name]}><Name text={node.name} /></To> <State word={node.state} />{' '}
-          {node.pause ? <State word="paused" /> : node.busy ? <><State word="busy" /> <Name text={node.busy_reasons.join('; ')} /></> : 'runs nothing'} <Maintenance node={node} />
-        </li>
-      ))}
-    </ul>
+    <Shown of={list}>
+      {({ nodes }) => (
+        <ul class="plain">
+          {nodes.map((node) => (
+            <li>
+              <To path={['nodes', node.name]}><Name text={node.name} /></To> <State word={node.state} />{' '}
+              {node.pause ? <State word="paused" /> : node.busy ? <><State word="busy" /> <Name text={node.busy_reasons.join('; ')} /></> : 'runs nothing'} <Maintenance node={node} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </Shown>
   );
 }
 
 // Half of the changes is taken back on one node, the rest on another: the next run accuses one half.
 function Bisect({ cause, again }: { cause: UpgradeCause; again?: (nodes: string) => string }) {
   const names = [...new Set(cause.undos.map((one) => one.node))];
-  const { reboots, drains } = costOf(cause);
+  const { reboots, unknown, drains } = costOf(cause);
   return (
     <section class="bisect">
       <h3>To separate {cause.changes.length} changes that came together</h3>
       <p>
-        {reboots.length === 0 ? 'No node would be rebooted.' : <>Would be rebooted: <Name text={reboots.join(', ')} />.</>}{' '}
+        {reboots.length > 0 && <>Would be rebooted: <Name text={reboots.join(', ')} />. </>}
+        {unknown.length > 0 && <>Not known whether a reboot is needed: <Name text={unknown.join(', ')} />. </>}
+        {reboots.length === 0 && unknown.length === 0 && 'No node would be rebooted. '}
         {drains.length > 0 && <>Has to be free of jobs: <Name text={drains.join(', ')} />.</>} Nothing is done from here.
       </p>
       <Table

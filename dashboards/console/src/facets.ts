@@ -24,14 +24,16 @@ const fits = (values: Map<string, string>, chosen: Chosen, but?: string) =>
 export const chosenOf = (all: Series[], chosen: Chosen): Series[] => all.filter((one) => fits(valuesOf(one), chosen));
 
 // A key with its values and how many series have each, of those that fit all other choices; the most
-// frequent first. Keys with one value are left out, unless it was chosen.
+// frequent first. Keys with one value are left out, unless it was chosen. A choice that no series has
+// is there with none, so that it can be taken back.
 export interface Facet {
   key: string;
   values: [string, number][];
 }
 export function facetsOf(all: Series[], chosen: Chosen): Facet[] {
   const rows = all.map(valuesOf);
-  const keys = [...new Set(rows.flatMap((row) => [...row.keys()]))];
+  const wanted = new Map(Object.entries(chosen).filter(([, value]) => value !== ''));
+  const keys = [...new Set([...rows.flatMap((row) => [...row.keys()]), ...wanted.keys()])];
   return keys
     .map((key) => {
       const counts = new Map<string, number>();
@@ -39,9 +41,11 @@ export function facetsOf(all: Series[], chosen: Chosen): Facet[] {
         const value = row.get(key);
         if (value !== undefined && fits(row, chosen, key)) counts.set(value, (counts.get(value) ?? 0) + 1);
       }
+      const choice = wanted.get(key);
+      if (choice !== undefined && !counts.has(choice)) counts.set(choice, 0);
       return { key, values: [...counts].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0])) };
     })
-    .filter(({ key, values }) => values.length > 1 || chosen[key]);
+    .filter(({ key, values }) => values.length > 1 || wanted.has(key));
 }
 
 // The series by the values of a key; those without it are the last group.

@@ -107,7 +107,7 @@ export function Findings({ route }: { route: Route }) {
                 {ids.length > 0 && (
                   <>
                     {ids.length} chosen: {['ack', 'dismiss', 'resolve', 'reopen', 'assign'].map((action) => <Step key={action} ids={ids} action={action} />)}
-                    <Copy text={findingsMarkdown(shown.filter((one) => ids.includes(one.finding_id)), location.href)} label="Copy as Markdown" />
+                    <Copy text={findingsMarkdown(shown.filter((one) => ids.includes(one.finding_id)), location.href, found.data_kind)} label="Copy as Markdown" />
                   </>
                 )}
               </p>
@@ -217,7 +217,7 @@ export function FindingPage({ id }: { id: string }) {
               ['Upgrade', finding.upgrade_id ? <To path={['upgrades', finding.upgrade_id]}>{finding.upgrade_id}</To> : '–'],
             ]}
           />
-          <Lines title="What to do" rows={finding.next} />
+          <Lines title="Next steps" rows={finding.next} />
           <h3>Evidence</h3>
           {finding.run_id && (
             <p>
@@ -245,7 +245,7 @@ export function FindingPage({ id }: { id: string }) {
               <Differences rows={finding.differences} caption="differences of the stacks, the most likely first" none="" />
             </>
           )}
-          <Lines title="What it was not" rows={finding.excluded} />
+          <Lines title="Ruled out" rows={finding.excluded} />
           <Lines title="Of the same event" rows={finding.same_event} />
           <Lines title="In common" rows={finding.common} />
           <Triage finding={finding} />

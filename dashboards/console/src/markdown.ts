@@ -1,9 +1,15 @@
 // Summaries for a chat program or a ticket. Names that strangers chose are between back quotes.
 import { signed } from './format';
-import type { Finding, Upgrade } from './types';
+import type { DataKind, Finding, Upgrade } from './types';
 
 const kMostLines = 5;
 const code = (text: string) => `\`${text.replace(/[`\r\n]/g, ' ')}\``;
+
+// What the controller says of its data, as the last lines of a text that leaves the page.
+function markOf(kind: DataKind | undefined): string {
+  if (kind === undefined) return '';
+  return kind === 'synthetic' ? '\n\nSYNTHETIC: of a modelled site' : '\n\nUNKNOWN: this data may be of a modelled site';
+}
 
 export function findingMarkdown(finding: Finding, url: string): string {
   const lines = [
@@ -18,17 +24,17 @@ export function findingMarkdown(finding: Finding, url: string): string {
     '',
     `${finding.finding_id} <${url}>`,
   ];
-  return `${lines.join('\n')}\n`;
+  return `${lines.join('\n')}${markOf(finding.data_kind)}\n`;
 }
 
-// Several of the list, a line each.
-export function findingsMarkdown(findings: Finding[], url: string): string {
+// Several of the list, a line each; `kind` is that of the list.
+export function findingsMarkdown(findings: Finding[], url: string, kind?: DataKind): string {
   const lines = findings.map((one) => {
     const owner = one.owner ? `, owner ${code(one.owner)}` : '';
     const worse = one.worse_percent === null ? '' : `, ${signed(one.worse_percent)} worse`;
     return `- **${one.severity}** ${one.state}: ${code(one.summary)}${worse}, since ${one.since ?? one.opened_at}${owner} (${one.finding_id})`;
   });
-  return `${lines.join('\n')}\n\n<${url}>\n`;
+  return `${lines.join('\n')}\n\n<${url}>${markOf(kind)}\n`;
 }
 
 export function upgradeMarkdown(upgrade: Upgrade, url: string): string {
@@ -42,5 +48,5 @@ export function upgradeMarkdown(upgrade: Upgrade, url: string): string {
     '',
     `${upgrade.upgrade_id} <${url}>`,
   ];
-  return `${lines.join('\n')}${upgrade.synthetic ? '\n\nSYNTHETIC: of a modelled site' : ''}\n`;
+  return `${lines.join('\n')}${markOf(upgrade.synthetic ? 'synthetic' : upgrade.data_kind)}\n`;
 }

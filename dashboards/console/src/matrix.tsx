@@ -339,7 +339,7 @@ export function Evidence({ suspect, list }: { suspect: Suspect; list: SuspectLis
       />
       {suspect.ruled_out.length > 0 && (
         <>
-          <h4>What it was not</h4>
+          <h4>Ruled out</h4>
           <ul>{suspect.ruled_out.map((text) => <li><Name text={text} /></li>)}</ul>
         </>
       )}

@@ -59,7 +59,7 @@ function Findings({ version }: { version: string }) {
               { head: 'What', cell: (row) => <To path={['findings', row.finding_id]}><Name text={row.summary} /></To> },
               { head: 'Where', cell: (row) => <Name text={row.suspect} /> },
               { head: 'Since', cell: (row) => <When at={row.since ?? row.opened_at} /> },
-              { head: 'What to do', cell: (row) => <Name text={row.next[0] ?? 'see its page'} /> },
+              { head: 'Next step', cell: (row) => <Name text={row.next[0] ?? 'see its page'} /> },
             ]}
           />
         )}

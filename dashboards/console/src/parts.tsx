@@ -47,7 +47,7 @@ export function Synthetic({ is }: { is: boolean | undefined }) {
   return is ? <span class="badge">synthetic figures</span> : null;
 }
 
-// The page's own state of loading: an error of a reading stands above what was read before.
+// The page's own state of loading: an error of a reading is shown above what was read before.
 export function Shown<Data>({ of, children }: { of: Loaded<Data>; children: (data: Data) => ComponentChildren }) {
   return (
     <>

@@ -67,7 +67,7 @@ export function Report({ route }: { route: Route }) {
             </p>
             {data.next.length > 0 && (
               <section>
-                <h2>What to do</h2>
+                <h2>Next steps</h2>
                 <ol>{data.next.map((step) => <li><Name text={step} /></li>)}</ol>
                 {data.next_left > 0 && <p class="quiet">and {data.next_left} more</p>}
               </section>

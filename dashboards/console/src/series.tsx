@@ -46,14 +46,15 @@ function choices(route: Route): Chosen {
 // Selects with counts, which narrow with each choice.
 function Facets({ all, chosen, split }: { all: Series[]; chosen: Chosen; split: string }) {
   const facets = facetsOf(all, chosen);
+  const choice = new Map(Object.entries(chosen)); // a key may be named as what every object has
   return (
     <form class="bar" id="facets" onSubmit={(event) => event.preventDefault()}>
       {facets.map(({ key, values }) => (
         <label key={key}>
           <Name text={key.replace(/_/g, ' ')} />{' '}
-          <select value={chosen[key] ?? ''} onChange={(event) => change({ [kIs + key]: event.currentTarget.value })}>
+          <select value={choice.get(key) ?? ''} onChange={(event) => change({ [kIs + key]: event.currentTarget.value })}>
             <option value="">any of {values.length}</option>
-            {values.slice(0, kMostValues).map(([value, count]) => <option value={value}>{`${value} (${count})`}</option>)}
+            {values.filter(([value], i) => i < kMostValues || value === choice.get(key)).map(([value, count]) => <option value={value}>{`${value} (${count})`}</option>)}
           </select>
         </label>
       ))}

@@ -143,7 +143,11 @@ export interface FindingSeries {
   after: number | null;
 }
 // A change or fault that the analysis reports. Levels are relative to the one before.
+// What the controller says of its data, of an answer as a whole. Absent: it was measured.
+export type DataKind = 'synthetic' | 'unknown';
+
 export interface Finding {
+  data_kind?: DataKind; // where it is the whole answer
   finding_id: string;
   kind: string;
   state: string;
@@ -177,6 +181,7 @@ export interface Finding {
 }
 // Findings, and how many figures that were measured twice differ: false alarms, measured.
 export interface FindingList {
+  data_kind?: DataKind;
   findings: Finding[];
   measured_twice: number | null;
   measured_twice_apart: number | null;
@@ -360,6 +365,7 @@ export interface AuditList {
 }
 // Both sides of an upgrade, and its verdict.
 export interface Upgrade {
+  data_kind?: DataKind; // where it is the whole answer
   upgrade_id: string;
   state: string;
   verdict: string | null;
@@ -427,5 +433,5 @@ export interface Session {
   read_only: boolean;
   ends_at: string | null;
   version: string;
-  data_kind?: 'synthetic' | 'unknown';
+  data_kind?: DataKind;
 }

@@ -137,9 +137,9 @@ export function UpgradePage({ id }: { id: string }) {
           )}
           <h2>Causes</h2>
           <Differences rows={upgrade.causes} caption="causes, the most likely first" none="No change is accused." again={(nodes) => `railgauge upgrades gate --nodes ${nodes}`} />
-          <Lines title="What it was not" rows={upgrade.excluded} />
-          <Lines title="What limits the statement" rows={upgrade.notes} />
-          <Lines title="What to do" rows={upgrade.next} />
+          <Lines title="Ruled out" rows={upgrade.excluded} />
+          <Lines title="Limits of the statement" rows={upgrade.notes} />
+          <Lines title="Next steps" rows={upgrade.next} />
           <Certificate upgrade={upgrade} />
         </article>
       )}

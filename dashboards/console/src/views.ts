@@ -25,10 +25,17 @@ export function viewsOf(text: string | null): View[] {
     .slice(0, kMostViews);
 }
 
+// Why a view cannot be saved, in a line for a person; undefined: it can.
+export function whyNotSaved({ name, hash }: View): string | undefined {
+  if (!name.trim()) return 'The view was not saved: its name is blank.';
+  if (hash.length > kMostHash) return `The view was not saved: its URL has ${hash.length} characters, of ${kMostHash} at most. Fewer nodes or choices make it shorter.`;
+  return undefined;
+}
+
 // With `view`, in the place of one of its name; the newest is the first, the oldest beyond the bound go.
 export function withView(views: View[], view: View): View[] {
   const name = view.name.trim().slice(0, kMostName);
-  if (!name || !view.hash.startsWith('#/') || view.hash.length > kMostHash) return views;
+  if (whyNotSaved(view) !== undefined || !view.hash.startsWith('#/')) return views;
   return [{ name, hash: view.hash }, ...views.filter((one) => one.name !== name)].slice(0, kMostViews);
 }
 

@@ -335,10 +335,15 @@ await check('the audit trail is a page with its filters, and is not asked for by
   await go('audit');
   await says(page, /Control\.StartRun/);
   const calls = () => page.$$eval('main tbody tr', (rows) => rows.map((row) => row.cells[3].innerText));
-  await page.$$eval('main input[type=search]', (fields) => {
-    fields[1].value = 'AddSchedule';
-    fields[1].dispatchEvent(new Event('change', { bubbles: true }));
-  });
+  const field = (await page.$$('main input[type=search]'))[1];
+  await field.focus();
+  for (const letter of 'AddSchedule') {
+    await page.keyboard.type(letter);
+    // The list is read again, as it is each 10 s, while the word is half typed.
+    await page.evaluate(() => dispatchEvent(new Event('railgauge-acted')));
+    await new Promise((done) => setTimeout(done, 150));
+  }
+  assert.equal(await field.evaluate((one) => one.value), 'AddSchedule');
   await page.waitForFunction(() => [...document.querySelectorAll('main tbody tr')].every((row) => row.cells[3].innerText === 'Control.AddSchedule'), { polling: 50, timeout: 10_000 });
   assert.ok((await calls()).length > 0);
   await go('audit?who=nobody-of-this-name');
@@ -364,7 +369,7 @@ const kDay = 86_400_000;
 const nightOf = (i) => new Date(Date.UTC(2026, 10, 1) + i * kDay).toISOString();
 const kCause = {
   changes: ['linux_kernel 6.1 -> 6.5', 'nccl 2.1 -> 2.2 <b>'], exposed: 4, exposed_worse: 4, unexposed: 28, unexposed_worse: 1, p: 0.0002, explains: true,
-  undos: [{ change: 'linux_kernel 6.1 -> 6.5', node: 'sim0003', needs: 'reboot' }, { change: 'nccl 2.1 -> 2.2 <b>', node: 'sim0004', needs: 'jobs' }],
+  undos: [{ change: 'linux_kernel 6.1 -> 6.5', node: 'sim0003', needs: 'reboot' }, { change: 'nccl 2.1 -> 2.2 <b>', node: 'sim0004', needs: 'jobs' }, { change: 'firmware 1 -> 2', node: 'sim0005', needs: 'unknown' }],
 };
 const kNightly = {
   schema_version: 1, finding_id: 'step-x', kind: 'step', state: 'confirmed', severity: 'high', summary: 'slower <b>', suspect: 'sim0003/mlx5_0:1', worse_percent: 5,
@@ -398,7 +403,9 @@ await check('a begin is moved by its buttons with its range beside it, and a bun
   await says(guest, /90 % range: 2026-11-13 00:00 UTC to 2026-11-15 00:00 UTC/);
   await says(guest, 'The judge has it at 2026-11-13');
   await guest.waitForSelector('#begin canvas');
-  await says(guest, 'Would be rebooted: sim0003.');
+  const bundle = await says(guest, 'Would be rebooted: sim0003.');
+  assert.match(bundle, /Not known whether a reboot is needed: sim0005\./);
+  assert.doesNotMatch(bundle, /No node would be rebooted/);
   await says(guest, /4 of 4\s+1 of 28/);
   await says(guest, /sim0004[^]*runs nothing|sim0004[^]*busy/);
   await guest.evaluate(() => [...document.querySelectorAll('main summary')].find((one) => one.innerText.includes('2 changes that came together')).click());
@@ -416,7 +423,7 @@ await check('a begin is moved by its buttons with its range beside it, and a bun
     await guest.keyboard.press('Enter');
     await guest.waitForFunction(() => !document.querySelector('dialog.ask'), { polling: 50 });
   }
-  assert.deepEqual(sent, [-2, -1, 1, 2].map((figures) => ({ action: 'nudge', figures })));
+  assert.deepEqual(sent, [-2, -1, 1, 2].map((figures) => ({ action: 'nudge', figures, since_seen: nightOf(13) })));
   await guest.setViewport({ width: 390, height: 844 });
   assert.ok((await overflows(guest)) <= 0, 'it is wider than a telephone');
   await guest.close();
@@ -446,6 +453,32 @@ await check('a view is saved by the keyboard, survives a new sign-in, and what o
   await page.click('#views li a');
   await says(page, /sim0012 rail 1/);
   assert.equal(await page.evaluate(() => location.hash), '#/findings?side=worse&text=sim0012');
+  await go(`findings?text=${'x'.repeat(2000)}`);
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press('v');
+  await page.waitForSelector('#views');
+  // Another page of this browser saves one meanwhile.
+  await page.evaluate(() => {
+    const views = JSON.parse(localStorage.getItem('railgauge-views'));
+    localStorage.setItem('railgauge-views', JSON.stringify([{ name: 'of another page', hash: '#/runs' }, ...views]));
+  });
+  await page.keyboard.type('long');
+  await page.keyboard.press('Enter');
+  await says(page, /The view was not saved: its URL has 20\d\d characters, of 2000 at most/);
+  await page.click('#views button[aria-label="remove port <b>12"]');
+  await page.waitForFunction(() => [...document.querySelectorAll('#views li a')].map((one) => one.innerText).join() === 'of another page', { polling: 50 });
+  await page.keyboard.press('Escape');
+});
+
+await check('a sign-in whose script gets no answer says so', async () => {
+  const other = await browser.createBrowserContext();
+  const guest = await other.newPage();
+  await guest.setRequestInterception(true);
+  guest.on('request', (request) => (new URL(request.url()).pathname === '/forget' ? request.abort() : request.continue()));
+  await guest.goto(cli('console').url);
+  await says(guest, 'The controller did not answer. Run `railgauge console` again');
+  await other.close();
+  await page.bringToFront();
 });
 
 await check('a visitor who is not signed in sees how to, no mark of unknown data, and the description of the interface', async () => {

@@ -237,7 +237,7 @@ test('distance from the peers has its classes, and none without a scatter', asyn
 });
 
 test('a saved view is a name and a place of this console, whatever a browser had kept', async () => {
-  const { viewsOf, withView } = await load('views');
+  const { viewsOf, whyNotSaved, withView } = await load('views');
   for (const text of [null, '', 'no JSON', '7', '{"name":"a"}', '[null, 7, {"name":"a","hash":"https://evil.example/"}, {"name":1,"hash":"#/"}]'])
     assert.deepEqual(viewsOf(text), [], text);
   const one = withView([], { name: ' night ', hash: '#/matrix?rail=1' });
@@ -246,6 +246,9 @@ test('a saved view is a name and a place of this console, whatever a browser had
   assert.deepEqual(withView(one, { name: 'night', hash: '#/runs' }), [{ name: 'night', hash: '#/runs' }]);
   for (const view of [{ name: ' ', hash: '#/' }, { name: 'a', hash: 'https://evil.example/' }, { name: 'a', hash: `#/${'x'.repeat(2000)}` }])
     assert.equal(withView(one, view), one);
+  assert.equal(whyNotSaved({ name: 'a', hash: `#/${'x'.repeat(1998)}` }), undefined);
+  assert.match(whyNotSaved({ name: 'a', hash: `#/${'x'.repeat(1999)}` }), /2001 characters, of 2000 at most/);
+  assert.match(whyNotSaved({ name: ' ', hash: '#/' }), /its name is blank/);
   let many = [];
   for (let i = 0; i < 60; ++i) many = withView(many, { name: `v${i}`, hash: '#/' });
   assert.equal(many.length, 50);
@@ -262,6 +265,11 @@ test('a summary has what strangers named between back quotes, and as little as i
   assert.ok(text.startsWith('**high lost function**, new: ` [x](javascript:1)  # y`\n'), text);
   assert.equal(text.match(/- changed/g).length, 5);
   assert.match(text, /- owner: `ada`/);
+  assert.doesNotMatch(text, /SYNTHETIC|UNKNOWN/);
+  assert.match(findingMarkdown({ ...finding, data_kind: 'synthetic' }, 'http://x/'), /\n\nSYNTHETIC: of a modelled site\n$/);
+  assert.match(findingMarkdown({ ...finding, data_kind: 'unknown' }, 'http://x/'), /\n\nUNKNOWN: .*\n$/);
+  assert.match(findingsMarkdown([finding], 'http://x/', 'synthetic'), /\n\nSYNTHETIC: of a modelled site\n$/);
+  assert.doesNotMatch(findingsMarkdown([finding], 'http://x/'), /SYNTHETIC/);
   const list = findingsMarkdown([finding, { ...finding, finding_id: 'f2', owner: null, worse_percent: null }], 'http://x/');
   assert.equal(list.split('\n').filter((line) => line.startsWith('- ')).length, 2);
   assert.match(list, /owner `ada` \(f1\)/);
@@ -273,6 +281,8 @@ test('a summary has what strangers named between back quotes, and as little as i
   const said = upgradeMarkdown(upgrade, 'http://x/');
   assert.match(said, /2 of 2 with it got worse, 0 of 3 without/);
   assert.match(said, /SYNTHETIC/);
+  assert.doesNotMatch(upgradeMarkdown({ ...upgrade, synthetic: false }, 'http://x/'), /SYNTHETIC/);
+  assert.match(upgradeMarkdown({ ...upgrade, synthetic: false, data_kind: 'unknown' }, 'http://x/'), /UNKNOWN/);
 });
 
 test('pages above 150 kB, packed, are refused, and so is a folder without pages', () => {
@@ -297,6 +307,12 @@ test('choices of one key count those that fit all others, and series are split b
   assert.deepEqual(of({ kernel: 'b' }).memory, undefined);
   assert.deepEqual(of({ kernel: 'b' }).kernel, [['a', 2], ['b', 2]], 'its own key can be changed');
   assert.equal(chosenOf(all, { kernel: 'b', memory: 'host' }).length, 1);
+  // Of an old URL: what no series has is offered, with none, so that a visitor sees it and takes it back.
+  assert.deepEqual(of({ rail: '7' }).rail, [['7', 0]]);
+  assert.deepEqual(of({ memory: 'nvme' }).memory, [['host', 2], ['gpu', 1], ['nvme', 0]]);
+  assert.deepEqual(Object.keys(of({ rail: '' })), ['kernel', 'nodes', 'memory']);
+  const named = [{ ...all[0], parameters: { constructor: 'x' } }, { ...all[1], parameters: { constructor: 'x' } }];
+  assert.deepEqual(facetsOf(named, {}), [], 'nobody has chosen it');
   assert.deepEqual(splitBy(all, 'memory').map(({ value, rows }) => [value, rows.length]), [['gpu', 1], ['host', 2], ['', 1]]);
 });
 
