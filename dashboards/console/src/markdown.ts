@@ -5,7 +5,7 @@ import type { DataKind, Finding, Upgrade } from './types';
 const kMostLines = 5;
 const code = (text: string) => `\`${text.replace(/[`\r\n]/g, ' ')}\``;
 
-// What the controller says of its data, as the last lines of a text that leaves the page.
+// The words of the controller for its data, as the last lines of a text that leaves the page.
 function markOf(kind: DataKind | undefined): string {
   if (kind === undefined) return '';
   return kind === 'synthetic' ? '\n\nSYNTHETIC: of a modelled site' : '\n\nUNKNOWN: this data may be of a modelled site';

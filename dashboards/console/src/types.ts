@@ -143,7 +143,7 @@ export interface FindingSeries {
   after: number | null;
 }
 // A change or fault that the analysis reports. Levels are relative to the one before.
-// What the controller says of its data, of an answer as a whole. Absent: it was measured.
+// The word of the controller for its data, of an answer as a whole. Absent: it was measured.
 export type DataKind = 'synthetic' | 'unknown';
 
 export interface Finding {

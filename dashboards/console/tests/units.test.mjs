@@ -307,7 +307,7 @@ test('choices of one key count those that fit all others, and series are split b
   assert.deepEqual(of({ kernel: 'b' }).memory, undefined);
   assert.deepEqual(of({ kernel: 'b' }).kernel, [['a', 2], ['b', 2]], 'its own key can be changed');
   assert.equal(chosenOf(all, { kernel: 'b', memory: 'host' }).length, 1);
-  // Of an old URL: what no series has is offered, with none, so that a visitor sees it and takes it back.
+  // An old URL may choose a value that no series has: it is offered with none, so that a visitor sees it and takes it back.
   assert.deepEqual(of({ rail: '7' }).rail, [['7', 0]]);
   assert.deepEqual(of({ memory: 'nvme' }).memory, [['host', 2], ['gpu', 1], ['nvme', 0]]);
   assert.deepEqual(Object.keys(of({ rail: '' })), ['kernel', 'nodes', 'memory']);
