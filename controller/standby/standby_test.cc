@@ -83,7 +83,7 @@ TEST_F(StandbyTest, TheFirstOneActsAndTheSecondOneFollows) {
   EXPECT_EQ(role.role(), "standby");
   // Admitted by the second renewal that saw it; the lease is given back.
   for (int look = 0; look < 100 && ask("SELECT admitted FROM railgauge.lease") == "{}"; ++look)
-    EXPECT_FALSE(wait(*second, 0.2));
+    EXPECT_FALSE(wait(*second, 1));
   lease->release();
   const auto successor = wait(*second, 10);
   ASSERT_TRUE(successor);
@@ -99,7 +99,7 @@ TEST_F(StandbyTest, APromiseHoldsTheTakeoverBack) {
   write_site(folder_.file("a.db"));
   const auto second = open("b");
   for (int look = 0; look < 100 && ask("SELECT admitted FROM railgauge.lease") == "{}"; ++look)
-    EXPECT_FALSE(wait(*second, 0.2));
+    EXPECT_FALSE(wait(*second, 1));
   // Beyond the first lease after its start, in which it takes nothing anyway.
   EXPECT_FALSE(wait(*second, 5));
   const auto promised = ask_promise({.site = "east"}, "unix:" + folder_.file("b.sock"), 1, 4, 1);
