@@ -12,6 +12,7 @@ namespace {
 // Between two looks at an empty outbox; shorter where agents or attempts wait for the archive.
 constexpr double kPollSeconds = 0.25;
 constexpr double kHurriedSeconds = 0.02;
+constexpr double kStartSeconds = 0.1;
 
 }  // namespace
 
@@ -44,7 +45,9 @@ void Server::start_mirror(const Config& config, bool is_armed) {
           .is_armed = is_armed,
           .lease = config.standby.is_on ? static_cast<std::int64_t>(role_.generation()) : 0,
           .gates = gates,
-          .poll_seconds = gates.empty() ? kPollSeconds : kHurriedSeconds,
+          .poll_seconds = gates_.acknowledgements ? kHurriedSeconds
+                          : gates_.starts         ? kStartSeconds
+                                                  : kPollSeconds,
           .shown_lag = &mirror_lag_},
       *store_, metrics_.series(),
       [this](std::string kind, std::string text) { note(std::move(kind), std::move(text)); });
