@@ -96,14 +96,14 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   const bool is_mirror_armed = RG_TRY(arm_mirror(config, *store));
   if (config.synthetic) RG_TRY_OK(mark_synthetic_for("--synthetic", *store));
   if (config.simulated_clock) RG_TRY_OK(begin_simulated_clock(*store, config));
-  auto acknowledgements = RG_TRY(begin_term(config, *store, fleet_options.term));
+  ArchiveGates gates = RG_TRY(begin_term(config, *store, fleet_options.term));
   std::unique_ptr<audit::AuditLog> audit =
       RG_TRY(audit::AuditLog::open(*store, {.file = audit_log_of(config)}));
   std::unique_ptr<Server> server(new Server(std::move(store), std::move(audit), config,
                                             std::move(upgrades), std::move(site), fleet_options,
                                             std::move(certificate_key)));
   if (!config.site_profile.empty()) spdlog::info("site profile {}", config.site_profile);
-  server->acknowledgements_ = std::move(acknowledgements);
+  server->gates_ = std::move(gates);
   RG_TRY_OK(server->open_roles(config, fleet_options.term));
   server->record_restores(config.database);
   server->open_reporter(config, std::move(targets));
@@ -219,8 +219,7 @@ Server::~Server() {
   loop_.call([this] { is_ending_ = true; });  // later ticks do not use the pools
   store_->stop_upkeep();                      // a backup or check may take longer than the stop
   if (unix_) unix_->stop();
-  if (tcp_) tcp_->stop();
-  if (relay_) relay_->close();  // nothing is handed to a server that ends
+  if (tcp_) tcp_->stop();  // nothing is handed to a server that ends
   http_.reset();
   enroll_http_.reset();
   if (console_) console_->stop();
@@ -239,7 +238,7 @@ Server::~Server() {
   reporter_.reset();  // its calls of services have ended with the pools
   loop_.stop();
   grpc_.reset();
-  if (relay_) relay_->stop();  // gRPC has closed its ends: their last bytes reach the peers
+  if (tcp_) tcp_->finish();  // gRPC has closed its ends: their last bytes reach the peers
 }
 
 // Restores happen while no controller runs. The notes stay until their rows are stored.
@@ -337,7 +336,7 @@ api::Installation Server::describe(const Config& config, double started_at) {
     told.set_newest_backup_at(rfc3339(newest->written_at));
     told.set_newest_backup_bytes(newest->bytes);
   }
-  const std::string troubles = remarks() + (tcp_ ? tcp_->trouble() : std::string());
+  const std::string troubles = remarks() + (tcp_ ? tcp_->listener().trouble() : std::string());
   for (const std::string_view line : split(troubles, '\n'))
     if (!line.empty()) told.add_troubles(std::string(line));
   told.set_metrics(metrics_.text());
@@ -364,6 +363,7 @@ void Server::on_tick() {
     return true;
   };
   fleet_.tick(now);
+  if (gates_.starts) gates_.starts->tick(now);
   director_.tick(now);
   if (manager_ != nullptr && !stopping_ && is_due(next_life_, kLifeSeconds))
     manager_->alive(monotonic_now_ns(), state_text());
@@ -489,9 +489,7 @@ void Server::end_revoked() {
   if (const std::size_t calls = peers_.cancel_revoked(); calls > 0)
     spdlog::warn("{} calls of revoked certificates cancelled", calls);
   // Streams of health and reflection too, connections without a call, and certificates that ended.
-  for (const std::uint64_t connection :
-       peers_.invalid_connections(fleet::monotonic_seconds(), fleet::unix_seconds()))
-    tcp_->end(connection);
+  tcp_->end_invalid(fleet::monotonic_seconds(), fleet::unix_seconds());
 }
 
 void Server::show_nodes() {
@@ -534,8 +532,8 @@ void Server::show_pauses(const Pauses::Held& held) {
 
 // The metrics of the TCP port, and grpc.health, which says the same as /healthz.
 void Server::show_port() {
-  const TcpListener::Counts counts = tcp_->counts();
-  const std::string trouble = tcp_->trouble();
+  const TcpListener::Counts counts = tcp_->listener().counts();
+  const std::string trouble = tcp_->listener().trouble();
   metric::Registry& series = metrics_.series();
   const auto total = [&series](const char* result, std::uint64_t count) {
     series.raise_to("railgauge_connections_total", {{"result", result}},
@@ -546,7 +544,7 @@ void Server::show_port() {
   total("timed_out", counts.timed_out);
   total("refused", counts.refused);
   total("left", counts.left);
-  const relay::Relay::Counts relayed = relay_->counts();
+  const relay::Relay::Counts relayed = tcp_->relay().counts();
   total("broke_rules", relayed.broken);
   total("failed_greeting", relayed.failed);
   series.set("railgauge_connections_open", {}, static_cast<double>(relayed.open));

@@ -31,14 +31,12 @@
 #include "controller/history/pair_matrices.h"
 #include "controller/http/http_server.h"
 #include "controller/listen/members.h"
-#include "controller/listen/tcp_listener.h"
 #include "controller/listen/unix_listener.h"
 #include "controller/log/service_manager.h"
 #include "controller/memory_guard.h"
 #include "controller/metric/controller_metrics.h"
 #include "controller/mirror/mirror.h"
 #include "controller/nodes/site_words.h"
-#include "controller/relay/relay.h"
 #include "controller/reporter.h"
 #include "controller/rpc/gate.h"
 #include "controller/rpc/services.h"
@@ -46,6 +44,7 @@
 #include "controller/standby/role_service.h"
 #include "controller/store/data_mark.h"
 #include "controller/store/store.h"
+#include "controller/tcp_port.h"
 #include "controller/tls.h"
 
 namespace railgauge {
@@ -157,7 +156,6 @@ class Server {
   Status open_tls(const TcpOptions& tcp);
   Status start_grpc(const Config& config);
   Status open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder);
-  Status start_relay();
   Status start_http(const Config& config);
   Status start_console(const Config& config);
   // Nodes that ask for certificates; both do nothing without a port for them.
@@ -202,11 +200,14 @@ class Server {
   [[nodiscard]] api::ControllerRole role() const;
   [[nodiscard]] std::string role_line() const;
   Status open_roles(const Config& config, const fleet::Term& term);
-  // Completes the term by settings and database. Acknowledgements wait at the gate; nullptr: they
-  // do not wait.
-  static Result<std::shared_ptr<mirror::AckGate>> begin_term(const Config& config,
-                                                             store::Store& store,
-                                                             fleet::Term& term);
+  // Where acts wait for the archive; absent where none do.
+  struct ArchiveGates {
+    std::shared_ptr<mirror::ArchiveGate> acknowledgements{};
+    std::shared_ptr<mirror::ArchiveGate> starts{};  // of attempts
+  };
+  // Completes the term by settings and database.
+  static Result<ArchiveGates> begin_term(const Config& config, store::Store& store,
+                                         fleet::Term& term);
   void keep_certificates(double now);
   void open_reporter(const Config& config, std::vector<deliver::Target> targets);
   void start_confirming(const std::vector<store::SeriesRow>& series);
@@ -235,11 +236,11 @@ class Server {
   Archive archive_;
   enrol::Tokens tokens_;
   std::unique_ptr<Reporter> reporter_;
-  std::set<std::string> uncertifiable_{};                // on the feeder alone
-  std::shared_ptr<mirror::AckGate> acknowledgements_{};  // outlives the mirror; may be absent
-  std::atomic<double> mirror_lag_ = 0;                   // likewise
-  std::unique_ptr<mirror::MirrorThread> mirror_{};       // absent without a mirror
-  api::ControllerRole role_{};                           // set once, before the ports open
+  std::set<std::string> uncertifiable_{};           // on the feeder alone
+  ArchiveGates gates_{};                            // outlive the mirror
+  std::atomic<double> mirror_lag_ = 0;              // likewise
+  std::unique_ptr<mirror::MirrorThread> mirror_{};  // absent without a mirror
+  api::ControllerRole role_{};                      // set once, before the ports open
   std::mutex settings_mutex_;
   store::Retention retention_;      // under settings_mutex_, as the next two
   std::string waiting_settings_{};  // a line for people
@@ -266,9 +267,7 @@ class Server {
   std::unique_ptr<TlsKeeper> tls_;  // absent without certificates
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<UnixListener> unix_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
-  std::unique_ptr<TcpListener> tcp_;     // with acceptor_ and relay_; none without TCP
-  std::unique_ptr<relay::Relay> relay_;  // uses tcp_
+  std::unique_ptr<TcpPort> tcp_;  // absent without TCP
   std::mutex targets_mutex_;
   // The nodes of /sd; nullptr until those of the store are read.
   std::shared_ptr<const std::vector<ScrapeTarget>> targets_{};

@@ -9,9 +9,10 @@
 namespace railgauge {
 namespace {
 
-// Between two looks at an empty outbox; shorter where agents wait for the archive.
+// Between two looks at an empty outbox; shorter where agents or attempts wait for the archive.
 constexpr double kPollSeconds = 0.25;
 constexpr double kHurriedSeconds = 0.02;
+constexpr double kStartSeconds = 0.1;
 
 }  // namespace
 
@@ -31,6 +32,9 @@ void Server::start_mirror(const Config& config, bool is_armed) {
     return;
   }
   has_mirror_ = true;
+  std::vector<mirror::ArchiveGate*> gates;
+  for (const auto& gate : {gates_.acknowledgements, gates_.starts})
+    if (gate) gates.push_back(gate.get());
   spdlog::info("mirror: everything is copied to {} as site {}", pq::shown_url(config.mirror.url),
                config.mirror.site);
   mirror_ = std::make_unique<mirror::MirrorThread>(
@@ -40,8 +44,10 @@ void Server::start_mirror(const Config& config, bool is_armed) {
           .keep_days = config.mirror.keep_days,
           .is_armed = is_armed,
           .lease = config.standby.is_on ? static_cast<std::int64_t>(role_.generation()) : 0,
-          .ack_gate = acknowledgements_.get(),
-          .poll_seconds = acknowledgements_ ? kHurriedSeconds : kPollSeconds,
+          .gates = gates,
+          .poll_seconds = gates_.acknowledgements ? kHurriedSeconds
+                          : gates_.starts         ? kStartSeconds
+                                                  : kPollSeconds,
           .shown_lag = &mirror_lag_},
       *store_, metrics_.series(),
       [this](std::string kind, std::string text) { note(std::move(kind), std::move(text)); });

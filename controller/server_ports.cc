@@ -15,7 +15,6 @@
 #include "controller/http/web_config.h"
 #include "controller/listen/host_port.h"
 #include "controller/server.h"
-#include "kernels/core/group/framing.h"
 
 namespace railgauge {
 namespace {
@@ -27,44 +26,6 @@ constexpr std::array kServiceNames{"railgauge.api.Control",   "railgauge.api.Arc
 constexpr const char* kConsoleWatches = "console watches";
 // A matrix of the most pairs that the console shows, in one message.
 constexpr int kMostConsoleBytes = 128 * 1024 * 1024;
-constexpr int kMaxMessageBytes = kMaxFrameBytes;
-constexpr int kKeepaliveMilliseconds = 10'000;
-constexpr int kLeastPingMilliseconds = 5'000;
-// TLS and the first HTTP/2 settings. A peer that takes longer holds the handshake up.
-constexpr int kHandshakeMilliseconds = 10'000;
-// Calls at a time on one connection. An agent has one, a tool a few; each costs some 17 KiB.
-constexpr int kMostStreamsOfAConnection = 32;
-// Without a call for this long a connection is closed; a client opens another with its next call.
-constexpr int kIdleMilliseconds = 60'000;
-constexpr int kMostMetadataBytes = 8 * 1'024;
-// Near this, gRPC frees the read buffers of idle connections first: after a Hello each of thousands
-// of agents would keep 0.1 to 0.2 MB. Beyond it, gRPC ends streams; messages under way of 10,000
-// agents, some 64 KB each by HTTP/2's window, are below it.
-constexpr std::size_t kQuotaBytes = 1024UL * 1024 * 1024;
-constexpr int kMostSyncThreads = 32;
-
-void set_channel_arguments(grpc::ServerBuilder& builder) {
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMilliseconds);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                             kLeastPingMilliseconds);
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostStreamsOfAConnection);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMilliseconds);
-  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMostMetadataBytes);
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  // Only reflection and health use the synchronous interface.
-  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
-  builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
-  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
-  // A stream of reflection has a thread while it is open; beyond these, it is refused.
-  grpc::ResourceQuota quota("railgauge");
-  quota.SetMaxThreads(kMostSyncThreads);
-  quota.Resize(kQuotaBytes);
-  builder.SetResourceQuota(quota);
-}
-
 // The port as a browser names it: the host's name where every address listens.
 std::string origin_of(const std::string& host, int port, bool has_tls) {
   std::string name = host;
@@ -117,7 +78,7 @@ Status Server::start_grpc(const Config& config) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
-  set_channel_arguments(builder);
+  bound_grpc(builder);
   builder.experimental().SetInterceptorCreators(gate_.interceptors());
   builder.RegisterService(agent_link_.get());
   builder.RegisterService(control_service_.get());
@@ -136,7 +97,7 @@ Status Server::start_grpc(const Config& config) {
   });
   spdlog::info("unix socket {}", config.socket);
   if (!tcp_) return {};
-  RG_TRY_OK(start_relay());
+  RG_TRY_OK(tcp_->start());
   is_port_open_ = true;
   if (config.tcp.insecure)
     spdlog::warn("--insecure: port {} takes anybody's calls, without certificates or encryption",
@@ -146,45 +107,10 @@ Status Server::start_grpc(const Config& config) {
   return {};
 }
 
-// Binds the port; it accepts once the server runs. The relay ends TLS, so gRPC has none.
+// Binds the port; it accepts once the server runs.
 Status Server::open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder) {
-  using enum grpc::ServerBuilder::experimental_type::ExternalConnectionType;
-  const HostPort address = RG_TRY(parse_host_port("listen", options.listen));
   if (!options.insecure) RG_TRY_OK(open_tls(options));
-  tcp_ = RG_TRY(TcpListener::open(
-      "listen", address,
-      options.insecure ? TcpListener::Protocol::kPlain : TcpListener::Protocol::kTls));
-  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
-      FROM_FD, grpc::InsecureServerCredentials());
-  peers_.on_call([this](const auth::Peer& peer) {
-    if (peer.certificate.serial.empty()) tcp_->note_call(peer.connection);
-  });
-  return {};
-}
-
-// From the port through the relay to gRPC.
-Status Server::start_relay() {
-  relay::Relay::Options options;
-  if (tls_) options.tls = [this] { return tls_->server(); };
-  options.make_pair = [this](std::uint64_t id, const std::string& certificate) {
-    return tcp_->make_pair(id, certificate);
-  };
-  options.introduce = [this](const std::string& name, relay::Visitor visitor, Fd theirs) {
-    peers_.enter(name, visitor.certificate
-                           ? auth::holder_of(*visitor.certificate, std::move(visitor.address),
-                                             visitor.connection)
-                           : auth::anybody(std::move(visitor.address), visitor.connection));
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.fd = theirs.release();
-    acceptor_->HandleNewConnection(&connection);
-  };
-  options.leave = [this](const std::string& name) {
-    peers_.leave(name, fleet::monotonic_seconds());
-  };
-  relay_ = RG_TRY(relay::Relay::start(std::move(options)));
-  tcp_->start([this](Fd connection, std::uint64_t id, const sockaddr_storage& peer) {
-    relay_->take(std::move(connection), id, peer);
-  });
+  tcp_ = RG_TRY(TcpPort::open(options, tls_.get(), peers_, builder));
   return {};
 }
 
@@ -205,7 +131,7 @@ Status Server::start_http(const Config& config) {
       address.host, address.port,
       {.metrics = [this] { return metrics_.text(); },
        .healthy = [this] { return !stopping_; },
-       .trouble = [this] { return tcp_ ? tcp_->trouble() : std::string(); },
+       .trouble = [this] { return tcp_ ? tcp_->listener().trouble() : std::string(); },
        .remarks = [this] { return role_line() + without_folders(remarks()); },
        .targets = [this] { return targets_page(); },
        .refused =

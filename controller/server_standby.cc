@@ -5,24 +5,38 @@
 #include "controller/store/outbox/warm_copy.h"
 
 namespace railgauge {
+namespace {
+
+// For which an attempt waits until the archive knows it. A night is not held up by an archive that
+// is slow or away.
+constexpr double kMostStartSeconds = 2;
+
+}  // namespace
 
 // Without a lease the generation is that of the last one, so that agents that have seen it know
 // this database for the site's own.
-Result<std::shared_ptr<mirror::AckGate>> Server::begin_term(const Config& config,
-                                                            store::Store& store,
-                                                            fleet::Term& term) {
+Result<Server::ArchiveGates> Server::begin_term(const Config& config, store::Store& store,
+                                                fleet::Term& term) {
   const store::CopyState state = RG_TRY(store.read(store::read_copy_state));
   if (!config.standby.is_on && state.copy_epoch > 0)
     return fail(
         Code::kFailedPrecondition,
         fmt::format("{} is a standby's copy of a site; start it with --standby", config.database));
   if (term.generation == 0) term.generation = static_cast<std::uint64_t>(state.generation);
-  if (!config.acknowledges_by_mirror) return std::shared_ptr<mirror::AckGate>();
-  auto gate = std::make_shared<mirror::AckGate>();
-  term.hold_acknowledgement = [gate](std::function<void()> acknowledge) {
-    gate->hold(std::move(acknowledge));
-  };
-  return gate;
+  ArchiveGates gates;
+  if (config.acknowledges_by_mirror) {
+    gates.acknowledgements = std::make_shared<mirror::ArchiveGate>();
+    term.hold_acknowledgement = [gate = gates.acknowledgements](std::function<void()> acknowledge) {
+      gate->hold(std::move(acknowledge), fleet::monotonic_seconds());
+    };
+  }
+  if (config.standby.is_on) {
+    gates.starts = std::make_shared<mirror::ArchiveGate>(kMostStartSeconds);
+    term.hold_start = [gate = gates.starts](std::function<void()> begin) {
+      gate->hold(std::move(begin), fleet::monotonic_seconds());
+    };
+  }
+  return gates;
 }
 
 // Called once, before the ports open: later the role changes with the process alone.

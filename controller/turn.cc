@@ -10,8 +10,11 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/metric/registry.h"
 #include "controller/standby/role_service.h"
 #include "controller/standby/standby.h"
+#include "controller/tcp_port.h"
+#include "controller/tls.h"
 #include "kernels/core/base/outcome.h"
 
 namespace railgauge {
@@ -40,6 +43,47 @@ std::string own_program(const char* started_as) {
   ::_exit(kExitInvalid);
 }
 
+// Figures of the certificates are shown by an active controller alone.
+class StandbyPort final : public standby::FrontPort {
+ public:
+  static Result<std::unique_ptr<standby::FrontPort>> open(const TcpOptions& options,
+                                                          grpc::ServerBuilder& builder,
+                                                          auth::PeerBook& peers) {
+    bound_grpc(builder);
+    if (options.listen.empty()) return std::unique_ptr<standby::FrontPort>();
+    auto port = std::make_unique<StandbyPort>();
+    if (!options.insecure) {
+      port->tls_ = RG_TRY(TlsKeeper::open(
+          {.pem = {.certificate = options.tls_cert,
+                   .key = options.tls_key,
+                   .authority = options.tls_ca},
+           .crl = options.tls_crl},
+          port->series_,
+          [](const std::string& /*kind*/, const std::string& text) { spdlog::warn("{}", text); }));
+      peers.check_revoked(
+          [tls = port->tls_.get()](const trust::CertificateId& id) { return tls->is_revoked(id); });
+    }
+    port->port_ = RG_TRY(TcpPort::open(options, port->tls_.get(), peers, builder));
+    port->peers_ = &peers;
+    return std::unique_ptr<standby::FrontPort>(std::move(port));
+  }
+  Status start() override { return port_->start(); }
+  void stop() override { port_->stop(); }
+  void finish() override { port_->finish(); }
+  void tick() override {
+    if (const std::size_t calls = peers_->cancel_revoked(); calls > 0)
+      spdlog::warn("{} calls of revoked certificates cancelled", calls);
+    port_->end_invalid(fleet::monotonic_seconds(), fleet::unix_seconds());
+  }
+  [[nodiscard]] int port() const override { return port_->port(); }
+
+ private:
+  metric::Registry series_{metric::Owner::kController};
+  auth::PeerBook* peers_ = nullptr;
+  std::unique_ptr<TlsKeeper> tls_;  // absent with --insecure
+  std::unique_ptr<TcpPort> port_;   // uses tls_
+};
+
 // The certificate that others see at the port serves for calls to them as well.
 standby::PeerAccess access_of(const Config& config) {
   return {.site = config.mirror.site,
@@ -67,6 +111,12 @@ standby::LeaseKeeperOptions lease_options(const Config& config, std::string id, 
 
 }  // namespace
 
+standby::OpenPort standby_port(const TcpOptions& options) {
+  return [options](grpc::ServerBuilder& builder, auth::PeerBook& peers) {
+    return StandbyPort::open(options, builder, peers);
+  };
+}
+
 // The standby ends with the wait: its ports and its file are free before the controller opens them.
 Result<Turn> await_turn(const Config& config, char** arguments,
                         const std::function<bool()>& is_over) {
@@ -78,8 +128,7 @@ Result<Turn> await_turn(const Config& config, char** arguments,
                                      .is_forced = config.standby.is_forced,
                                      .front = {.socket = config.socket,
                                                .socket_group = config.socket_group,
-                                               .listen = config.tcp.listen,
-                                               .pem = access_of(config).pem,
+                                               .open_port = standby_port(config.tcp),
                                                .metrics_listen = config.metrics_listen,
                                                .web_config = config.web_config_file}}));
   Turn turn;

@@ -7,6 +7,7 @@
 
 #include "controller/config.h"
 #include "controller/fleet/fleet.h"
+#include "controller/standby/front.h"
 #include "controller/standby/lease_keeper.h"
 #include "kernels/core/base/result.h"
 
@@ -24,6 +25,9 @@ struct Turn {
 // setting at fault.
 Result<Turn> await_turn(const Config& config, char** arguments,
                         const std::function<bool()>& is_over);
+// The standby's TCP port: that of an active controller, with its certificates, its revocation list
+// and its bounds. Its errors name the setting at fault.
+standby::OpenPort standby_port(const TcpOptions& options);
 // The turn as the fleet needs it. The lease outlives the fleet.
 fleet::Term term_of(const Turn& turn, char** arguments);
 

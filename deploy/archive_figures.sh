@@ -57,7 +57,6 @@ PAGE
 Where a drill ends with a mirror that works, all rows of all mirrored tables are the same on both
 sides, in number and content. The form is the $form.
 
-Not built: a standby, its RTO, and fencing between two controllers that are alive and cut from each
-other. A night of 512 modelled nodes is no drill yet.
+A site with two controllers has a page of its own: [standby](standby.md).
 PAGE
 } >"$page"

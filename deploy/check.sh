@@ -24,7 +24,7 @@ title_of() {
     grpc-tsan) echo "controller and agent under the thread sanitizer" ;;
     fuzz) echo "fuzz targets from the kept corpora, 45 minutes on two cores" ;;
     chaos) echo "1,000 seeds of kills, partitions, spoilt streams, jumping clocks and full disks; rows of chaos.tsv" ;;
-    standby) echo "two controllers: cuts, the archive away, 200 kills of the active one; rows of standby.tsv" ;;
+    standby) echo "two controllers: cuts, PostgreSQL away for 10 minutes, slow and full; then kills of the active one; rows of standby*.tsv" ;;
     nights) echo "two times 90 nights of 16 modelled nodes on a simulated clock" ;;
     truth) echo "faults of 64 modelled nodes found by the whole service, ten seeds a kind over several parts" ;;
     tidy-*) echo "clang-tidy on every source of ${1#tidy-}" ;;
@@ -208,6 +208,10 @@ chaos() {
   seed=$(awk -F '\t' 'NR > 1 { split($3, seeds, "-"); last = seeds[2] } END { print last + 1 }' "$table")
   RAILGAUGE_BUILD_DIR=$PWD/build/ci RAILGAUGE_CHAOS_TABLE=$PWD/$table deploy/e2e/chaos_seeds.sh 1000 "$seed" 5 6 && leftovers
 }
+# Each part adds a row of counts, so that parts add up.
+standby_kills() {
+  RAILGAUGE_BUILD_DIR=$PWD/build/ci STANDBY_KILLS_TABLE=$PWD/deploy/docs/results/standby-kills.tsv deploy/e2e/standby_kills.sh 200 4 30 && leftovers
+}
 # Rows are kept by commit, so that parts go on where the last one ended.
 truth() {
   deploy/truth.sh --build build/ci --minutes 50 --keep deploy/docs/results/kept/truth.tsv && leftovers
@@ -246,8 +250,9 @@ run_part() {
     chaos) step chaos "$(title_of chaos)" chaos ;;
     truth) step truth "$(title_of truth)" truth ;;
     standby)
-      step standby "$(title_of standby)" env RAILGAUGE_BUILD_DIR="$PWD/build/ci" RAILGAUGE_CHECK_FULL=1 STANDBY_NODES=64 \
+      step drills "cuts, and PostgreSQL away, slow and full" env RAILGAUGE_BUILD_DIR="$PWD/build/ci" STANDBY_NODES=64 \
         STANDBY_ROWS="$PWD/deploy/docs/results/standby.tsv" deploy/e2e/standby.sh
+      step kills "200 kills of the active one, or those of 30 minutes" standby_kills
       ;;
     nights) NIGHTS=90 step nights "$(title_of nights)" tests ci 1 0 -R '^e2e_nights$' ;;
     tidy-agent) step tidy "$(title_of "$part")" tidy agent deploy ;;

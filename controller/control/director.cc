@@ -44,9 +44,16 @@ std::shared_ptr<RunDriver> Director::make(RunOrder order) {
   callbacks.end_stored = [this, id] { loop_.post([this, id] { remove(id); }); };
   callbacks.attempt_stored = [this, id](std::size_t index, std::uint32_t attempt,
                                         const Status& stored) {
-    loop_.post([this, id, index, attempt, stored] {
-      if (RunDriver* run = find(id); run != nullptr) run->attempt_stored(index, attempt, stored);
-    });
+    const auto go_on = [this, id, index, attempt, stored] {
+      loop_.post([this, id, index, attempt, stored] {
+        if (RunDriver* run = find(id); run != nullptr) run->attempt_stored(index, attempt, stored);
+      });
+    };
+    // One that is not stored begins nowhere: nothing has to know it.
+    if (stored)
+      fleet_.hold_start(go_on);
+    else
+      go_on();
   };
   return std::make_shared<RunDriver>(std::move(order),
                                      RunDriver::Edges{fleet_, store_, writes_, metrics_, uplinks_},

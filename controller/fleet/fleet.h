@@ -74,6 +74,9 @@ struct Term {
   // Calls its argument, on any thread, once acknowledging what is committed now loses nothing with
   // this host. Empty: at once.
   std::function<void(std::function<void()> acknowledge)> hold_acknowledgement{};
+  // Calls its argument, on any thread, once another controller that takes over would know the
+  // attempt whose start is committed now, or after a bounded time. Empty: at once.
+  std::function<void(std::function<void()> begin)> hold_start{};
   // An agent has seen a higher generation than this controller's.
   std::function<void(std::uint64_t generation)> outranked{};
 };
@@ -188,6 +191,14 @@ class Fleet {
   std::shared_ptr<AgentStream> open(grpc::CallbackServerContext* context, auth::Peer peer,
                                     std::shared_ptr<void> call = {});
 
+  // Calls `begin` once an attempt whose start is committed may be sent to agents; Term::hold_start.
+  // Thread safe.
+  void hold_start(std::function<void()> begin) const {
+    if (options_.term.hold_start)
+      options_.term.hold_start(std::move(begin));
+    else
+      begin();
+  }
   // On the loop. False: the node is not attached, and the message is dropped.
   bool send(const std::string& name, api::ControllerMessage message);
   void tick(double now);

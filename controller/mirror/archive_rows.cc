@@ -125,7 +125,8 @@ Result<std::optional<ArchivedSite>> read_archived_site(pq::Connection& archive,
       "SELECT site, store_id, start, arming, outbox_through, copy_epoch, changes_from, "
       "coalesce((SELECT max(position) FROM railgauge.change c WHERE c.site=s.site), changes_from), "
       "has_changes AND NOT EXISTS (SELECT 1 FROM railgauge.walk w WHERE w.site=s.site AND NOT "
-      "w.is_done), is_synthetic FROM railgauge.site s WHERE name=$1",
+      "w.is_done), is_synthetic, greatest(reaches, outbox_through) FROM railgauge.site s WHERE "
+      "name=$1",
       {name}));
   if (row.rows() == 0) return std::nullopt;
   return ArchivedSite{.site = row.integer(0, 0),
@@ -137,7 +138,8 @@ Result<std::optional<ArchivedSite>> read_archived_site(pq::Connection& archive,
                       .changes_from = row.integer(0, 6),
                       .newest = row.integer(0, 7),
                       .is_complete = row.text(0, 8) == "t",
-                      .is_synthetic = row.text(0, 9) == "t"};
+                      .is_synthetic = row.text(0, 9) == "t",
+                      .reaches = row.integer(0, 10)};
 }
 
 // A key that changed several times is read once; of a stretch of points the longest counts. They

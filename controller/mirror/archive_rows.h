@@ -27,6 +27,7 @@ struct ArchivedSite {
   std::int64_t newest = 0;        // change
   bool is_complete = false;       // it notes changes, and no table is still to be sent
   bool is_synthetic = false;
+  std::int64_t reaches = 0;  // row of the outbox behind which nothing was read for the archive
 };
 // Absent: no controller ever wrote as this site.
 Result<std::optional<ArchivedSite>> read_archived_site(pq::Connection& archive,

@@ -27,5 +27,25 @@ TEST_F(ArchiveSchemaTest, ANewerSchemaIsRefusedAndAnOlderOneRaised) {
   EXPECT_THAT(events_.back().second, ::testing::HasSubstr("a newer Railgauge made it"));
 }
 
+// Nobody may take a modelled site's rows for measured ones, whichever view shows them.
+TEST_F(ArchiveSchemaTest, EachViewMarksSyntheticData) {
+  measure("r1", 1);
+  expect_same();
+  EXPECT_EQ(ask("SELECT coalesce(string_agg(table_name, ' '), '') FROM information_schema.views v "
+                "WHERE table_schema='railgauge' AND NOT EXISTS (SELECT 1 FROM "
+                "information_schema.columns c WHERE c.table_schema='railgauge' AND "
+                "c.table_name=v.table_name AND c.column_name='synthetic')"),
+            "");
+  EXPECT_NE(ask("SELECT count(*) FROM information_schema.views WHERE table_schema='railgauge'"),
+            "0");
+  // A change of views alone copies nothing anew.
+  ask("UPDATE railgauge.schema_version SET version=2 WHERE version>2");
+  ask("UPDATE railgauge.site SET schema_version=2");
+  mirror_ = make();
+  mirror_->step(1.7e9);
+  EXPECT_EQ(mirror_->figures().tables_left, 0);
+  expect_same();
+}
+
 }  // namespace
 }  // namespace railgauge::mirror

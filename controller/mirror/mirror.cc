@@ -24,45 +24,6 @@ constexpr double kShowSeconds = 1;
 
 }  // namespace
 
-// --- acts that wait ----------------------------------------------------------------------------
-
-void AckGate::hold(std::function<void()> release) {
-  const std::lock_guard lock(mutex_);
-  waiting_.emplace_back(++count_, std::move(release));
-}
-
-std::uint64_t AckGate::held() const {
-  const std::lock_guard lock(mutex_);
-  return waiting_.empty() ? 0 : count_;
-}
-
-// The count was taken before the state was read, so that all acts up to it are behind `newest`.
-void AckGate::note(std::uint64_t held, std::int64_t newest) {
-  const std::lock_guard lock(mutex_);
-  if (held > 0 && (marks_.empty() || marks_.back().first < held)) marks_.emplace_back(held, newest);
-}
-
-// Acts run without the lock: they post to another thread, whose queue has a lock of its own.
-void AckGate::passed(std::int64_t through) {
-  std::vector<std::function<void()>> released;
-  {
-    const std::lock_guard lock(mutex_);
-    while (!marks_.empty() && marks_.front().second <= through) {
-      for (; !waiting_.empty() && waiting_.front().first <= marks_.front().first;
-           waiting_.pop_front())
-        released.push_back(std::move(waiting_.front().second));
-      marks_.pop_front();
-    }
-  }
-  for (const auto& release : released) release();
-}
-
-// The acts themselves stay, and are counted anew at the next look.
-void AckGate::forget() {
-  const std::lock_guard lock(mutex_);
-  marks_.clear();
-}
-
 // --- one step at a time ------------------------------------------------------------------------
 
 Mirror::Mirror(MirrorOptions options, store::Store& store, Note note, std::function<bool()> is_over)
@@ -76,10 +37,12 @@ Mirror::Mirror(MirrorOptions options, store::Store& store, Note note, std::funct
 
 // Figures are taken first, so that they are shown while the archive is away too.
 double Mirror::step(double now) {
-  const std::uint64_t held = options_.ack_gate != nullptr ? options_.ack_gate->held() : 0;
+  std::vector<std::uint64_t> held;
+  for (const ArchiveGate* gate : options_.gates) held.push_back(gate->held());
   const auto state = store_.read(store::read_mirror_state);
   if (state) show(*state, now);
-  if (state && options_.ack_gate != nullptr) options_.ack_gate->note(held, state->newest);
+  for (std::size_t i = 0; state && i < held.size(); ++i)
+    options_.gates[i]->note(held[i], state->newest);
   if (!pace_.is_due(now)) return std::min(pace_.left(now), kShowSeconds);
   if (!state) {
     fail_at(now, state.error());
@@ -126,6 +89,8 @@ Result<double> Mirror::work(double now) {
   if (now >= next_drop_ || next_drop_ - now > kDropSeconds) {
     next_drop_ = now + kDropSeconds;
     // A reader that holds the table delays the drop, and no data.
+    if (const Status made = link_->make_months_ahead(now); !made)
+      spdlog::warn("mirror: the next month's table is not made: {}", made.error().message);
     const Result<int> months = link_->drop_old_months(now);
     if (const Status dropped = link_->drop_old_changes(); !dropped)
       spdlog::warn("mirror: old changes are not dropped: {}", dropped.error().message);
@@ -163,8 +128,8 @@ Status Mirror::connect() {
   generation_ = link_->generation();
   is_claimed_synthetic_ = kind == store::DataKind::kSynthetic;
   // The numbers of the outbox began anew.
-  if (arming_ != state.arming && arming_ > 0 && options_.ack_gate != nullptr)
-    options_.ack_gate->forget();
+  if (arming_ != state.arming && arming_ > 0)
+    for (ArchiveGate* gate : options_.gates) gate->forget();
   if (arming_ != state.arming) lag_.emplace(state.even_at);
   arming_ = state.arming;
   spdlog::info("mirror: writes to the archive as site {}; {} rows wait, {} tables are to be copied",
@@ -182,15 +147,18 @@ Result<bool> Mirror::send_changes(double now) {
   const std::int64_t waiting = std::max<std::int64_t>(0, state.newest - batch.through);
   const bool is_even = waiting == 0 && link_->place().walks.empty();
   if (batch.entries > 0) {
-    RG_TRY_OK(link_->send(batch, waiting, is_even ? now : 0, now));
+    RG_TRY_OK(link_->send(batch, state.newest, is_even ? now : 0, now));
     const std::lock_guard lock(mutex_);
     for (const store::MirrorRows& rows : batch.tables)
       figures_.rows_sent += static_cast<double>(rows.count());
   }
   if (lag_) lag_->note_through(link_->place().outbox_through);
   // While the first copy is under way, rows that were noted before it may still be missing.
-  if (options_.ack_gate != nullptr && link_->place().walks.empty())
-    options_.ack_gate->passed(link_->place().outbox_through);
+  for (ArchiveGate* gate : options_.gates) {
+    if (!link_->place().walks.empty()) break;
+    gate->passed(link_->place().outbox_through);
+    if (is_even) gate->caught_up();
+  }
   trim(state, now, is_even ? now : 0);
   return waiting > 0;
 }
@@ -206,7 +174,8 @@ Result<bool> Mirror::send_walk(double now) {
   const auto number = static_cast<std::size_t>(next - tables.begin());
   const store::MirrorBatch batch =
       RG_TRY(store_.read(store::walk_mirror_table, number, walks.find(next->name)->second, batch_));
-  RG_TRY_OK(link_->send_walk(number, batch, batch.entries == 0, now));
+  const store::MirrorState state = RG_TRY(store_.read(store::read_mirror_state));
+  RG_TRY_OK(link_->send_walk(number, batch, state.newest, batch.entries == 0, now));
   const std::lock_guard lock(mutex_);
   for (const store::MirrorRows& rows : batch.tables)
     figures_.rows_sent += static_cast<double>(rows.count());

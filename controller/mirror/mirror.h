@@ -6,7 +6,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,8 +13,10 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "controller/metric/registry.h"
+#include "controller/mirror/archive_gate.h"
 #include "controller/mirror/pace.h"
 #include "controller/mirror/site_link.h"
 #include "controller/store/outbox/mirror_outbox.h"
@@ -28,34 +29,14 @@ namespace railgauge::mirror {
 // "mirror_works" when the archive takes data again.
 using Note = std::function<void(std::string kind, std::string text)>;
 
-// Acts that wait until the archive has what the store has committed so far. Thread safe.
-class AckGate {
- public:
-  // `release` is called once the archive has all that is committed now; on the mirror's thread.
-  void hold(std::function<void()> release);
-  // Acts that were held before are behind rows of the outbox up to `newest`.
-  [[nodiscard]] std::uint64_t held() const;
-  void note(std::uint64_t held, std::int64_t newest);
-  // The archive has rows up to `through`, of the outbox's present numbers.
-  void passed(std::int64_t through);
-  // The outbox's numbers began anew: what waits is counted anew.
-  void forget();
-
- private:
-  mutable std::mutex mutex_;
-  std::deque<std::pair<std::uint64_t, std::function<void()>>> waiting_;
-  std::uint64_t count_ = 0;
-  // The newest act, and the row of the outbox behind which it is done; both grow.
-  std::deque<std::pair<std::uint64_t, std::int64_t>> marks_;
-};
-
 struct MirrorOptions {
-  std::string url{};            // pq/url.h
-  std::string site{};           // the name under which this controller writes
-  double keep_days = 0;         // of points in the archive; 0: for ever
-  bool is_armed = true;         // false: the outbox is armed as soon as the disk has room
-  std::int64_t lease = 0;       // of a site with several controllers: its generation
-  AckGate* ack_gate = nullptr;  // outlives the mirror; nullptr: nothing waits for it
+  std::string url{};       // pq/url.h
+  std::string site{};      // the name under which this controller writes
+  double keep_days = 0;    // of points in the archive; 0: for ever
+  bool is_armed = true;    // false: the outbox is armed as soon as the disk has room
+  std::int64_t lease = 0;  // of a site with several controllers: its generation
+  // Acts wait at them for the archive; they outlive the mirror.
+  std::vector<ArchiveGate*> gates{};
   store::MirrorBounds batch{};
   double first_pause_seconds = 1;  // after a failure
   double longest_pause_seconds = 30;

@@ -56,7 +56,7 @@ Status SiteLink::claim_site() {
   RG_TRY_OK(insert_site());
   const pq::Answer found =
       RG_TRY(database_->query("SELECT site, store_id, generation, arming, outbox_through, start, "
-                              "schema_version, has_changes "
+                              "schema_version, has_changes, greatest(reaches, outbox_through) "
                               "FROM railgauge.site WHERE name=$1 FOR UPDATE",
                               {claim_.name}));
   site_ = found.integer(0, 0);
@@ -66,12 +66,12 @@ Status SiteLink::claim_site() {
         Code::kFailedPrecondition,
         "the archive has a site {} of another database; give this controller another --site",
         claim_.name);
-  RG_TRY_OK(check_start(found.text(0, 5), place_.outbox_through, found.integer(0, 2)));
+  RG_TRY_OK(check_start(found.text(0, 5), found.integer(0, 8), found.integer(0, 2)));
   const bool is_new_arming = found.integer(0, 3) != claim_.arming;
   if (is_new_arming) place_.outbox_through = 0;
   // The archive went back in time behind rows that were trimmed, or has columns that it lacks.
   const bool has_gap = place_.outbox_through + 1 < claim_.oldest;
-  const bool is_anew = is_new_arming || has_gap || found.integer(0, 6) != kSchemaVersion;
+  const bool is_anew = is_new_arming || has_gap || found.integer(0, 6) < kColumnsVersion;
   if (is_anew) RG_TRY_OK(begin_walks());
   // Copies of standbys lack what went unnoted.
   const bool has_changes = claim_.lease > 0;
@@ -80,11 +80,12 @@ Status SiteLink::claim_site() {
   RG_TRY_OK(database_->execute(
       "UPDATE railgauge.site SET generation=$2, arming=$3, outbox_through=$4, keep_days=$5, "
       "start=$6, schema_version=$7, is_synthetic=$8, has_changes=$9, copy_epoch=copy_epoch + "
-      "$10::bigint WHERE site=$1",
+      "$10::bigint, reaches=$11 WHERE site=$1",
       {std::to_string(site_), std::to_string(generation_), std::to_string(claim_.arming),
        std::to_string(place_.outbox_through), fmt::format("{}", claim_.keep_days), claim_.start,
        std::to_string(kSchemaVersion), claim_.is_synthetic ? "true" : "false",
-       has_changes ? "true" : "false", is_other_copy ? "1" : "0"}));
+       has_changes ? "true" : "false", is_other_copy ? "1" : "0",
+       std::to_string(std::max(claim_.newest, place_.outbox_through))}));
   RG_TRY_OK(read_walks());
   const pq::Answer committed = RG_TRY(database_->script(commit_sql()));
   static_cast<void>(committed);
@@ -94,7 +95,8 @@ Status SiteLink::claim_site() {
 // One database is one site, also after a change of its name: it would be there twice.
 Status SiteLink::check_names() {
   const pq::Answer others = RG_TRY(database_->query(
-      "SELECT name, start, outbox_through FROM railgauge.site WHERE store_id=$1 AND name<>$2",
+      "SELECT name, start, greatest(reaches, outbox_through) FROM railgauge.site WHERE store_id=$1 "
+      "AND name<>$2",
       {claim_.store_id, claim_.name}));
   for (int row = 0; row < others.rows(); ++row) {
     // The archive of a database that was restored since may be continued under another name.
@@ -107,7 +109,8 @@ Status SiteLink::check_names() {
   return {};
 }
 
-// `start` and `mark`: which start sent the last row, and its number in that start's outbox.
+// `start` and `mark`: which start sent the last row, and the newest row of that start's outbox when
+// it was read. A database that ends before is behind the archive.
 Status SiteLink::check_start(std::string_view start, std::int64_t mark,
                              std::int64_t generation) const {
   if (start.empty()) return {};
@@ -169,28 +172,29 @@ Status SiteLink::read_walks() {
 
 // The mark is the last row of the outbox that the batch covers; rows that changed since were read
 // as they are now and are sent once more later, which changes nothing.
-Status SiteLink::send(const store::MirrorBatch& batch, std::int64_t waiting, double even_at,
+Status SiteLink::send(const store::MirrorBatch& batch, std::int64_t newest, double even_at,
                       double now) {
+  const std::int64_t waiting = std::max<std::int64_t>(0, newest - batch.through);
   const std::string mark = fmt::format(
-      "UPDATE railgauge.site SET outbox_through={}, waiting={}, merged_at=now(){} WHERE site={} "
-      "AND "
-      "generation={} RETURNING 1",
-      batch.through, waiting, even_at > 0 ? fmt::format(", even_at=to_timestamp({})", even_at) : "",
-      site_, generation_);
+      "UPDATE railgauge.site SET outbox_through={}, waiting={}, reaches=greatest(reaches, {}), "
+      "merged_at=now(){} WHERE site={} AND generation={} RETURNING 1",
+      batch.through, waiting, newest,
+      even_at > 0 ? fmt::format(", even_at=to_timestamp({})", even_at) : "", site_, generation_);
   RG_TRY_OK(commit(batch, mark, "", now));
   place_.outbox_through = batch.through;
   return {};
 }
 
 // Rows of the page's keys that are gone here go there too.
-Status SiteLink::send_walk(std::size_t table, const store::MirrorBatch& batch, bool is_last,
-                           double now) {
+Status SiteLink::send_walk(std::size_t table, const store::MirrorBatch& batch, std::int64_t newest,
+                           bool is_last, double now) {
   const std::string name(store::mirror_tables()[table].name);
   const std::string mark = fmt::format(
       "INSERT INTO railgauge.walk (site, name, through, is_done) VALUES ({0}, '{1}', {2}, {3}) ON "
       "CONFLICT (site, name) DO UPDATE SET through=EXCLUDED.through, is_done=EXCLUDED.is_done; "
-      "UPDATE railgauge.site SET merged_at=now() WHERE site={0} AND generation={4} RETURNING 1",
-      site_, name, batch.through, is_last, generation_);
+      "UPDATE railgauge.site SET merged_at=now(), reaches=greatest(reaches, {5}) WHERE site={0} "
+      "AND generation={4} RETURNING 1",
+      site_, name, batch.through, is_last, generation_, newest);
   RG_TRY_OK(stage(table));
   const auto before = place_.walks.find(name);
   const std::int64_t after = before == place_.walks.end() ? kFirstKey : before->second;
@@ -325,13 +329,34 @@ Status SiteLink::make_months(const store::MirrorRows& points, double now) {
     const int month = month_of(static_cast<double>(ms) / 1e3);
     if (month >= present - kPastMonths && month <= present + kFutureMonths) wanted.insert(month);
   }
-  for (const int month : wanted) {
-    if (months_.contains(month)) continue;
-    const Status made = database_->execute(month_sql(month));
+  for (const int month : wanted) RG_TRY_OK(make_month(month));
+  return {};
+}
+
+Status SiteLink::make_months_ahead(double now) {
+  const int present = month_of(now);
+  RG_TRY_OK(make_month(present));
+  return make_month(present + 1);
+}
+
+// Under a lock of all sites: of two that make one month at once, one would fail. The table is there
+// before anybody waits, and a session that only reads it waits for no lock of ours.
+Status SiteLink::make_month(int month) {
+  if (months_.contains(month)) return {};
+  const pq::Answer there = RG_TRY(
+      database_->query(fmt::format("SELECT to_regclass('railgauge.{}')", month_name(month))));
+  if (there.is_null(0, 0)) {
+    const Status made = [&]() -> Status {
+      RG_TRY_OK(database_->script("BEGIN; SELECT pg_advisory_xact_lock(5927845)"));
+      RG_TRY_OK(database_->execute(month_sql(month)));
+      return database_->execute("COMMIT");
+    }();
+    const std::string state = database_->last_state();
+    if (!made) static_cast<void>(database_->execute("ROLLBACK"));
     // Points of that month came before it was near enough: they stay in the table of the others.
-    if (!made && database_->last_state() != "23514") return made;
-    months_.insert(month);
+    if (!made && state != "23514") return made;
   }
+  months_.insert(month);
   return {};
 }
 

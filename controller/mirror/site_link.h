@@ -52,11 +52,15 @@ class SiteLink {
   [[nodiscard]] const SitePlace& place() const { return place_; }
   // The next claim of this start has to name it.
   [[nodiscard]] std::int64_t generation() const { return generation_; }
-  // Sends rows of the outbox. `waiting`: rows that remain there; `even_at`: the time at which the
-  // archive then has all, 0: it has not. kFailedPrecondition: another session claimed the site.
-  Status send(const store::MirrorBatch& batch, std::int64_t waiting, double even_at, double now);
+  // Sends rows of the outbox, which had rows up to `newest` after they were read. `even_at`: the
+  // time at which the archive then has all, 0: it has not. kFailedPrecondition: another session
+  // claimed the site.
+  Status send(const store::MirrorBatch& batch, std::int64_t newest, double even_at, double now);
   // Sends rows of a walk over one table; `is_last`: nothing is behind them.
-  Status send_walk(std::size_t table, const store::MirrorBatch& batch, bool is_last, double now);
+  Status send_walk(std::size_t table, const store::MirrorBatch& batch, std::int64_t newest,
+                   bool is_last, double now);
+  // Makes the partitions of this month and the next one, so that no point waits for its table.
+  Status make_months_ahead(double now);
   // Drops months of points in which every site keeps none. Returns how many.
   Result<int> drop_old_months(double now);
   // Drops changes that standbys had a day to take.
@@ -86,6 +90,7 @@ class SiteLink {
   [[nodiscard]] std::string commit_sql() const;
   // Makes the partitions of the points' months.
   Status make_months(const store::MirrorRows& points, double now);
+  Status make_month(int month);
   // Makes the staging table of this session.
   Status stage(std::size_t table);
 

@@ -40,69 +40,47 @@ class NoService final : public grpc::CallbackGenericService {
   const std::function<std::string()> sentence_;
 };
 
-// The members are made in the order in which they are used, and ended in the reverse one.
+// The port outlives the server that has its connections.
 class RunningFront final : public Front {
  public:
   explicit RunningFront(FrontWords words) : words_(std::move(words)), none_(words_.sentence) {}
   ~RunningFront() override {
     http_.reset();
     if (unix_) unix_->stop();
+    if (port_) port_->stop();
     if (!grpc_) return;
     grpc_->Shutdown(std::chrono::system_clock::now() +
                     std::chrono::milliseconds(static_cast<int>(kShutdownSeconds * 1e3)));
     grpc_->Wait();
+    grpc_.reset();
+    if (port_) port_->finish();
+  }
+  void tick() override {
+    if (port_) port_->tick();
   }
   // No port is shared with another process: the active controller of this host may still have it.
   Status open(const FrontOptions& options, RoleAnswers answers) {
     unix_ = RG_TRY(UnixListener::open(options.socket, options.socket_group));
     roles_ = make_role_service(
         std::move(answers),
-        [this](const grpc::CallbackServerContext& context) { return peer_of(context); });
+        [this](const grpc::CallbackServerContext& context) { return peers_.peer_of(context); });
     grpc::ServerBuilder builder;
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.RegisterService(roles_.get());
     builder.RegisterCallbackGenericService(&none_);
-    has_tls_ = !options.pem.certificate.empty();
-    int port = -1;
-    if (!options.listen.empty())
-      builder.AddListeningPort(options.listen, RG_TRY(credentials_of(options.pem)), &port);
+    if (options.open_port) port_ = RG_TRY(options.open_port(builder, peers_));
     grpc_ = builder.BuildAndStart();
-    if (!grpc_ || port == 0)
-      return fail(Code::kAlreadyExists,
-                  fmt::format("--listen {}: the port is taken, or no address of this host",
-                              options.listen));
+    if (!grpc_) return fail(Code::kInternal, "gRPC: the server does not start");
     unix_->start(*grpc_, peers_, [](const std::string& user, const Error& reason) {
       spdlog::warn("unix socket: {} refused: {}", user, reason.message);
     });
+    if (port_) {
+      RG_TRY_OK(port_->start());
+      spdlog::info("standby: TCP port {}", port_->port());
+    }
     return open_http(options);
   }
 
  private:
-  static Result<std::shared_ptr<grpc::ServerCredentials>> credentials_of(
-      const trust::PemFiles& pem) {
-    if (pem.certificate.empty()) return grpc::InsecureServerCredentials();
-    trust::Material material = RG_TRY(trust::load_material(pem));
-    grpc::SslServerCredentialsOptions options(
-        GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-    options.pem_root_certs = std::move(material.authority);
-    options.pem_key_cert_pairs.push_back(
-        {std::move(material.key), std::move(material.certificate)});
-    return grpc::SslServerCredentials(options);
-  }
-  // The socket's peers are known by their descriptor; those of the port by their certificate.
-  [[nodiscard]] auth::Peer peer_of(const grpc::CallbackServerContext& context) const {
-    const std::string address = context.peer();
-    if (!address.starts_with("ipv4:") && !address.starts_with("ipv6:"))
-      return peers_.peer_of(context);
-    if (!has_tls_) return auth::anybody(address, 0);
-    const auto certificates =
-        context.auth_context()->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
-    if (certificates.empty()) return {.who = address, .address = address};
-    const auto certificate =
-        trust::parse_certificate(std::string(certificates[0].data(), certificates[0].size()));
-    if (!certificate) return {.who = address, .address = address};
-    return auth::holder_of(*certificate, address, 0);
-  }
   Status open_http(const FrontOptions& options) {
     if (options.metrics_listen.empty()) return {};
     const HostPort address = RG_TRY(parse_host_port("metrics-listen", options.metrics_listen));
@@ -120,8 +98,8 @@ class RunningFront final : public Front {
   const FrontWords words_;
   NoService none_;
   auth::PeerBook peers_;
-  bool has_tls_ = false;
   std::unique_ptr<grpc::Service> roles_;
+  std::unique_ptr<FrontPort> port_;  // absent without TCP
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<UnixListener> unix_;
   std::unique_ptr<http::Server> http_;

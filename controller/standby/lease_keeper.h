@@ -6,29 +6,25 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "controller/mirror/lease.h"
+#include "controller/standby/lease_term.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge::standby {
-
-// Asks a controller not to take the lease for `seconds`. True: it promised. Bounded in time; called
-// on the keeper's thread.
-using AskPromise = std::function<bool(const mirror::SiteController& other, std::int64_t generation,
-                                      double seconds)>;
 
 struct LeaseKeeperOptions {
   std::string url{};  // of the archive
   std::string site{};
   mirror::SiteController self{};
   mirror::LeaseTimes times{};
-  AskPromise ask_promise{};
+  AskPromise ask_promise{};  // called on the keeper's thread
   // Called once, on the keeper's thread, when the lease is over, with one line.
   std::function<void(const std::string& why)> deposed{};
 };
@@ -42,37 +38,25 @@ class LeaseKeeper {
   LeaseKeeper(const LeaseKeeper&) = delete;
   LeaseKeeper& operator=(const LeaseKeeper&) = delete;
 
-  [[nodiscard]] std::int64_t generation() const { return generation_; }
+  [[nodiscard]] std::int64_t generation() const { return term_.generation(); }
   // Whether this controller may act now. Costs a read of the clock.
-  [[nodiscard]] bool may_act() const { return mirror::boot_seconds() < acts_until_; }
+  [[nodiscard]] bool may_act() const { return mirror::boot_seconds() < term_.acts_until(); }
   // Ends the thread and the lease, so that a standby takes it at once.
   void release();
   // Controllers that could take the site over, as the archive said last; they wait by promise while
   // it does not answer.
-  [[nodiscard]] std::size_t ready() const { return ready_count_; }
-  [[nodiscard]] bool is_by_promise() const { return is_by_promise_; }
+  [[nodiscard]] std::size_t ready() const { return term_.ready(); }
+  [[nodiscard]] bool is_by_promise() const { return term_.is_by_promise(); }
 
  private:
   void work();
-  // The pause until the next step; below 0: the lease is over.
-  double step();
-  // Renews in the archive; false: there was no answer.
-  Result<bool> renew(double now);
-  // True: all who could take the lease wait.
-  bool ask_all(double now);
-  void depose(const std::string& why);
+  // As mirror::renew_lease(), over a connection that is kept.
+  Result<std::optional<std::vector<mirror::SiteController>>> renew(
+      const mirror::LeaseRenewal& renewal);
 
   const LeaseKeeperOptions options_;
-  const std::int64_t generation_;
-  mirror::LeaseHolder holder_;  // on the thread alone, as the next three
-  // Who may take the lease after its end, as far as the archive can know: those of the last
-  // renewal that was answered, and of all that were sent since.
-  std::map<std::string, mirror::SiteController> takers_{};
-  std::vector<mirror::SiteController> ready_{};  // admitted by the next renewal
-  std::unique_ptr<pq::Connection> archive_{};
-  std::atomic<double> acts_until_ = 0;
-  std::atomic<std::size_t> ready_count_ = 0;
-  std::atomic<bool> is_by_promise_ = false;
+  std::unique_ptr<pq::Connection> archive_{};  // on the thread alone
+  LeaseTerm term_;                             // its steps on the thread alone
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<bool> ending_ = false;

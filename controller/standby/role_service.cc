@@ -15,12 +15,18 @@ class RoleService final : public api::Standby::CallbackService {
   RoleService(RoleAnswers answers, PeerOf peer_of)
       : answers_(std::move(answers)), peer_of_(std::move(peer_of)) {}
 
-  // Without a right of its own: whoever is connected may know whom to ask instead.
+  // Without a right of its own: whoever is connected may know whom to ask instead, but for the
+  // holder of a revoked certificate.
   grpc::ServerUnaryReactor* GetRole(grpc::CallbackServerContext* context,
                                     const api::RoleRequest* /*request*/,
                                     api::ControllerRole* answer) override {
-    *answer = answers_.role();
     auto* reactor = context->DefaultReactor();
+    const auth::Peer peer = peer_of_(*context);
+    if (peer.role == auth::Role::kNone && !peer.refusal.empty()) {
+      reactor->Finish({grpc::StatusCode::PERMISSION_DENIED, peer.refusal});
+      return reactor;
+    }
+    *answer = answers_.role();
     reactor->Finish(grpc::Status::OK);
     return reactor;
   }

@@ -98,6 +98,7 @@ Result<std::unique_ptr<LeaseKeeper>> Standby::wait(const std::function<bool()>& 
       spdlog::info("standby: the archive answers again");
       reported_.clear();
     }
+    front_->tick();
     for (double waited = 0; waited < kPollSeconds && !is_over(); waited += kLookSeconds)
       std::this_thread::sleep_for(std::chrono::duration<double>(kLookSeconds));
   }

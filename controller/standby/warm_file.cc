@@ -32,10 +32,10 @@ Result<store::Connection> open_file(const std::string& path) {
 Result<bool> knows(store::Connection& connection, const store::MirrorState& state,
                    const ArchivedSite& site) {
   if (site.start.empty()) return true;
-  if (site.start == state.start) return site.outbox_through <= state.newest;
+  if (site.start == state.start) return site.reaches <= state.newest;
   const auto starts = RG_TRY(store::read_mirror_starts(connection));
   const auto known = std::ranges::find(starts, site.start, &store::MirrorStart::token);
-  return known != starts.end() && site.outbox_through <= known->last_id;
+  return known != starts.end() && site.reaches <= known->last_id;
 }
 
 }  // namespace
@@ -198,6 +198,7 @@ Status WarmFile::take_over(pq::Connection& archive, const std::string& site_name
                                        .store_id = site->store_id,
                                        .arming = site->arming,
                                        .start = site->start,
+                                       .reaches = site->reaches,
                                        .outbox_through = site->outbox_through,
                                        .spool_marks = std::move(marks)});
   }));

@@ -8,6 +8,7 @@
 #include "controller/mirror/archive_schema.h"
 #include "controller/mirror/lease.h"
 #include "controller/mirror/testing/archive_testing.h"
+#include "controller/store/queries/upgrades.h"
 
 namespace railgauge::standby {
 namespace {
@@ -76,6 +77,18 @@ class WarmFileTest : public mirror::ArchiveTest {
     return text;
   }
 
+  // Means and tails of all points of two runs, as a verdict reads them.
+  static std::string tails_of(const store::Store& store) {
+    std::string text;
+    const std::vector<std::string> runs{"r1", "r2"};
+    const auto rows = store.read(store::read_side_points, runs, std::vector<std::string>());
+    EXPECT_TRUE(rows) << rows.error().message;
+    for (const auto& row : *rows)
+      text += fmt::format("{} {} {} {}; ", row.mean, row.p90.value_or(0), row.p999.value_or(0),
+                          row.slot_p1.value_or(0));
+    return text;
+  }
+
   std::unique_ptr<pq::Connection> archive_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<Mirror> mirror_;
@@ -101,6 +114,8 @@ TEST_F(WarmFileTest, FollowsTheSiteAndContinuesItAsItsDatabase) {
   {
     auto successor = open_armed(folder_.file("copy"));
     EXPECT_EQ(differences_of(*store_, *successor), "");
+    EXPECT_EQ(tails_of(*store_), tails_of(*successor)) << "verdicts read them";
+    EXPECT_NE(tails_of(*store_), "");
     // Its rows continue behind the last one; nothing is sent anew.
     auto next = make(*successor, 2);
     measure(*successor, "r3", 2);

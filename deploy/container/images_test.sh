@@ -36,6 +36,7 @@ for image in agent controller; do
   check "$image: no packages and no lists of apt are left" sh -c "! ls -d '$(store mount "$container")'/packages '$(store mount "$container")'/var/lib/apt/lists/*_Packages 2>/dev/null | grep ."
   check "$image: nothing of it is its user's to change, but its state" test -z "$(find "$(store mount "$container")"/usr "$(store mount "$container")"/etc -user 7443 -print -quit)"
 done
+check "controller: PostgreSQL's client library is there, for an archive" run sh -c 'ls /usr/lib/*/libpq.so.5'
 port=$((20000 + RANDOM % 10000))
 store run --network host "$container" -- railgauge-controller --metrics-listen "127.0.0.1:$port" >"$work/controller.log" 2>&1 &
 pid=$!

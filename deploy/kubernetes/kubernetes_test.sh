@@ -37,6 +37,19 @@ expect "an agent elsewhere needs no controller here" sh -c "'$tools/helm/helm' t
 template --set 'networkPolicy.controllerEgress[0].ports[0].port=443,networkPolicy.controllerEgress[0].ports[0].protocol=TCP' >"$work/egress.yaml"
 expect "with a rule of egress it is valid" valid "$work/egress.yaml"
 expect "and the controller's policy has the rule" grep -q '^  egress: \[{"ports":\[{"port":443,"protocol":"TCP"}\]}\]$' "$work/egress.yaml"
+pair=(--set controller.standby.enabled=true --set 'archive.url=postgres://railgauge@db/railgauge?sslmode=verify-full&sslrootcert=/archive/ca.crt' --set archive.secret=archive)
+template "${pair[@]}" --set tls.certManager.enabled=true --set 'networkPolicy.controllerEgress[0].ports[0].port=443,networkPolicy.controllerEgress[0].ports[0].protocol=TCP' >"$work/pair.yaml"
+expect "with a standby it is valid" valid "$work/pair.yaml"
+expect "then there are two controllers" grep -qx '  replicas: 2' "$work/pair.yaml"
+expect "on two hosts" grep -q 'topologyKey: kubernetes.io/hostname' "$work/pair.yaml"
+expect "each under a name of its own" grep -qF 'value: $(POD_NAME).railgauge-controllers.railgauge.svc:7443' "$work/pair.yaml"
+expect "agents know both" grep -qF '"railgauge-controller-0.railgauge-controllers.railgauge.svc:7443,railgauge-controller-1.railgauge-controllers.railgauge.svc:7443"' "$work/pair.yaml"
+expect "the certificate is good for both and for clients" sh -c "grep -q 'usages: .*client auth' '$work/pair.yaml' && grep -q -- '- railgauge-controller-1.railgauge-controllers.railgauge.svc\$' '$work/pair.yaml' && grep -q 'organizationalUnits: \[controller\]' '$work/pair.yaml'"
+expect "the password is the secret's" grep -q 'name: PGPASSWORD, valueFrom: {secretKeyRef: {name: archive, key: password}}' "$work/pair.yaml"
+expect "they reach DNS, the archive, the receiver and each other alone" grep -qxF '  egress: [{"ports":[{"port":53,"protocol":"UDP"},{"port":53,"protocol":"TCP"}]},{"ports":[{"port":5432,"protocol":"TCP"}]},{"ports":[{"port":443,"protocol":"TCP"}]},{"ports":[{"port":7443,"protocol":"TCP"}],"to":[{"podSelector":{"matchLabels":{"app.kubernetes.io/component":"controller","app.kubernetes.io/name":"railgauge"}}}]}]' "$work/pair.yaml"
+expect "a standby without an archive is refused" refuses --set controller.standby.enabled=true
+expect "an archive alone makes no pair" sh -c "'$tools/helm/helm' template railgauge chart --kube-version 1.30.0 --set archive.url=postgres://u@db/x 2>/dev/null | grep -qx '  replicas: 1'"
+expect "a password in the address is refused" refuses --set archive.url=postgres://u:secret@db/x
 expect "an unknown value is refused" refuses --set agent.hostNetwrok=true
 expect "a wrong type too" refuses --set-string agent.gpuCount=two
 expect "a setting is a variable's name" refuses --set controller.settings.keep-points=1
@@ -53,7 +66,7 @@ expect "no capability is added" sh -c "! grep -n 'add: \[' '$work/plain.yaml' '$
 expect "no container is privileged" sh -c "! grep -q 'privileged: true' '$work/plain.yaml'"
 expect "every capability is dropped" test "$(grep -c 'drop: \[ALL\]' "$work/plain.yaml")" = 3
 expect "no pod has a token of the API" test "$(grep -c 'automountServiceAccountToken: false' "$work/plain.yaml")" = 2
-variables() { grep -oh 'RAILGAUGE_[A-Z_]*' "$work/plain.yaml" "$work/all.yaml" | sort -u; }
+variables() { grep -oh 'RAILGAUGE_[A-Z_]*' "$work/plain.yaml" "$work/all.yaml" "$work/pair.yaml" | sort -u; }
 known() { variables | while read -r name; do grep -qrF "\`$name\`" ../docs/reference/agent-settings.md ../docs/reference/controller-settings.md || { echo "unknown: $name"; exit 1; }; done; }
 expect "every variable is a setting of a program" known
 expect "a misspelt field is a fault" sh -c "sed 's/hostNetwork:/hostNetwrok:/' '$work/plain.yaml' | node validate.mjs '$tools' | grep -q 'hostNetwrok: unknown field'"

@@ -14,7 +14,7 @@ struct TablesOf {
   std::string_view tables;  // blanks between and around them
 };
 constexpr std::array kPurposes{
-    TablesOf{{"points", "keep_points"}, " point series_day "},
+    TablesOf{{"points", "keep_points"}, " point point_tail series_day "},
     TablesOf{{"distributions", "keep_distributions"}, " distribution "},
     TablesOf{{"raw samples", "keep_raw_samples"}, " raw_sample "},
     // Tasks go with their points.

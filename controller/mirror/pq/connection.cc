@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "controller/mirror/pq/apart.h"
 #include "controller/mirror/pq/url.h"
 #include "kernels/core/base/clock.h"
 
@@ -104,18 +106,39 @@ std::int64_t Answer::changed() const {
 
 // --- connecting --------------------------------------------------------------------------------
 
+// libpq looks names up within its calls, and a dead name server takes half a minute: the connection
+// is made on a thread of its own, which whoever stops leaves behind.
 Result<std::unique_ptr<Connection>> Connection::open(ConnectOptions options) {
   RG_TRY_OK(check_url(options.url));
   const Libpq* library = RG_TRY(load_libpq());
+  std::function<bool()> is_over = std::exchange(options.is_over, {});
+  auto opened = run_apart(
+      [library, options](const std::atomic<bool>& is_given_up) {
+        ConnectOptions own = options;
+        own.is_over = [&is_given_up] { return is_given_up.load(); };
+        return open_here(*library, std::move(own));
+      },
+      options.connect_seconds, is_over);
+  if (!opened) {
+    if (is_over && is_over())
+      return fail(Code::kCancelled, "{}: ended: the program stops", shown_url(options.url));
+    return fail(Code::kDeadlineExceeded, "{}: connect: no answer in time", shown_url(options.url));
+  }
+  if (*opened) (**opened)->options_.is_over = std::move(is_over);
+  return std::move(*opened);
+}
+
+Result<std::unique_ptr<Connection>> Connection::open_here(const Libpq& library,
+                                                          ConnectOptions options) {
   const std::array keywords{"dbname", "application_name", "client_encoding", "keepalives_idle",
                             static_cast<const char*>(nullptr)};
   const std::array values{options.url.c_str(), options.application.c_str(), "UTF8", "10",
                           static_cast<const char*>(nullptr)};
-  Handle<ConnectionTraits> raw(library->connect_start(keywords.data(), values.data(), 1));
+  Handle<ConnectionTraits> raw(library.connect_start(keywords.data(), values.data(), 1));
   if (raw.get() == nullptr)
     return fail(Code::kResourceExhausted, "{}: connect: no memory", shown_url(options.url));
   std::unique_ptr<Connection> connection(
-      new Connection(*library, std::move(options), std::move(raw)));
+      new Connection(library, std::move(options), std::move(raw)));
   RG_TRY_OK(connection->connect());
   return connection;
 }

@@ -89,6 +89,9 @@ class Connection {
  private:
   Connection(const Libpq& library, ConnectOptions options, Handle<ConnectionTraits> raw)
       : library_(&library), options_(std::move(options)), raw_(std::move(raw)) {}
+  // On the thread that connects.
+  static Result<std::unique_ptr<Connection>> open_here(const Libpq& library,
+                                                       ConnectOptions options);
   // Polls until the server took the connection.
   Status connect();
   // Waits until the socket is readable, or also writable; kDeadlineExceeded, kCancelled.

@@ -20,6 +20,9 @@ CREATE TABLE IF NOT EXISTS railgauge.site (
   merged_at timestamptz,
   keep_days double precision NOT NULL DEFAULT 0
 );
+-- reaches: the newest row of the outbox when rows were last read for the archive. They are sent as they are then, so that
+-- a database which ends before it lacks some of what is here.
+ALTER TABLE railgauge.site ADD COLUMN IF NOT EXISTS reaches bigint NOT NULL DEFAULT 0;
 -- The copy of what a store had before its mirror was on, table by table.
 CREATE TABLE IF NOT EXISTS railgauge.walk (
   site smallint NOT NULL,

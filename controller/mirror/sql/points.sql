@@ -17,8 +17,17 @@ CREATE TABLE IF NOT EXISTS railgauge.point (
   rate_high double precision,
   slot_p10 double precision,
   pause_share double precision,
+  mean double precision,
+  p90 double precision,
+  p999 double precision,
+  slot_p1 double precision,
   PRIMARY KEY (site, series, measured_at, id)
 ) PARTITION BY RANGE (measured_at);
+-- Figures of the distribution, for verdicts after a takeover; points that came before version 3 have none.
+ALTER TABLE railgauge.point ADD COLUMN IF NOT EXISTS mean double precision;
+ALTER TABLE railgauge.point ADD COLUMN IF NOT EXISTS p90 double precision;
+ALTER TABLE railgauge.point ADD COLUMN IF NOT EXISTS p999 double precision;
+ALTER TABLE railgauge.point ADD COLUMN IF NOT EXISTS slot_p1 double precision;
 CREATE INDEX IF NOT EXISTS point_by_id ON railgauge.point
   USING brin (id int8_minmax_multi_ops) WITH (pages_per_range=32, autosummarize=on);
 CREATE TABLE IF NOT EXISTS railgauge.point_other PARTITION OF railgauge.point DEFAULT;

@@ -1,11 +1,12 @@
--- Names in the plural are views, for people and boards: a site's name instead of its number, and what people call
+-- Names in the plural are views, each with a column "synthetic", for people and boards: a site's name instead of its number, and what people call
 -- nodes, runs and endpoints. deploy/docs/guide/archive.md has their columns.
 CREATE OR REPLACE VIEW railgauge.endpoints AS
 SELECT e.site AS site_number, s.name AS site, e.id AS endpoint_id, n.name AS node, e.kind, e.slot, e.port,
   e.rail, e.state,
   n.name || '/' || CASE WHEN coalesce(a.device, '') <> '' THEN a.device ELSE e.slot END
     || CASE WHEN e.port > 0 THEN ':' || e.port ELSE '' END
-    || CASE WHEN e.gpu_slot <> '' THEN '+' || e.gpu_slot ELSE '' END AS endpoint
+    || CASE WHEN e.gpu_slot <> '' THEN '+' || e.gpu_slot ELSE '' END AS endpoint,
+  s.is_synthetic AS synthetic
 FROM railgauge.endpoint e
 JOIN railgauge.site s ON s.site = e.site
 JOIN railgauge.node n ON n.site = e.site AND n.id = e.node
@@ -18,7 +19,7 @@ SELECT r.site AS site_number, s.name AS site, r.id AS series_id, r.kernel, r.rev
   (SELECT string_agg(e.endpoint, ' ' ORDER BY p.position) FROM railgauge.series_endpoint p
    JOIN railgauge.endpoints e ON e.site_number = p.site AND e.endpoint_id = p.endpoint
    WHERE p.site = r.site AND p.series = r.id) AS endpoints,
-  r.pair, r.parameters
+  r.pair, r.parameters, s.is_synthetic AS synthetic
 FROM railgauge.series r
 JOIN railgauge.site s ON s.site = r.site;
 
@@ -27,7 +28,8 @@ SELECT p.site AS site_number, s.name AS site, p.series AS series_id, p.measured_
   r.message_bytes, r.unit, coalesce(p.rate, p.median) AS headline, p.median, p.median_low, p.median_high,
   p.p99, p.rate_low, p.rate_high, p.slot_p10, p.pause_share, p.sample_count,
   p.flags & 1 <> 0 AS converged, p.flags & 2 <> 0 AS synthetic, p.flags & 4 <> 0 AS verified,
-  p.flags & 8 <> 0 AS throttled, p.id >> 20 AS rank_id, p.id & 1048575 AS sequence
+  p.flags & 8 <> 0 AS throttled, p.id >> 20 AS rank_id, p.id & 1048575 AS sequence,
+  p.mean, p.p90, p.p999, p.slot_p1
 FROM railgauge.point p
 JOIN railgauge.series r ON r.site = p.site AND r.id = p.series
 JOIN railgauge.site s ON s.site = p.site;
@@ -40,7 +42,8 @@ FROM railgauge.run
 JOIN railgauge.site s ON s.site = run.site;
 
 CREATE OR REPLACE VIEW railgauge.run_tasks AS
-SELECT s.name AS site, run.run_id, run.created_at, task.kernel, task.state, task.outcome, count(*) AS tasks
+SELECT s.name AS site, run.run_id, run.created_at, task.kernel, task.state, task.outcome, count(*) AS tasks,
+  bool_or(s.is_synthetic) AS synthetic
 FROM railgauge.run
 JOIN railgauge.site s ON s.site = run.site
 JOIN railgauge.task ON task.site = run.site AND task.run = run.id
@@ -55,7 +58,8 @@ LEFT JOIN railgauge.node n ON n.site = f.site AND n.id = f.node
 LEFT JOIN railgauge.run ON run.site = f.site AND run.id = f.run;
 
 CREATE OR REPLACE VIEW railgauge.events AS
-SELECT s.name AS site, e.at, e.kind, coalesce(n.name, e.node_id) AS node, e.run_id, e.text
+SELECT s.name AS site, e.at, e.kind, coalesce(n.name, e.node_id) AS node, e.run_id, e.text,
+  s.is_synthetic AS synthetic
 FROM railgauge.event e
 JOIN railgauge.site s ON s.site = e.site
 LEFT JOIN railgauge.node n ON n.site = e.site AND n.node_id = e.node_id;
@@ -68,7 +72,7 @@ JOIN railgauge.site s ON s.site = u.site;
 
 CREATE OR REPLACE VIEW railgauge.nodes AS
 SELECT s.name AS site, n.node_id, n.name AS node, n.version, n.first_seen_at,
-  e.valid_from AS stack_since, v.body AS versions, w.body AS settings
+  e.valid_from AS stack_since, v.body AS versions, w.body AS settings, s.is_synthetic AS synthetic
 FROM railgauge.node n
 JOIN railgauge.site s ON s.site = n.site
 LEFT JOIN railgauge.epoch e ON e.site = n.site AND e.node = n.id AND e.valid_to IS NULL
@@ -79,7 +83,7 @@ LEFT JOIN railgauge.fact_set w ON w.site = k.site AND w.id = k.settings;
 CREATE OR REPLACE VIEW railgauge.matrices AS
 SELECT m.site AS site_number, s.name AS site, run.run_id, run.created_at, m.id AS matrix_id, m.rail, m.kernel, m.metric,
   m.meaning, m.message_bytes, m.unit, m.larger_is_better = 1 AS larger_is_better, m.endpoint_count,
-  m.endpoints_digest, m.body_digest
+  m.endpoints_digest, m.body_digest, s.is_synthetic AS synthetic
 FROM railgauge.pair_matrix m
 JOIN railgauge.run ON run.site = m.site AND run.id = m.run
 JOIN railgauge.site s ON s.site = m.site;
@@ -87,7 +91,7 @@ JOIN railgauge.site s ON s.site = m.site;
 CREATE OR REPLACE VIEW railgauge.certificates AS
 SELECT s.name AS site, c.subject, c.made_at, c.digest, c.body_digest,
   (SELECT convert_from(string_agg(b.body, ''::bytea ORDER BY b.part), 'UTF8') FROM railgauge.blob b
-   WHERE b.digest = c.body_digest) AS document
+   WHERE b.digest = c.body_digest) AS document, s.is_synthetic AS synthetic
 FROM railgauge.certificate c
 JOIN railgauge.site s ON s.site = c.site;
 

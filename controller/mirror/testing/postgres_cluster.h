@@ -2,13 +2,17 @@
 // alone, run by an ordinary user, gone after the test.
 #pragma once
 
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/prctl.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <fmt/format.h>
@@ -51,32 +55,30 @@ class PostgresCluster {
   PostgresCluster(const PostgresCluster&) = delete;
   PostgresCluster& operator=(const PostgresCluster&) = delete;
 
-  // Waits until the server answers.
+  // Waits until the server answers. It ends with the thread that starts it, whatever ends that.
   void start() {
-    must(
-        fmt::format("{} {}/pg_ctl -D {}/data -l {}/log -w -t 60 -o \"-k {} -c listen_addresses='' "
-                    "{}\" start >/dev/null 2>&1",
-                    as_user(), programs_, folder_, folder_, folder_, settings_));
+    const std::string program = programs_ + "/postgres";
+    const std::string data = folder_ + "/data";
+    const std::string log = folder_ + "/log";
+    const std::string command =
+        fmt::format("exec {} -D {} -k {} -c listen_addresses='' {}", program, data, folder_,
+                    settings_);  // a shell parts the settings
+    server_ = ::fork();
+    if (server_ == 0) run_server(command, log);
+    for (int look = 0; look < kStartLooks; ++look) {
+      if (pq::Connection::open({.url = url("postgres"), .connect_seconds = 5})) return;
+      if (::waitpid(server_, nullptr, WNOHANG) == server_) break;
+      ::usleep(kLookMicroseconds);
+    }
+    must(fmt::format("cat {} >&2; false", log));
   }
-  void stop() {
-    static_cast<void>(std::system(fmt::format("{} {}/pg_ctl -D {}/data -m immediate -w stop "
-                                              ">/dev/null 2>&1",
-                                              as_user(), programs_, folder_)
-                                      .c_str()));
-  }
+  // At once, without a checkpoint.
+  void stop() { end(SIGQUIT); }
   // kill -9 of the whole server; its socket's lock stays behind, as after a crash.
   void kill() {
-    const pid_t server = pid();
-    // The server's own group: pg_ctl starts it as a leader of a session.
-    ::kill(-server, SIGKILL);
-    ::kill(server, SIGKILL);
-    for (int i = 0; i < 500 && ::kill(server, 0) == 0; ++i) ::usleep(10'000);
-  }
-  [[nodiscard]] pid_t pid() const {
-    std::ifstream file(folder_ + "/data/postmaster.pid");
-    pid_t server = 0;
-    file >> server;
-    return server;
+    // The server's own group: it is the leader of a session.
+    if (server_ > 0) ::kill(-server_, SIGKILL);
+    end(SIGKILL);
   }
   // The address of a new database.
   std::string make_database(const std::string& name) {
@@ -94,6 +96,8 @@ class PostgresCluster {
  private:
   // An ordinary user of any Debian: PostgreSQL refuses to run as root.
   static constexpr int kUser = 65'534;
+  static constexpr int kStartLooks = 600;
+  static constexpr int kLookMicroseconds = 50'000;
   static bool is_root() { return ::geteuid() == 0; }
   static std::string as_user() {
     if (!is_root()) return "";
@@ -105,6 +109,28 @@ class PostgresCluster {
     std::abort();
   }
 
+  void end(int signal) {
+    if (server_ <= 0) return;
+    ::kill(server_, signal);
+    ::waitpid(server_, nullptr, 0);
+    server_ = -1;
+  }
+  // In the child: only calls that a process with one thread may make after a fork. The kernel
+  // forgets the signal of a parent's death when the user changes, so that comes first.
+  [[noreturn]] static void run_server(const std::string& command, const std::string& log) {
+    ::setsid();
+    const int out = ::open(log.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0666);
+    ::dup2(out, STDOUT_FILENO);
+    ::dup2(out, STDERR_FILENO);
+    const bool is_other = !is_root() || (::setgroups(0, nullptr) == 0 && ::setgid(kUser) == 0 &&
+                                         ::setuid(kUser) == 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGQUIT);
+    if (is_other && ::getppid() != 1)
+      ::execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
+    ::_exit(127);
+  }
+
+  pid_t server_ = -1;
   std::string programs_;
   std::string settings_;
   std::string folder_;

@@ -47,8 +47,8 @@ std::string triggers_of(const MirrorTable& table, std::size_t number) {
 
 // In the order of keys, so that rows of one key are together.
 std::string select_of(const MirrorTable& table, std::string_view where) {
-  return fmt::format("SELECT {} FROM \"{}\" WHERE {} ORDER BY \"{}\"", names_of(table, true),
-                     table.name, where, table.key);
+  return fmt::format("SELECT {} FROM {} WHERE {} ORDER BY \"{}\"", names_of(table, true),
+                     source_of(table), where, table.key);
 }
 
 // Reads the cells of a row; returns their bytes.

@@ -196,7 +196,11 @@ constexpr std::array kPointColumns{Column{"id"},
                                    Column{"rate_low", Kind::kReal},
                                    Column{"rate_high", Kind::kReal},
                                    Column{"slot_p10", Kind::kReal},
-                                   Column{"pause_share", Kind::kReal}};
+                                   Column{"pause_share", Kind::kReal},
+                                   Column{"mean", Kind::kReal, false, true},
+                                   Column{"p90", Kind::kReal, false, true},
+                                   Column{"p999", Kind::kReal, false, true},
+                                   Column{"slot_p1", Kind::kReal, false, true}};
 // Events, also those that the store drops beyond its bound.
 constexpr std::array kEventColumns{Column{"id"},
                                    Column{"at", Kind::kSeconds},
@@ -417,6 +421,20 @@ constexpr std::array kTables{
 }  // namespace
 
 std::span<const MirrorTable> mirror_tables() { return kTables; }
+
+// Points have the tails that were measured here, or came from the archive.
+std::string source_of(const MirrorTable& table) {
+  if (table.name != "point") return "\"" + std::string(table.name) + "\"";
+  std::string tails;
+  for (const MirrorColumn& column : table.columns)
+    if (column.is_tail) {
+      const std::string name(column.name);
+      tails += ", coalesce(own." + name + ", tail." + name + ") AS " + name;
+    }
+  return "(SELECT point.*" + tails +
+         " FROM point LEFT JOIN distribution AS own ON own.point=point.id LEFT JOIN point_tail AS "
+         "tail ON tail.point=point.id)";
+}
 
 std::size_t mirror_table_number(std::string_view name) {
   const auto* found = std::ranges::find(kTables, name, &MirrorTable::name);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace railgauge::store {
@@ -17,6 +18,8 @@ struct MirrorColumn {
   MirrorKind kind = MirrorKind::kInteger;
   // A change of this column alone is not sent: it changes all the time, as the last look at a node.
   bool is_quiet = false;
+  // A figure of a point's distribution, which the store has in a table of its own.
+  bool is_tail = false;
 };
 
 // Which deletes are carried over. Rows that go here by retention stay there: retention deletes rows
@@ -34,6 +37,8 @@ struct MirrorTable {
 
 // A table's number in the outbox is its place in the list: rows are only ever appended.
 std::span<const MirrorTable> mirror_tables();
+// The table as SQL reads it, with all columns of the list.
+std::string source_of(const MirrorTable& table);
 // The place of a table; CHECKs that there is one of this name.
 std::size_t mirror_table_number(std::string_view name);
 

@@ -14,20 +14,34 @@
 namespace railgauge::store {
 namespace {
 
-std::string names_in_quotes(const MirrorTable& table) {
+// A row that conflicts with an older one takes its place: the older one's change is still to come.
+// Values are numbered as the columns of the list are, also where a table has a part of them.
+std::string insert_of(const MirrorTable& table) {
   std::vector<std::string> names;
-  for (const MirrorColumn& column : table.columns)
-    names.push_back(fmt::format("\"{}\"", column.name));
-  return fmt::format("{}", fmt::join(names, ", "));
+  std::vector<std::string> places;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (table.columns[i].is_tail) continue;
+    names.push_back(fmt::format("\"{}\"", table.columns[i].name));
+    places.push_back(fmt::format("?{}", i + 1));
+  }
+  return fmt::format("INSERT OR REPLACE INTO \"{}\" ({}) VALUES ({})", table.name,
+                     fmt::join(names, ", "), fmt::join(places, ", "));
 }
 
-// A row that conflicts with an older one takes its place: the older one's change is still to come.
-std::string insert_of(const MirrorTable& table) {
-  std::string places;
-  for (std::size_t i = 1; i <= table.columns.size(); ++i)
-    places += fmt::format("{}?{}", i == 1 ? "" : ", ", i);
-  return fmt::format("INSERT OR REPLACE INTO \"{}\" ({}) VALUES ({})", table.name,
-                     names_in_quotes(table), places);
+// Figures of the distribution go beside the point, where it has any.
+std::string insert_of_tails(const MirrorTable& table) {
+  std::vector<std::string> names{"point"};
+  std::vector<std::string> places{"?1"};
+  std::vector<std::string> some;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (!table.columns[i].is_tail) continue;
+    names.emplace_back(table.columns[i].name);
+    places.push_back(fmt::format("?{}", i + 1));
+    some.push_back(fmt::format("?{} IS NOT NULL", i + 1));
+  }
+  if (some.empty()) return "";
+  return fmt::format("INSERT OR REPLACE INTO point_tail ({}) SELECT {} WHERE {}",
+                     fmt::join(names, ", "), fmt::join(places, ", "), fmt::join(some, " OR "));
 }
 
 int bind_cell(sqlite3_stmt* statement, int index, MirrorKind kind, const MirrorCell& cell) {
@@ -44,16 +58,17 @@ int bind_cell(sqlite3_stmt* statement, int index, MirrorKind kind, const MirrorC
   return sqlite3_bind_null(statement, index);
 }
 
-Status insert_rows(Connection& connection, const MirrorTable& table,
-                   std::span<const MirrorCell> cells) {
-  const std::string sql = insert_of(table);
+// `sql` takes the cells of a row by their numbers.
+Status run_for_rows(Connection& connection, const MirrorTable& table, const std::string& sql,
+                    std::span<const MirrorCell> cells) {
   sqlite3_stmt* raw = nullptr;
   if (sqlite3_prepare_v2(connection.raw(), sql.c_str(), -1, &raw, nullptr) != SQLITE_OK)
     return tl::unexpected(connection.error("prepare"));
   const StatementHandle statement(raw);
   const std::size_t columns = table.columns.size();
+  const auto most = static_cast<std::size_t>(sqlite3_bind_parameter_count(raw));
   for (std::size_t row = 0; row + columns <= cells.size(); row += columns) {
-    for (std::size_t column = 0; column < columns; ++column)
+    for (std::size_t column = 0; column < most; ++column)
       if (bind_cell(raw, static_cast<int>(column) + 1, table.columns[column].kind,
                     cells[row + column]) != SQLITE_OK)
         return tl::unexpected(connection.error("bind"));
@@ -62,6 +77,13 @@ Status insert_rows(Connection& connection, const MirrorTable& table,
     sqlite3_reset(raw);
   }
   return {};
+}
+
+Status insert_rows(Connection& connection, const MirrorTable& table,
+                   std::span<const MirrorCell> cells) {
+  RG_TRY_OK(run_for_rows(connection, table, insert_of(table), cells));
+  const std::string tails = insert_of_tails(table);
+  return tails.empty() ? Status() : run_for_rows(connection, table, tails, cells);
 }
 
 // Rows that are sent as a set are replaced as a set. The other tables lose the rows that came no
@@ -125,7 +147,8 @@ Status begin_copy(Connection& connection) {
   for (const MirrorTable& table : mirror_tables())
     if (table.name != "audit")
       RG_TRY_OK(connection.script(fmt::format("DELETE FROM \"{}\"", table.name).c_str()));
-  return connection.script("DELETE FROM distribution; DELETE FROM raw_sample");
+  return connection.script(
+      "DELETE FROM distribution; DELETE FROM raw_sample; DELETE FROM point_tail");
 }
 
 Status mark_copy_synthetic(Connection& connection) {
@@ -154,7 +177,7 @@ Status inherit(Connection& connection, const Inheritance& from) {
   RG_TRY_OK(connection.execute("DELETE FROM mirror_start"));
   if (!from.start.empty())
     RG_TRY_OK(connection.execute("INSERT INTO mirror_start (token, last_id) VALUES (?1, ?2)",
-                                 from.start, from.outbox_through));
+                                 from.start, std::max(from.reaches, from.outbox_through)));
   RG_TRY_OK(connection.execute(
       "UPDATE mirror_state SET store_id=?1, arming=?2, is_on=1, even_at=0, is_pruning=0",
       from.store_id, from.arming));

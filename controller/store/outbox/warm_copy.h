@@ -49,7 +49,8 @@ struct Inheritance {
   std::int64_t generation = 0;  // of the new lease
   std::string store_id{};
   std::int64_t arming = 0;
-  std::string start{};  // token of the start that wrote last
+  std::string start{};       // token of the start that wrote last
+  std::int64_t reaches = 0;  // newest row of that start's outbox of which the archive may have some
   std::int64_t outbox_through = 0;
   std::vector<SpoolMark> spool_marks{};
 };

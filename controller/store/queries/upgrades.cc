@@ -247,14 +247,17 @@ Result<std::vector<SidePointRow>> read_side_points(Connection& connection,
       Columns{&Row::run_id, &Row::series, &Row::measured_at, &Row::headline, &Row::mean, &Row::p90,
               &Row::p99, &Row::p999, &Row::slot_p10, &Row::slot_p1, &Row::pause_share,
               &Row::synthetic, &Row::launch, &Row::again, &Row::brief},
-      "SELECT run_id, point.series, measured_at, point.headline, coalesce(distribution.mean, 0), "
-      "distribution.p90, p99, distribution.p999, slot_p10, slot_p1, pause_share, flags & ?3, "
+      "SELECT run_id, point.series, measured_at, point.headline, coalesce(distribution.mean, "
+      "tail.mean, 0), coalesce(distribution.p90, tail.p90), p99, coalesce(distribution.p999, "
+      "tail.p999), slot_p10, coalesce(distribution.slot_p1, tail.slot_p1), pause_share, flags & "
+      "?3, "
       "rank.id, task.task_id GLOB "
       "'a*', flags & ?4 FROM "
       "run CROSS JOIN task ON task.run=run.id CROSS JOIN attempt ON attempt.task=task.id AND "
       "attempt.attempt=counted_attempt AND attempt.outcome='passed' CROSS JOIN rank ON "
       "rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 20 AND (rank.id << "
-      "20) + 1048575 LEFT JOIN distribution ON distribution.point=point.id WHERE run_id IN "
+      "20) + 1048575 LEFT JOIN distribution ON distribution.point=point.id LEFT JOIN point_tail AS "
+      "tail ON tail.point=point.id WHERE run_id IN "
       "(SELECT value FROM json_each(?1))" +
           std::string(kOfTheseNodes) + " ORDER BY point.series, measured_at, point.id",
       json_of(run_ids), json_of(node_ids), kFlagSynthetic, kFlagBrief);

@@ -125,6 +125,10 @@ INSERT INTO mirror_start VALUES (1, 'ab', NULL);
 INSERT INTO certificate VALUES (1, 'r1', 1, 'sha256:ab', x'7b7d');
 SQL
       ;;
+    22) cat <<'SQL'
+INSERT INTO point_tail SELECT min(id), 2100, 2200, NULL, NULL FROM point;
+SQL
+      ;;
   esac
 }
 

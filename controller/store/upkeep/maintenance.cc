@@ -59,18 +59,48 @@ Result<SpaceRow> read_space(Connection& connection) {
 
 // --- retention ---------------------------------------------------------------------------------
 
+namespace {
+
+// A mirror that has not had everything yet, or has so much left, has the rows of no run for sure.
+constexpr std::int64_t kMostWaitingRows = 1'000'000;
+
+Result<bool> is_archive_far_behind(Connection& connection) {
+  const auto behind = RG_TRY(connection.integer(
+      "SELECT is_on=1 AND (even_at=0 OR (SELECT coalesce(max(id) - min(id), 0) FROM "
+      "mirror_outbox)>?1) FROM mirror_state",
+      kMostWaitingRows));
+  return behind.value_or(0) == 1;
+}
+
+// While a mirror is on: the archive has had everything since the run ended, and none of the run's
+// points waits.
+constexpr std::string_view kIsArchived =
+    "AND (SELECT is_on=0 OR coalesce(run.ended_at, run.created_at)<=even_at FROM mirror_state) AND "
+    "id NOT IN (SELECT task.run FROM (SELECT DISTINCT key >> 20 AS rank FROM mirror_outbox WHERE "
+    "source=21) AS waiting JOIN rank ON rank.id=waiting.rank JOIN attempt ON "
+    "attempt.id=rank.attempt JOIN task ON task.id=attempt.task) ";
+
+}  // namespace
+
 // The clock may have been slow when the run was made: then its end, an earlier run or a node's
 // clock has a later time. Times in the future prove nothing.
 Result<std::vector<std::int64_t>> runs_to_prune(Connection& connection, PruneLevel level,
                                                 double before, double now) {
+  std::string_view archived;
+  if (level == PruneLevel::kPoints) {
+    if (RG_TRY(is_archive_far_behind(connection))) return std::vector<std::int64_t>();
+    archived = kIsArchived;
+  }
   return connection.column<std::int64_t>(
-      "SELECT id FROM run WHERE pruned<?1 AND created_at<?2 AND state='ended' "
-      "AND (ended_at IS NULL OR ended_at NOT BETWEEN ?2 AND ?3) "
-      "AND NOT EXISTS (SELECT 1 FROM run AS earlier WHERE earlier.created_at BETWEEN ?2 AND ?3 AND "
-      "earlier.id<run.id) "
-      "AND NOT EXISTS (SELECT 1 FROM task CROSS JOIN attempt ON attempt.task=task.id CROSS JOIN "
-      "rank ON rank.attempt=attempt.id WHERE task.run=run.id AND rank.ended_at BETWEEN ?2 AND ?3) "
-      "ORDER BY id",
+      fmt::format(
+          "SELECT id FROM run WHERE pruned<?1 AND created_at<?2 AND state='ended' {}"
+          "AND (ended_at IS NULL OR ended_at NOT BETWEEN ?2 AND ?3) "
+          "AND NOT EXISTS (SELECT 1 FROM run AS earlier WHERE earlier.created_at BETWEEN ?2 AND ?3 "
+          "AND earlier.id<run.id) "
+          "AND NOT EXISTS (SELECT 1 FROM task CROSS JOIN attempt ON attempt.task=task.id CROSS "
+          "JOIN rank ON rank.attempt=attempt.id WHERE task.run=run.id AND rank.ended_at BETWEEN ?2 "
+          "AND ?3) ORDER BY id",
+          archived),
       static_cast<int>(level), before, now);
 }
 

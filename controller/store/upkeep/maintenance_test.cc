@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/store/outbox/mirror_outbox.h"
 #include "controller/store/testing/store_testing.h"
 
 namespace railgauge::store {
@@ -110,6 +111,28 @@ TEST_F(Maintenance, EachKindIsKeptAsLongAsThePolicySays) {
   const auto again = store_->prune({}, kNow);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->points + again->distributions + again->raw_samples, 0);
+}
+
+// While a mirror is on, points stay until the archive has had everything since their run.
+TEST_F(Maintenance, PointsThatTheArchiveLacksStay) {
+  ASSERT_TRUE(store_->write(arm_mirror));
+  old_run("old", 4'000);
+  const auto prune = [this] {
+    const auto counts = store_->prune({}, kNow);
+    EXPECT_TRUE(counts) << counts.error().message;
+    return counts ? counts->points : -1;
+  };
+  EXPECT_EQ(prune(), 0) << "the first copy has not ended";
+  const std::int64_t rows = count("SELECT max(id) FROM mirror_outbox");
+  ASSERT_TRUE(store_->write(trim_mirror, 0, rows, kNow));
+  EXPECT_EQ(prune(), 0) << "its points wait";
+  ASSERT_TRUE(store_->write(trim_mirror, rows, rows, kNow - 4'001 * kDaySeconds));
+  EXPECT_EQ(prune(), 0) << "the archive has had nothing since";
+  ASSERT_TRUE(store_->write(trim_mirror, rows, rows, kNow));
+  EXPECT_EQ(prune(), 1);
+  old_run("older", 4'100);
+  ASSERT_TRUE(store_->write(disarm_mirror));
+  EXPECT_EQ(prune(), 1) << "without a mirror nothing waits for one";
 }
 
 TEST_F(Maintenance, PruningGivesPagesBack) {

@@ -14,6 +14,15 @@ imagePullSecrets:
 {{- end }}
 {{- end }}
 {{- end }}
+{{- /* The controllers, as agents name them: one service, or each pod of a pair. */ -}}
+{{- define "railgauge.controllers" -}}
+{{- $namespace := .Release.Namespace }}
+{{- if .Values.controller.standby.enabled -}}
+railgauge-controller-0.railgauge-controllers.{{ $namespace }}.svc:7443,railgauge-controller-1.railgauge-controllers.{{ $namespace }}.svc:7443
+{{- else -}}
+railgauge-controller.{{ $namespace }}.svc:7443
+{{- end }}
+{{- end }}
 {{- define "railgauge.container" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
