@@ -3,6 +3,7 @@
 // gpu_catalog_gpu_test.
 #include <gmock/gmock.h>
 
+#include <array>
 #include <cstdlib>
 #include <ostream>
 #include <string>
@@ -101,6 +102,38 @@ TEST_P(DeviceCodeOnAGpu, TheDriverCompilesThePtx) {
 
 INSTANTIATE_TEST_SUITE_P(Sources, DeviceCodeOnAGpu, ::testing::ValuesIn(sources()),
                          [](const auto& param) { return std::string(param.param.name); });
+
+class GinOnAGpu : public ::testing::Test {
+ protected:
+  void SetUp() override { need_whole_gpus(); }
+};
+
+// The code itself says of which release's headers it is made: only those of 2.30.3 and later have
+// get.
+TEST_F(GinOnAGpu, HasGetWhereItsHeadersHave) {
+  auto opened = gpu::Gpu::open("gpu0");
+  ASSERT_TRUE(opened) << opened.error().message;
+  if (const std::string why = why_not(*opened, nccl::kGinCode); !why.empty()) GTEST_SKIP() << why;
+  const auto loaded = gpu::LoadedCode::load(*opened, ptx_alone(nccl::kGinCode));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const auto about = loaded->function("railgauge_gin_about");
+  ASSERT_TRUE(about) << about.error().message;
+  std::array<unsigned long long, 4> found{};
+  const auto memory = GpuBuffer::allocate("gpu0", sizeof found);
+  ASSERT_TRUE(memory) << memory.error().message;
+  cu::DevicePtr out = memory->data();
+  cu::DevicePtr none = 0;
+  void* arguments[] = {&out, &none};  // NOLINT(modernize-avoid-c-arrays)
+  const Cuda& cuda = loaded_cuda();
+  ASSERT_EQ(cuda.launch_kernel(*about, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr),
+            cu::kSuccess);
+  ASSERT_EQ(cuda.stream_synchronize(nullptr), cu::kSuccess);
+  ASSERT_EQ(cuda.memcpy_dtoh(found.data(), out, sizeof found), cu::kSuccess);
+  EXPECT_GE(found[0], 22'807U);
+  const bool has_get = found[0] >= 23'003;
+  EXPECT_EQ(found[2], has_get ? 1U : 0U);
+  EXPECT_EQ(loaded->function("railgauge_gin_get").has_value(), has_get);
+}
 
 class PatternOnAGpu : public ::testing::Test {
  protected:

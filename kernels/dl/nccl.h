@@ -129,10 +129,11 @@ inline constexpr int kOldest = version_code(2, 18, 0);
 inline constexpr int kFirstWithFloat8 = version_code(2, 24, 0);
 inline constexpr int kFirstWithCtaPolicy = version_code(2, 27, 0);
 inline constexpr int kFirstWithCtaZero = version_code(2, 28, 0);
-// GPU-initiated networking (GIN); the first release that takes device code of an older one's
-// headers; and the first whose headers have get.
+// GPU-initiated networking (GIN); the first release whose requirements have a head; the first whose
+// headers later libraries take for GIN; and the first whose headers have get.
 inline constexpr int kFirstWithGin = version_code(2, 28, 7);
-inline constexpr int kFirstFittingOlder = version_code(2, 29, 2);
+inline constexpr int kFirstWithHead = version_code(2, 29, 2);
+inline constexpr int kFirstFittingLater = version_code(2, 30, 0);
 inline constexpr int kFirstWithGet = version_code(2, 30, 3);
 
 // Returns a configuration that the release understands: without the members that it lacks.

@@ -72,9 +72,16 @@ static_assert(kHead + offsetof(nc::DeviceRequirementsBody, gin_force) ==
               offsetof(ncclDevCommRequirements, ginForceEnable));
 static_assert(kHead + offsetof(nc::DeviceRequirementsBody, gin_signals) ==
               offsetof(ncclDevCommRequirements, ginSignalCount));
+static_assert(kHead + offsetof(nc::DeviceRequirementsBody, gin_contexts) ==
+              offsetof(ncclDevCommRequirements, ginContextCount));
+static_assert(kHead + offsetof(nc::DeviceRequirementsBody, gin_counters) ==
+              offsetof(ncclDevCommRequirements, ginCounterCount));
 static_assert(kHead + sizeof(nc::DeviceRequirementsBody) <= sizeof(ncclDevCommRequirements));
 static_assert(nc::kGinProxy == unsigned{NCCL_NET_DEVICE_GIN_PROXY});
 static_assert(nc::kGinGdaki == unsigned{NCCL_NET_DEVICE_GIN_GDAKI});
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 30, 7)
+static_assert(nc::kGinGpi == unsigned{NCCL_GIN_TYPE_GPI});
+#endif
 #endif
 #undef RAILGAUGE_SAME
 

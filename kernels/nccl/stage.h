@@ -92,7 +92,9 @@ class Buffer {
   struct MemoryTraits {
     using Type = void*;
     static Type empty() { return nullptr; }
-    static void release(Type memory) { static_cast<void>(loaded_nccl().mem_free(memory)); }
+    static void release(Type memory) {
+      note_release("free memory", loaded_nccl().mem_free(memory));
+    }
   };
   // The two arguments of ncclCommDeregister.
   struct Registration {
@@ -104,7 +106,7 @@ class Buffer {
     using Type = Registration;
     static Type empty() { return {}; }
     static void release(Type made) {
-      static_cast<void>(loaded_nccl().comm_deregister(made.comm, made.handle));
+      note_release("deregister memory", loaded_nccl().comm_deregister(made.comm, made.handle));
     }
   };
 
@@ -118,7 +120,7 @@ class Buffer {
     using Type = OwnWindow;
     static Type empty() { return {}; }
     static void release(Type made) {
-      static_cast<void>(loaded_nccl().window_deregister(made.comm, made.window));
+      note_release("deregister a window", loaded_nccl().window_deregister(made.comm, made.window));
     }
   };
   // Memory of ncclMemAlloc.

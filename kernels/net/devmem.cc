@@ -93,24 +93,24 @@ std::optional<Bytes> ask(int fd, std::uint16_t family, std::uint8_t command, con
 // The number of the family first: it is another one on each boot.
 HeaderSplit header_split(const std::string& netdev) {
   const Fd fd(sockets().socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC));
-  if (fd.get() < 0) return HeaderSplit::kNotTold;
+  if (fd.get() < 0) return HeaderSplit::kUnknown;
   Bytes wanted;
   append_attribute(wanted, CTRL_ATTR_FAMILY_NAME, with_end(ETHTOOL_GENL_NAME));
   const auto family = ask(fd.get(), GENL_ID_CTRL, CTRL_CMD_GETFAMILY, wanted);
   const auto number = family ? attribute(*family, CTRL_ATTR_FAMILY_ID) : std::nullopt;
-  if (!number || number->size() != sizeof(std::uint16_t)) return HeaderSplit::kNotTold;
+  if (!number || number->size() != sizeof(std::uint16_t)) return HeaderSplit::kUnknown;
   std::uint16_t id = 0;
   std::memcpy(&id, number->data(), sizeof id);
   Bytes device;
   append_attribute(device, ETHTOOL_A_HEADER_DEV_NAME, with_end(netdev));
   Bytes rings;
   append_attribute(rings, ETHTOOL_A_RINGS_HEADER | NLA_F_NESTED, device);
-  const auto told = ask(fd.get(), id, ETHTOOL_MSG_RINGS_GET, rings);
-  const auto split = told ? attribute(*told, ETHTOOL_A_RINGS_TCP_DATA_SPLIT) : std::nullopt;
-  if (!split || split->size() != 1) return HeaderSplit::kNotTold;
+  const auto answer = ask(fd.get(), id, ETHTOOL_MSG_RINGS_GET, rings);
+  const auto split = answer ? attribute(*answer, ETHTOOL_A_RINGS_TCP_DATA_SPLIT) : std::nullopt;
+  if (!split || split->size() != 1) return HeaderSplit::kUnknown;
   const auto value = std::to_integer<unsigned>(split->front());
   if (value == ETHTOOL_TCP_DATA_SPLIT_ENABLED) return HeaderSplit::kOn;
-  return value == ETHTOOL_TCP_DATA_SPLIT_DISABLED ? HeaderSplit::kOff : HeaderSplit::kNotTold;
+  return value == ETHTOOL_TCP_DATA_SPLIT_DISABLED ? HeaderSplit::kOff : HeaderSplit::kUnknown;
 }
 
 // The kernel is looked at first: without it the state of the interface says nothing. The right
@@ -118,7 +118,7 @@ HeaderSplit header_split(const std::string& netdev) {
 std::string devmem_lack(const std::string& netdev) {
   if (!kernel_has_devmem()) return "this kernel has none; Linux 6.12 and later have";
   switch (header_split(netdev)) {
-    case HeaderSplit::kNotTold:
+    case HeaderSplit::kUnknown:
       return fmt::format("the driver of {} does not say that it splits headers from data", netdev);
     case HeaderSplit::kOff:
       return fmt::format(

@@ -8,9 +8,9 @@
 namespace railgauge::net {
 
 // Whether an interface puts headers and data of TCP into separate buffers, as its driver says.
-enum class HeaderSplit : std::uint8_t { kNotTold, kOff, kOn };
+enum class HeaderSplit : std::uint8_t { kUnknown, kOff, kOn };
 
-// Asks the kernel by netlink, as `ethtool -g` does. kNotTold where it, or the driver, does not
+// Asks the kernel by netlink, as `ethtool -g` does. kUnknown where it, or the driver, does not
 // answer.
 HeaderSplit header_split(const std::string& netdev);
 

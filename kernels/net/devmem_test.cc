@@ -93,7 +93,7 @@ TEST_F(Devmem, NamesTheFirstLackInOrder) {
 }
 
 // Each part of an answer may be missing, cut off or of another family.
-TEST_F(Devmem, IsNotToldByAnswersThatAreNone) {
+TEST_F(Devmem, IsUnknownAfterAnswersThatAreNone) {
   answer(ETHTOOL_TCP_DATA_SPLIT_ENABLED);
   const std::vector<std::string> whole = g_answers;
   for (std::size_t which = 0; which < whole.size(); ++which)
@@ -101,21 +101,21 @@ TEST_F(Devmem, IsNotToldByAnswersThatAreNone) {
       g_requests.clear();
       g_answers = whole;
       g_answers[which].resize(bytes);
-      EXPECT_EQ(header_split("eth7"), HeaderSplit::kNotTold) << which << ", " << bytes;
+      EXPECT_EQ(header_split("eth7"), HeaderSplit::kUnknown) << which << ", " << bytes;
     }
   g_requests.clear();
   g_answers = {whole[0], answer_of(NLMSG_ERROR, std::string(16, '\0'))};
-  EXPECT_EQ(header_split("eth7"), HeaderSplit::kNotTold);
+  EXPECT_EQ(header_split("eth7"), HeaderSplit::kUnknown);
   g_requests.clear();
   g_answers.clear();
-  EXPECT_EQ(header_split("eth7"), HeaderSplit::kNotTold) << "no answer in time";
+  EXPECT_EQ(header_split("eth7"), HeaderSplit::kUnknown) << "no answer in time";
 }
 
 // The real kernel answers at once, whatever it says of the loopback interface.
 TEST(DevmemHere, IsAskedOfTheKernel) {
   const HeaderSplit loopback = header_split("lo");
   EXPECT_NE(loopback, HeaderSplit::kOn);
-  EXPECT_EQ(header_split("no such interface"), HeaderSplit::kNotTold);
+  EXPECT_EQ(header_split("no such interface"), HeaderSplit::kUnknown);
 }
 
 }  // namespace

@@ -195,7 +195,7 @@ TEST(PerftestOptions, WhatIsNotHonouredIsOneLineThatNamesIt) {
       {"ib_write_bw", {"-o", "4"}, "-o: verbs.write_bw has no such choice: only what is fetched"},
       {"ib_write_bw", {"-Z"}, "-Z: it is for raw Ethernet frames"},
       {"ib_write_bw", {"--cuda_mem_type=1"}, "\"1\": GPU memory is a device's own here; take 0"},
-      {"ib_write_bw", {"--use_musa=0"}, "--use_musa: GPU memory is CUDA's here"},
+      {"ib_write_bw", {"--use_musa=0"}, "--use_musa: GPU memory is CUDA's or HIP's here"},
       {"ib_write_bw", {"-H"}, "-U and -H: ib_write_bw measures bandwidth and message rate"},
       {"ib_read_lat", {"--output=bandwidth"}, "--output=bandwidth: ib_read_lat measures latency"},
       {"ib_read_bw", {"--output=speed"}, "\"speed\" is not bandwidth, message_rate or latency"},

@@ -105,6 +105,16 @@ TEST_F(Manners, XrcWaivesWhereTheDeviceOrItsProviderHasNone) {
   }
 }
 
+// The device says that it has XRC: a refused argument is an error, no lack.
+TEST_F(Manners, XrcThatRefusesAnArgumentIsAnError) {
+  verbs_control().no_xrc = 3;
+  const auto results = run("verbs.write_bw", {{"transport", "XRC"}});
+  ASSERT_FALSE(results[0].status);
+  EXPECT_EQ(results[0].status.error().code, Code::kInternal);
+  EXPECT_THAT(results[0].status.error().message,
+              HasSubstr("fake0:1: open an XRC domain: Invalid argument"));
+}
+
 TEST_F(Manners, DatagramsOfSeveralQueuePairsShareReceives) {
   const auto results = run("verbs.send_bw", {{"transport", "UD"},
                                              {"qps", "5"},

@@ -13,6 +13,7 @@ namespace {
 using GinWord = unsigned long long;
 
 constexpr GinWord kFirstHeadersWithGet = 23'003;
+constexpr GinWord kWipedWord = 0xa5a5a5a5a5a5a5a5;
 
 GinWord gin_now_ns() {
   return static_cast<GinWord>(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -89,31 +90,40 @@ std::function<void()> gin_ring(const Launch& launch) {
     found[4] = found[5] = gin_now_ns() + 1;
     found[0] = done;
     found[1] = wrong;
+    found[6] = comm.signals(comm.world, comm.rank);
   };
 }
 
 std::function<void()> gin_get(const Launch& launch) {
-  const auto* comm = launch.argument<const GinComm*>(0);
+  const GinRound round{.comm = launch.argument<const GinComm*>(0),
+                       .window = launch.argument<unsigned char*>(1),
+                       .bytes = launch.argument<GinWord>(5)};
   const auto remote = launch.argument<GinWord>(2);
   const auto local = launch.argument<GinWord>(3);
   const auto stride = launch.argument<GinWord>(4);
-  const auto bytes = launch.argument<GinWord>(5);
   const auto first = launch.argument<GinWord>(6);
   const auto rounds = launch.argument<unsigned>(7);
   auto* cycles = launch.argument<GinWord*>(8);
   auto* found = launch.argument<GinWord*>(9);
   return [=] {
+    const GinComm& comm = *round.comm;
+    GinWord wrong = 0;
     found[2] = found[3] = gin_now_ns();
     for (GinWord done = 0; done < rounds; ++done) {
-      const GinWord place = (first + done) % static_cast<GinWord>(comm->ranks - 1);
+      const GinWord giver = (first + done) % static_cast<GinWord>(comm.ranks - 1);
+      const GinWord place = local + giver * stride;
+      volatile GinWord* const begins = gin_word(round, place);
+      volatile GinWord* const ends = gin_word(round, place + round.bytes - sizeof(GinWord));
+      *begins = kWipedWord;
+      *ends = kWipedWord;
       const GinWord begin = gin_now_ns();
-      comm->get(comm->world, comm->rank, static_cast<int>(1 + place), remote,
-                local + place * stride, bytes);
+      comm.get(comm.world, comm.rank, static_cast<int>(1 + giver), remote, place, round.bytes);
       cycles[done] = gin_now_ns() - begin;
+      if (*begins == kWipedWord || *ends == kWipedWord) ++wrong;
     }
     found[4] = found[5] = gin_now_ns() + 1;
     found[0] = rounds;
-    found[1] = 0;
+    found[1] = wrong;
   };
 }
 

@@ -56,9 +56,10 @@ struct NcclControl {
   std::atomic<std::uint64_t> told_network{0};
   std::atomic<std::uint64_t> no_windows{0};  // not 0: symmetric memory is not possible
   std::atomic<std::uint64_t> version{0};     // 22809 for 2.28.9
-  std::atomic<std::uint64_t> no_gin{0};      // not 0: no NIC for GPU-initiated networking
+  // GPU-initiated networking: 1 no NIC for it, 2 an error of one that names GIN too.
+  std::atomic<std::uint64_t> no_gin{0};
   // From this transfer of a GPU on (from 1): 1 a wrong bit, 2 the bytes do not arrive, 3 the signal
-  // does not.
+  // does not, 4 it does twice.
   std::atomic<std::uint64_t> gin_fault{0};
   std::atomic<std::uint64_t> gin_fault_from{0};
   std::atomic<std::uint64_t> gin_transfers{0};  // since reset()

@@ -12,6 +12,7 @@ namespace {
 constexpr std::uint64_t kWrongByte = 1;
 constexpr std::uint64_t kNoBytes = 2;
 constexpr std::uint64_t kNoSignal = 3;
+constexpr std::uint64_t kTwoSignals = 4;
 
 // Whether this transfer is the one that suffers.
 bool suffers(std::uint64_t fault) {
@@ -31,6 +32,7 @@ void gin_put(void* world, int from, int to, std::uint64_t target, std::uint64_t 
   ++nccl_control().gin_transfers;
   move(all.window_of(to) + target, all.window_of(from) + source, bytes);
   if (!suffers(kNoSignal)) all.signal(to);
+  if (suffers(kTwoSignals)) all.signal(to);
 }
 
 void gin_get(void* world, int to, int from, std::uint64_t source, std::uint64_t target,
@@ -63,18 +65,26 @@ std::uint64_t World::signals(int rank) {
   return signals_[rank];
 }
 
-// The requirements begin with a head from 2.29.2 on.
+// The requirements begin with a head from 2.29.2 on; a later library refuses GIN to headers before
+// 2.30.
 nc::Return make_gin(nc::Comm comm, int library_version, const void* requirements, void* made) {
   const auto* headed = static_cast<const nc::DeviceRequirements*>(requirements);
-  const bool has_head = library_version >= nc::kFirstFittingOlder;
+  const bool has_head = library_version >= nc::kFirstWithHead;
   if (has_head && (headed->magic != nc::kConfigMagic || headed->size != sizeof *headed ||
                    headed->version > static_cast<unsigned>(library_version)))
     return nc::kInvalidUsage;
+  const auto release = static_cast<unsigned>(library_version);
+  if (has_head && headed->version < unsigned{nc::kFirstFittingLater} &&
+      headed->version != release) {
+    set_last_words("Because of its use of GIN device kernels, it needs to be recompiled");
+    return nc::kInvalidUsage;
+  }
   const auto& wanted =
       has_head ? headed->body : *static_cast<const nc::DeviceRequirementsBody*>(requirements);
   if (!wanted.gin_force || wanted.gin_signals != 1) return nc::kInvalidArgument;
   if (nccl_control().no_gin != 0) {
-    set_last_words("GIN not supported.");
+    set_last_words(nccl_control().no_gin == 1 ? "GIN not supported."
+                                              : "Invalid GIN gdaki backend version 7");
     return nc::kInvalidUsage;
   }
   const GinComm comm_of_gpu{.rank = comm->member->rank,

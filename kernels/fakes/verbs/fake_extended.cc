@@ -2,6 +2,7 @@
 // rdma-core's header makes through the queue pair and the context.
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 #include "kernels/fakes/verbs/fake_objects.h"
 
@@ -90,12 +91,17 @@ int limit_rate(ibv_qp* qp, ibv_qp_rate_limit_attr* wanted) {
   return 0;
 }
 
-// Only the kinds of requests that were asked for can be built.
+// Only the kinds of requests that were asked for can be built. Fields that the mask does not name
+// are not read.
 ibv_qp* create_extended(ibv_context* context, ibv_qp_init_attr_ex* wanted) {
   const bool is_xrc = wanted->qp_type == IBV_QPT_XRC_SEND || wanted->qp_type == IBV_QPT_XRC_RECV;
   if (is_xrc ? verbs_control().no_xrc != 0 : verbs_control().no_extended != 0)
     return errno = EOPNOTSUPP, nullptr;
-  if (wanted->qp_type == IBV_QPT_XRC_RECV && wanted->xrcd == nullptr)
+  const auto names = [&](std::uint32_t field) { return (wanted->comp_mask & field) != 0; };
+  const bool receives = wanted->qp_type == IBV_QPT_XRC_RECV;
+  if (receives && (!names(IBV_QP_INIT_ATTR_XRCD) || wanted->xrcd == nullptr))
+    return errno = EINVAL, nullptr;
+  if (!receives && (!names(IBV_QP_INIT_ATTR_PD) || wanted->pd == nullptr))
     return errno = EINVAL, nullptr;
   ibv_qp_init_attr plain{};
   plain.send_cq = wanted->send_cq;
@@ -104,12 +110,18 @@ ibv_qp* create_extended(ibv_context* context, ibv_qp_init_attr_ex* wanted) {
   plain.cap = wanted->cap;
   plain.qp_type = wanted->qp_type;
   plain.sq_sig_all = wanted->sq_sig_all;
-  ibv_qp* const made = create_queue_pair(context, wanted->pd, &plain);
+  ibv_qp* const made = create_queue_pair(context, receives ? nullptr : wanted->pd, &plain);
   if (made == nullptr) return nullptr;
+  if (receives) {
+    const std::lock_guard lock(objects_mutex());
+    auto* domain = reinterpret_cast<FakeDomain*>(wanted->xrcd);
+    reinterpret_cast<FakeQueuePair*>(made)->domain = domain;
+    ++domain->users;
+  }
   wanted->cap = plain.cap;
   ibv_qp_ex& qp = reinterpret_cast<FakeQueuePair*>(made)->extended;
   const auto asked = [&](std::uint64_t operation) {
-    return (wanted->send_ops_flags & operation) != 0;
+    return names(IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) && (wanted->send_ops_flags & operation) != 0;
   };
   qp.wr_start = start;
   qp.wr_abort = abort_chain;

@@ -37,6 +37,7 @@ void end_events(FakeContext& context);
 
 struct FakeCompletionQueue;
 struct FakeQueuePair;
+struct FakeDomain;
 
 struct Completion {
   ibv_wc wc{};
@@ -91,17 +92,20 @@ struct FakeQueuePair {
   std::deque<Pending> pending;
   Delivered before;
   bool signal_all = false;
+  FakeDomain* domain = nullptr;  // of one that receives by XRC
+};
+
+struct FakeDomain {
+  ibv_xrcd xrcd{};
+  std::uint32_t users = 0;  // receive queues and queue pairs
 };
 
 struct FakeSharedReceives {
   ibv_srq srq{};
   std::uint32_t inbox = 0;
   std::uint32_t depth = 0;
-  FakeCompletionQueue* completions = nullptr;  // of XRC alone
-};
-
-struct FakeDomain {
-  ibv_xrcd xrcd{};
+  FakeCompletionQueue* completions = nullptr;  // of XRC alone, as the next
+  FakeDomain* domain = nullptr;
 };
 
 struct FakeAddressHandle {

@@ -220,6 +220,7 @@ int ibv_destroy_srq(ibv_srq* srq) {
     const std::lock_guard queue_lock(mine->completions->mutex);
     std::erase(mine->completions->inboxes, mine->inbox);
   }
+  if (mine->domain != nullptr) --mine->domain->users;
   fake::release_inbox(mine->inbox);
   delete mine;
   return fake::released_with_answer();
@@ -334,6 +335,7 @@ int ibv_destroy_qp(ibv_qp* qp) {
   fake::detach(mine);
   fake::queue_pairs().erase(qp->qp_num);
   fake::own_table()->queue_pairs[fake::slot_of(qp->qp_num)].in_use = 0;
+  if (mine->domain != nullptr) --mine->domain->users;
   if (qp->srq == nullptr) fake::release_inbox(mine->inbox);
   delete mine;
   return fake::released_with_answer();

@@ -101,7 +101,8 @@ struct VerbsControl {
   // Errno of limiting a queue pair's rate; 0: it works, and the last limit in kb/s is below.
   std::atomic<std::uint64_t> no_rate_limit{0};
   std::atomic<std::uint32_t> last_rate_limit{0};
-  // 1: the devices have no XRC; 2: they report it, and their provider does not.
+  // 1: the devices have no XRC; 2: they report it, and their provider has none; 3: they report it,
+  // and refuse the domain's attributes.
   std::atomic<std::uint64_t> no_xrc{0};
   // 1: no queue pair takes extended requests; and the chains of them since reset().
   std::atomic<std::uint64_t> no_extended{0};

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <charconv>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <mutex>
@@ -78,6 +79,11 @@ bool may_be_anothers(Code code) {
 }
 
 }  // namespace
+
+void note_release(std::string_view act, nc::Return returned) {
+  if (returned == nc::kSuccess || returned == nc::kInProgress) return;
+  fmt::print(stderr, "nccl: {}: error {}; the communicator may be gone\n", act, returned);
+}
 
 // ncclGetUniqueId opens the listening socket of the first contact, so rank 0 alone calls it.
 Result<std::string> make_unique_id() {

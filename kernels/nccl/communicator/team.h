@@ -18,6 +18,10 @@
 
 namespace railgauge::nccl {
 
+// Prints a failed release of one of NCCL's objects to stderr: a destructor returns nothing.
+// kInProgress is none, it ends in the background.
+void note_release(std::string_view act, nc::Return returned);
+
 // Makes the id by which all ranks join, as bytes; only one rank makes it.
 Result<std::string> make_unique_id();
 

@@ -1,8 +1,8 @@
 // Communication that a GPU begins itself, by the device side of NCCL's GPU-initiated networking
 // (GIN). NCCL gives it as headers that are compiled into the user's kernel, so that this code fits
-// libraries of the headers' release alone, or later ones that say so.
+// libraries of the headers' release alone, or later ones that take it (check_headers).
 // Least compute capability: 75
-// Needs header: nccl_device.h
+// Needs header: nccl_device/gin.h
 //
 // clang-format off
 // extern "C" __global__ void railgauge_gin_about(Word* about, const ncclDevComm* comm)
@@ -14,8 +14,8 @@
 //     Word send, Word receive, Word bytes,   places in the window, and the payload; 0 bytes: a signal alone
 //     Word first,                            rounds of this communicator before
 //     unsigned rounds, unsigned numbered,    1: the first and last word of the payload are the round's number
-//     Word* cycles, Word* found,             found[0..5]: rounds done, wrong numbers, the timer (ns) and the clock at the
-//                                            begin, and at the end
+//     Word* cycles, Word* found,             found[0..6]: rounds done, wrong ones, the timer (ns) and the clock at the
+//                                            begin, and at the end, and the signals that came to this rank so far
 //     const volatile unsigned* stop,         pinned host memory: not 0 ends the kernel
 //     Word idle_cycles)                      it ends when a signal did not come for so many clock cycles
 //     In each round a token goes from rank 0 to 1, 2, ... and back to 0: a put of `bytes` with a signal. Rank 0 writes
@@ -24,7 +24,8 @@
 // extern "C" __global__ void railgauge_gin_get(
 //     comm, window, Word remote, Word local, Word stride, Word bytes, first, rounds, cycles, found, stop)
 //     Get number `first` + i reads `bytes` of rank 1 + that % (ranks - 1), into that rank's place: `local` + stride times
-//     (rank - 1). Only where the headers have get.
+//     (rank - 1). Outside of its time the first and the last word of that place are wiped before each get and read after
+//     it: one that still has the wiped word is wrong. Only where the headers have get.
 // clang-format on
 // One block of one thread.
 #include <nccl.h>
@@ -38,6 +39,8 @@ constexpr ncclGinSignal_t kSignal = 0;
 constexpr unsigned kPollsBetweenLooks = 1024;
 // A queue of the NIC holds a limited number of requests; a flush takes the ended ones out of it.
 constexpr unsigned kRoundsBetweenFlushes = 32;
+// No payload has it, but by a chance of 1 in 2^64 a word.
+constexpr Word kWiped = 0xa5a5a5a5a5a5a5a5;
 
 __device__ Word timer_ns() {
   Word now = 0;
@@ -50,11 +53,12 @@ __device__ void begin_span(Word* found) {
   found[3] = static_cast<Word>(clock64());
 }
 
-__device__ void end_span(Word* found, Word done, Word wrong) {
+__device__ void end_span(Word* found, Word done, Word wrong, Word signals) {
   found[4] = timer_ns();
   found[5] = static_cast<Word>(clock64());
   found[0] = done;
   found[1] = wrong;
+  found[6] = signals;
 }
 
 // Until the signal has come `due` times; false when the kernel shall end before.
@@ -92,6 +96,13 @@ __device__ void write_number(ncclWindow_t window, Word place, Word bytes, Word n
 __device__ Word wrong_numbers(ncclWindow_t window, Word place, Word bytes, Word number) {
   const bool first = *word_at(window, place) != number;
   const bool last = *word_at(window, place + bytes - sizeof(Word)) != number;
+  return first || last ? 1 : 0;
+}
+
+// A flush that returns before the bytes came leaves one of the wiped words.
+__device__ Word still_wiped(ncclWindow_t window, Word place, Word bytes) {
+  const bool first = *word_at(window, place) == kWiped;
+  const bool last = *word_at(window, place + bytes - sizeof(Word)) == kWiped;
   return first || last ? 1 : 0;
 }
 
@@ -134,7 +145,7 @@ extern "C" __global__ void railgauge_gin_ring(const ncclDevComm* comm, ncclWindo
     if ((done + 1) % kRoundsBetweenFlushes == 0) gin.flush(ncclCoopThread());
   }
   if (done == rounds) gin.flush(ncclCoopThread());
-  end_span(found, done, wrong);
+  end_span(found, done, wrong, gin.readSignal(kSignal));
 }
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 30, 3)
@@ -145,16 +156,19 @@ extern "C" __global__ void railgauge_gin_get(const ncclDevComm* comm, ncclWindow
   const ncclGin gin(*comm, 0);
   const ncclTeam world = ncclTeamWorld(*comm);
   const Word others = comm->nRanks - 1;
+  Word wrong = 0;
   unsigned done = 0;
   begin_span(found);
   for (; done < rounds && *stop == 0; ++done) {
-    const Word place = (first + done) % others;
+    const Word giver = (first + done) % others;
+    const Word place = local + giver * stride;
+    write_number(window, place, bytes, kWiped);
     const long long begin = clock64();
-    gin.get(world, static_cast<int>(1 + place), window, remote, window, local + place * stride,
-            bytes);
+    gin.get(world, static_cast<int>(1 + giver), window, remote, window, place, bytes);
     gin.flush(ncclCoopThread());
     cycles[done] = static_cast<Word>(clock64() - begin);
+    wrong += still_wiped(window, place, bytes);
   }
-  end_span(found, done, 0);
+  end_span(found, done, wrong, 0);
 }
 #endif

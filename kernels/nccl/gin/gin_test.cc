@@ -12,13 +12,13 @@ using ::testing::HasSubstr;
 
 // The process's library, whose release is read once: 2.30.7, or RAILGAUGE_FAKE_NCCL's.
 constexpr const char* kReleaseWithGet = "version=23007";
-constexpr std::uint64_t kWithoutGet = 22'902;
-constexpr std::uint64_t kOtherRelease = 22'809;
+constexpr std::uint64_t kWithoutGet = 23'000;
+constexpr std::uint64_t kOtherRelease = 22'907;
 
-TEST(GinHeaders, FitTheirOwnReleaseAndFrom2292OnLaterOnes) {
+TEST(GinHeaders, FitTheirOwnReleaseAndFrom230OnLaterOnes) {
   EXPECT_TRUE(check_headers({.release = 22809}, 22809));
-  EXPECT_TRUE(check_headers({.release = 22902}, 22907));
-  EXPECT_TRUE(check_headers({.release = 22907}, 23007));
+  EXPECT_TRUE(check_headers({.release = 22907}, 22907));
+  EXPECT_TRUE(check_headers({.release = 23003}, 23007));
   const auto words = [](int headers, int library) {
     const Status status = check_headers({.release = headers}, library);
     return status ? std::string("fits") : status.error().message;
@@ -29,6 +29,9 @@ TEST(GinHeaders, FitTheirOwnReleaseAndFrom2292OnLaterOnes) {
       words(22809, 23007),
       "NCCL 2.30.7: this build's device code is made of the headers of 2.28.9, which fit that "
       "release alone; build with the library's own headers");
+  // Libraries of 2.30 refuse GIN to them: the code must be compiled again.
+  EXPECT_THAT(words(22902, 23007), HasSubstr("of 2.29.2, which fit that release alone"));
+  EXPECT_THAT(words(22907, 23007), HasSubstr("of 2.29.7, which fit that release alone"));
   EXPECT_EQ(words(23007, 22907),
             "NCCL 2.29.7: this build's device code is made of the headers of 2.30.7, which are "
             "newer; build with the library's own headers");
@@ -53,7 +56,8 @@ class Gin : public OnFakeRanks {
   }
   static std::vector<RankResult> run_gin(const std::string& verb, std::uint32_t ranks,
                                          Parameters parameters = {}) {
-    parameters.insert({{"iterations", "40"}, {"proof_time", "0s"}});
+    parameters.insert({"iterations", "40"});
+    if (verb == "put") parameters.insert({"proof_time", "0s"});
     if (verb != "signal") parameters.insert({"sizes", "8,4KiB"});
     return fake::run_ranks(*find_kernel("nccl.gin_" + verb + "_lat"),
                            {.parameters = parameters, .ranks = ranks});
@@ -109,11 +113,33 @@ TEST_F(Gin, WithAWrongByteIsAFailure) {
 }
 
 TEST_F(Gin, WithBytesThatDoNotArriveIsAFailureAlthoughTheSignalDoes) {
-  for (const std::string verb : {"put", "get"}) {
+  nccl_control().gin_fault = 2;
+  expect_all(run_gin("put", 2), kFailed, "is 0xa5, expected 0x");
+}
+
+// The right bytes of earlier gets are in each place already: they must not prove a later one.
+TEST_F(Gin, WhoseGetEndsBeforeItsBytesIsAFailure) {
+  for (const std::uint64_t from : {1U, 10U, 40U}) {
     reset_fakes();
     nccl_control().gin_fault = 2;
-    expect_all(run_gin(verb, 2), kFailed, "is 0xa5, expected 0x");
+    nccl_control().gin_fault_from = from;
+    expect_all(run_gin("get", 3, {{"sizes", "4KiB"}}), kFailed, "ended before their bytes came");
   }
+}
+
+TEST_F(Gin, WhoseSignalComesTwiceIsAFailure) {
+  for (const std::string verb : {"put", "signal"}) {
+    reset_fakes();
+    nccl_control().gin_fault = 4;
+    nccl_control().gin_fault_from = 30;
+    expect_all(run_gin(verb, 2), kFailed, "signals came since the begin, expected");
+  }
+}
+
+// An error that names GIN is no lack of the machine.
+TEST_F(Gin, ThatIsBrokenIsAnError) {
+  nccl_control().no_gin = 2;
+  expect_all(run_gin("put", 2), kCrashed, "Invalid GIN gdaki backend version 7");
 }
 
 // The timed rounds are over: 2 sizes of 40 rounds, with 2 ranks.
@@ -134,7 +160,7 @@ TEST_F(Gin, WaivesWithTheReasonWhereSomethingLacks) {
   fake::cuda_control().gin_headers = kWithoutGet;
   expect_passed(run_gin("put", 2));
   expect_all(run_gin("get", 2), kWaived,
-             "headers of 2.29.2, which have no get; those of 2.30.3 and later have");
+             "headers of 2.30.0, which have no get; those of 2.30.3 and later have");
   fake::cuda_control().gin_headers = kOtherRelease;
   expect_all(run_gin("put", 2), kWaived, "build with the library's own headers");
   reset_fakes();

@@ -1,6 +1,7 @@
 #include "kernels/nccl/gin/side.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -21,11 +22,21 @@ namespace {
 using Word = unsigned long long;
 
 // The words of a launch, in the order of gin.cu.
-enum Found : std::size_t { kDone, kWrong, kTimerBegin, kClockBegin, kTimerEnd, kClockEnd, kFound };
+enum Found : std::size_t {
+  kDone,
+  kWrong,
+  kTimerBegin,
+  kClockBegin,
+  kTimerEnd,
+  kClockEnd,
+  kSignals,
+  kFound
+};
 
 constexpr double kCyclesPerNs = 3;  // above any GPU's clock
 constexpr double kGraceNs = 1e9;    // the CPU, which can name the reason, gives up first
 constexpr double kEndNs = 3e8;      // for a launch's end after its stop word
+constexpr double kOwnRateNs = 1e6;  // the timer's step, up to 1 us, is then 0.1 % of a launch
 constexpr std::chrono::microseconds kLook{20};
 constexpr unsigned char kUnwritten = 0xa5;
 constexpr std::uint64_t kAlignment = 4096;
@@ -36,11 +47,17 @@ void store(std::byte* word, std::uint32_t value) {
   std::atomic_ref(*reinterpret_cast<std::uint32_t*>(word)).store(value, std::memory_order_release);
 }
 
-// NCCL says all of its reasons not to have GIN by these results, with "GIN" in its last words.
-bool is_lack(nc::Return returned, std::string_view words) {
-  const bool may_be = returned == nc::kInvalidUsage || returned == nc::kInvalidArgument ||
-                      returned == nc::kInternalError;
-  return may_be && words.find("GIN") != std::string_view::npos;
+// NCCL's warnings where a machine has no GIN, from 2.28.7 to 2.30.7. A broken fabric and a wrong
+// argument of ours have the same results with other words, and are failures.
+constexpr std::array<std::string_view, 5> kLackWords{
+    "GIN not supported", "GIN is disabled", "No GIN-capable devices", "Unable to use GIN",
+    "not all ranks in the communicator support GIN"};
+bool is_lack(const Error& error) {
+  const auto is_said = [&](std::string_view words) {
+    return error.message.find(words) != std::string::npos;
+  };
+  return (error.code == Code::kInvalidArgument || error.code == Code::kInternal) &&
+         std::ranges::any_of(kLackWords, is_said);
 }
 
 // Each rank gives bytes of its own, so that a get of another rank's memory is wrong data.
@@ -55,7 +72,7 @@ Status check_headers(const GinHeaders& headers, int library_version) {
                 nccl_release(library_version), nccl_release(nc::kFirstWithGin));
   const bool fits =
       library_version == headers.release ||
-      (headers.release >= nc::kFirstFittingOlder && library_version > headers.release);
+      (headers.release >= nc::kFirstFittingLater && library_version > headers.release);
   if (fits) return {};
   return fail(
       Code::kUnimplemented,
@@ -126,13 +143,13 @@ Status GinSide::make_device_comm(const Communicator& comm) {
   wanted.version = static_cast<unsigned>(headers_.release);
   wanted.body.gin_force = true;
   wanted.body.gin_signals = 1;
-  const bool has_head = nccl.version_code >= nc::kFirstFittingOlder;
+  const bool has_head = nccl.version_code >= nc::kFirstWithHead;
   const std::string act = gpu_->name() + ": make a device communicator";
   const nc::Return returned = nccl.dev_comm_create(
       comm.get(), has_head ? static_cast<const void*>(&wanted) : &wanted.body, made_.data());
   Status made = comm.done(returned, act);
   if (!made) {
-    if (is_lack(returned, made.error().message)) {
+    if (is_lack(made.error())) {
       made.error().code = Code::kFailedPrecondition;
       made.error().message += "; a NIC with GPUDirect RDMA that NCCL's GIN can use is needed";
     }
@@ -163,8 +180,9 @@ Status GinSide::reset(std::uint32_t rank, std::uint64_t bytes, std::uint64_t see
   return gpu_status(*gpu_, cuda.stream_synchronize(nullptr), "wait for fresh data");
 }
 
-// The signal is never reset: it counts on from launch to launch, so that a lost or a doubled one
-// shows in the next launch at the latest.
+// The signal is never reset: it counts on from launch to launch. No rank begins a launch before all
+// have ended the one before, so at its end each rank has one signal for each round; a doubled one
+// that comes later shows in the next launch.
 Result<GinTimed> GinSide::ring(std::uint32_t rank, const GinRounds& rounds) {
   cu::DevicePtr comm = device_copy_.data();
   nc::Window window = memory_.window();
@@ -186,7 +204,11 @@ Result<GinTimed> GinSide::ring(std::uint32_t rank, const GinRounds& rounds) {
   if (found_[kWrong] != 0)
     return fail(Code::kDataLoss, "{}: {}: {} of them came with another round's number",
                 gpu_->name(), act, found_[kWrong]);
-  return timed(rounds, rank == 0, act);
+  GinTimed made = RG_TRY(timed(rounds, rank == 0, act));
+  if (found_[kSignals] != rounds_)
+    return fail(Code::kDataLoss, "{}: {}: {} signals came since the begin, expected {}",
+                gpu_->name(), act, found_[kSignals], rounds_);
+  return made;
 }
 
 Result<GinTimed> GinSide::get(const GinRounds& rounds) {
@@ -207,6 +229,9 @@ Result<GinTimed> GinSide::get(const GinRounds& rounds) {
   const std::string act = fmt::format("gets {} to {}", first + 1, first + count);
   RG_TRY_OK(launch(get_, arguments, act));
   gets_ += found_[kDone];
+  if (found_[kWrong] != 0)
+    return fail(Code::kDataLoss, "{}: {}: {} of them ended before their bytes came", gpu_->name(),
+                act, found_[kWrong]);
   return timed(rounds, true, act);
 }
 
@@ -252,8 +277,9 @@ Status GinSide::launch(cu::Function function, void** arguments, std::string_view
                     "read what the rounds left");
 }
 
-// The clock of the multiprocessor counts finer than the timer, whose step may be 1 us: all launches
-// so far give the clock's rate.
+// The clock of the multiprocessor counts finer than the timer, whose step may be 1 us. The clock's
+// rate may change between launches: a launch that is long enough gives its own, a short one takes
+// the mean of all so far.
 Result<GinTimed> GinSide::timed(const GinRounds& rounds, bool leads, std::string_view act) {
   if (found_[kDone] != rounds.count)
     return fail(Code::kDeadlineExceeded, "{}: {}: {} came, then nothing", gpu_->name(), act,
@@ -267,8 +293,10 @@ Result<GinTimed> GinSide::timed(const GinRounds& rounds, bool leads, std::string
                 act, made.took_ns, cycles);
   span_ns_ += made.took_ns;
   span_cycles_ += cycles;
+  const double ns_per_cycle =
+      made.took_ns >= kOwnRateNs ? made.took_ns / cycles : span_ns_ / span_cycles_;
   for (std::uint64_t i = 0; i < rounds.count; ++i)
-    made.rounds_ns.push_back(static_cast<double>(found_[kFound + i]) * span_ns_ / span_cycles_);
+    made.rounds_ns.push_back(static_cast<double>(found_[kFound + i]) * ns_per_cycle);
   return made;
 }
 

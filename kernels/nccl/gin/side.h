@@ -34,8 +34,9 @@ struct GinHeaders {
   bool has_get = false;          // from 2.30.3 on
 };
 
-// Whether code of these headers may run with this library: the same release, or from 2.29.2 on a
-// later library, which gives older code what that knows. kUnimplemented names both. Pure.
+// Whether code of these headers may run with this library: of the same release, or the headers are
+// of 2.30 or later and the library is newer. Later libraries refuse GIN to headers before 2.30.
+// kUnimplemented names both. Pure.
 Status check_headers(const GinHeaders& headers, int library_version);
 // "GDAKI: the GPU writes the NIC's queues" for a number of ncclNetDeviceType.
 std::string gin_kind_words(std::uint64_t kind);
@@ -74,11 +75,13 @@ class GinSide {
   // Fills what this rank gives, and makes the bytes wrong where it receives.
   Status reset(std::uint32_t rank, std::uint64_t bytes, std::uint64_t seed);
   // Passes a token around all ranks. All of them call it with equal rounds, and each returns when
-  // its GPU has passed the last one on. kDataLoss when a numbered round came with another's number,
-  // kDeadlineExceeded when a signal did not come within the stall limit.
+  // its GPU has passed the last one on. kDataLoss when a numbered round came with another's number
+  // or more signals came than rounds, kDeadlineExceeded when a signal did not come within the stall
+  // limit.
   Result<GinTimed> ring(std::uint32_t rank, const GinRounds& rounds);
   // Gets on this rank, from the others in turn; no other rank takes part. Only with headers that
-  // have get.
+  // have get. kDataLoss when a get ended before its first and last word had come: that is seen of
+  // each get, all bytes by check_gets() alone.
   Result<GinTimed> get(const GinRounds& rounds);
   // kDataLoss when what came since reset() is wrong: of the ring on rank 0 its own bytes, which
   // were on all ranks; of gets those of each other rank that was asked.
@@ -100,7 +103,8 @@ class GinSide {
     using Type = DeviceComm;
     static Type empty() { return {}; }
     static void release(Type one) {
-      static_cast<void>(loaded_nccl().dev_comm_destroy(one.comm, one.made));
+      note_release("destroy the device communicator",
+                   loaded_nccl().dev_comm_destroy(one.comm, one.made));
     }
   };
 
@@ -137,7 +141,7 @@ class GinSide {
   GpuBuffer device_copy_;     // of made_, for the GPU
   std::uint64_t rounds_ = 0;  // that came so far: the signal counts on
   std::uint64_t gets_ = 0;
-  double span_ns_ = 0;  // of all launches, by the timer and by the clock
+  double span_ns_ = 0;  // of all launches, by the timer and by the clock: the rate of short ones
   double span_cycles_ = 0;
   std::uint64_t checked_gets_from_ = 0;  // the first since reset()
 };

@@ -251,7 +251,9 @@ constexpr std::string_view kPinned =
     "numactl";
 constexpr std::string_view kHints = "TLP processing hints are not set here; leave it out";
 constexpr std::string_view kOtherAccelerators =
-    "GPU memory is CUDA's here, --use_cuda; for others use perftest";
+    "GPU memory is CUDA's or HIP's here, --use_cuda; for others use perftest";
+constexpr std::string_view kRocm =
+    "take --use_cuda with the GPU's number: it reaches AMD's GPUs by HIP on a host without CUDA";
 constexpr std::string_view kOverTcp =
     "addresses go over TCP; -R connects the queue pairs themselves by rdma_cm";
 constexpr std::string_view kNoMulticast = "multicast is not measured here; use perftest";
@@ -372,7 +374,7 @@ constexpr std::array kRows{
     refused("mmap-offset", 0, true, kOwnMemory),
     refused("mr_per_qp", 0, false, kOwnMemory),
     refused("use_cuda_bus_id", 0, true, "take --use_cuda with the GPU's number or UUID"),
-    refused("use_rocm", 0, true, kOtherAccelerators),
+    refused("use_rocm", 0, true, kRocm),
     refused("use_neuron", 0, true, kOtherAccelerators),
     refused("use_neuron_dmabuf", 0, false, kOtherAccelerators),
     refused("use_hl", 0, true, kOtherAccelerators),
@@ -421,7 +423,7 @@ constexpr std::array kRows{
     refused("use_musa_bus_id", 0, true, kOtherAccelerators),
     refused("use_musa_dmabuf", 0, false, kOtherAccelerators),
     refused("use_musa_pcie_mapping", 0, false, kOtherAccelerators),
-    refused("use_rocm_dmabuf", 0, false, kOtherAccelerators),
+    refused("use_rocm_dmabuf", 0, false, kRocm),
     refused("use_mlu_dmabuf", 0, false, kOtherAccelerators),
     refused("use_opencl", 0, true, kOtherAccelerators),
     refused("opencl_platform_id", 0, true, kOtherAccelerators),

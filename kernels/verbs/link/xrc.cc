@@ -12,9 +12,10 @@
 namespace railgauge::verbs {
 namespace {
 
-// Providers without XRC say so by one of several errors, by release and driver.
+// Providers without XRC say so by one of two errors, by release and driver. EINVAL is none: the
+// device has IBV_DEVICE_XRC here, so it is about what we ask for.
 tl::unexpected<Error> lacking(const Device& device, std::string_view act, int error) {
-  const bool is_lack = error == EOPNOTSUPP || error == ENOSYS || error == EINVAL;
+  const bool is_lack = error == EOPNOTSUPP || error == ENOSYS;
   if (!is_lack)
     return tl::unexpected(pinning_error(fmt::format("{}: {}", device.endpoint(), act), error));
   return fail(Code::kUnimplemented,
