@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "kernels/catalog.h"
 #include "kernels/core/base/fd.h"
@@ -96,18 +98,18 @@ Status run_kernel(const KernelRow& row, Context& context, Group& group) {
 [[noreturn]] void rank_main(const Way& way, int fd, std::uint32_t rank) {
   alarm(static_cast<unsigned>(kDeadlineSeconds) + 30);
   setenv("NCCL_NVLS_ENABLE", "0", 1);
+  const KernelRow& row = *find_kernel(way.kernel);
+  const KernelInfo info = row.info();
   auto given = way.parameters;
-  // A task of the test is short. nccl.init counts in times it was repeated.
-  if (way.kernel != "nccl.init") {
-    given.try_emplace("proof_time", "50ms");
-    given.try_emplace("least_time", "100ms");
-  }
+  // A task of the test is short.
+  for (const auto& [name, value] : {std::pair("proof_time", "50ms"), {"least_time", "100ms"}})
+    if (std::ranges::find(info.parameters(), name, &ParameterInfo::name) != info.parameters().end())
+      given.try_emplace(name, value);
   if (way.sockets) {
     given["p2p_disable"] = given["shm_disable"] = given["ib_disable"] = "true";
     setenv("NCCL_SOCKET_IFNAME", "lo", 0);
   }
-  const KernelRow& row = *find_kernel(way.kernel);
-  const auto params = Params::parse(row.info(), given);
+  const auto params = Params::parse(info, given);
   fake::RankResult result;
   if (params) {
     fake::Recorder recorder(result);
