@@ -641,7 +641,7 @@ TEST_F(ServerTest, NodesKernelsSuitesAndVersionAreListed) {
   ASSERT_THAT(suites.suites(), SizeIs(3));
   EXPECT_NE(suites.suites(0).error(), "");
   EXPECT_EQ(suites.suites(1).error(), "");
-  bench_.write("broken.yaml", "version: 1\nstages: {}\n");
+  bench_.write("broken.yaml", "version: [\n");
   grpc::ClientContext again_context;
   api::SuiteList again;
   ASSERT_TRUE(bench_.stub_->ListSuites(&again_context, {}, &again).ok());

@@ -99,8 +99,9 @@ Status TcpPort::start() {
   return {};
 }
 
+// A port that could not be opened has no listener.
 void TcpPort::stop() {
-  listener_->stop();
+  if (listener_) listener_->stop();
   if (relay_) relay_->close();
 }
 

@@ -155,7 +155,7 @@ TEST_F(LinkTest, AContractTooFarApartIsRefusedNamingBoth) {
   const auto lost = next(LinkEvent::Kind::kLost);
   ASSERT_TRUE(lost);
   EXPECT_TRUE(lost->permanent);
-  EXPECT_THAT(lost->reason, HasSubstr("speaks contract 0.0, this agent 1.3"));
+  EXPECT_THAT(lost->reason, HasSubstr("speaks contract 0.0, this agent 1.4"));
 }
 
 TEST_F(LinkTest, AControllerThatDoesNotAnswerIsLeft) {

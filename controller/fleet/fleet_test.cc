@@ -43,7 +43,7 @@ TEST(Fleet, AnAgentAMinorVersionApartIsWelcomeAndAFurtherOneRefusedNamingBoth) {
   ASSERT_TRUE(refused(far));
   EXPECT_TRUE(far.refused().permanent());
   EXPECT_THAT(far.refused().reason(),
-              HasSubstr("the agent speaks contract 2.3, the controller 1.3"));
+              HasSubstr("the agent speaks contract 2.4, the controller 1.4"));
 }
 
 TEST(Fleet, TheSameAgentReplacesItsOldStreamWhichIsToldSo) {

@@ -94,7 +94,8 @@ TEST_F(GpuCode, ABuildWithoutCodeWaivesOnAnyOtherDriver) {
                                              .ptx = {},
                                              .ptx_version = 0,
                                              .ptx_capability = 0,
-                                             .toolkit_version = 0});
+                                             .toolkit_version = 0,
+                                             .lacking = "nvcc"});
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().code, Code::kUnimplemented);
   EXPECT_EQ(loaded.error().message,

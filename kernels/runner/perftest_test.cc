@@ -185,7 +185,7 @@ TEST(PerftestOptions, WhatIsNotHonouredIsOneLineThatNamesIt) {
       {"ib_atomic_bw", {"-s", "8"}, "-s: verbs.atomic_bw has no such choice: atomics have 8"},
       {"ib_write_bw", {"--run_infinitely"}, "--run_infinitely: a run has an end"},
       {"ib_write_bw", {"-c", "SRD"}, "-c: \"SRD\": RC, UC, UD and XRC are measured here"},
-      {"ib_write_bw", {"-c", "UD"}, "-c: \"UD\" is not RC or UC"},
+      {"ib_write_bw", {"-c", "UD"}, "-c: \"UD\" is not RC, UC or XRC"},
       {"ib_write_bw", {"--tx-dept", "x"}, "--tx-depth: \"x\""},
       {"ib_write_bw", {"-t", "0"}, "-t: 0 is out of range; 1 to 16384 are allowed"},
       {"ib_write_bw",
