@@ -202,7 +202,7 @@ void check_records(api::RecordBatch batch) {
 
 // Within the bounds a node may report anything about itself; the same again is no change.
 void check_hello(const api::Hello& hello) {
-  const Status bounds = fleet::check_bounds(hello);
+  const auto bounds = fleet::check_bounds(hello);
   check_error(bounds);
   if (!bounds) return;
   constexpr std::string_view kDigest =
