@@ -123,6 +123,7 @@ TEST_F(GinOnAGpu, HasGetWhereItsHeadersHave) {
   ASSERT_TRUE(memory) << memory.error().message;
   cu::DevicePtr out = memory->data();
   cu::DevicePtr none = 0;
+  // The driver takes an array of pointers.
   void* arguments[] = {&out, &none};  // NOLINT(modernize-avoid-c-arrays)
   const Cuda& cuda = loaded_cuda();
   ASSERT_EQ(cuda.launch_kernel(*about, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr),
@@ -162,6 +163,7 @@ TEST_F(PatternOnAGpu, FromPtxFillsTheBytesOfTheHostsPattern) {
   unsigned long long words = kWords;
   unsigned tail = kTailBytes;
   unsigned long long seed = kSeed;
+  // The driver takes an array of pointers.
   void* arguments[] = {&out, &words, &tail, &seed};  // NOLINT(modernize-avoid-c-arrays)
   ASSERT_EQ(cuda.launch_kernel(*fill, 16, 1, 1, 256, 1, 1, 0, nullptr, arguments, nullptr),
             cu::kSuccess);

@@ -104,6 +104,7 @@ Result<std::unique_ptr<GinSide>> GinSide::create(const gpu::Gpu& gpu, const Prog
   made->words_ = RG_TRY(GpuBuffer::allocate(gpu.name(), (kFound + kMaxRounds) * sizeof(Word)));
   cu::DevicePtr about = made->words_.data();
   cu::DevicePtr none = 0;
+  // The driver takes an array of pointers.
   void* arguments[] = {&about, &none};  // NOLINT(modernize-avoid-c-arrays)
   RG_TRY_OK(made->launch(made->about_, arguments, "ask the device code for its headers"));
   made->headers_ = {.release = static_cast<int>(made->found_[0]),
@@ -164,6 +165,7 @@ Status GinSide::make_device_comm(const Communicator& comm) {
 Result<std::string> GinSide::kind() {
   cu::DevicePtr about = words_.data();
   cu::DevicePtr comm = device_copy_.data();
+  // The driver takes an array of pointers.
   void* arguments[] = {&about, &comm};  // NOLINT(modernize-avoid-c-arrays)
   RG_TRY_OK(launch(about_, arguments, "ask the device communicator for its kind"));
   return gin_kind_words(found_[3]);
