@@ -88,6 +88,12 @@ TEST(PerftestOptions, EachMeansAParameter) {
               IsSupersetOf({Pair("iterations", "0"), Pair("time_cap", "3s")}));
   EXPECT_THAT(call("ib_send_bw", {"-a", "-c", "UD", "-m", "2048", "h"}).parameters,
               Contains(Pair("sizes", "2:2KiB")));
+  EXPECT_THAT(
+      call("ib_send_lat", {"-c", "SRD", "-e", "-X", "2", "--send_with_imm", "h"}).parameters,
+      IsSupersetOf(
+          {Pair("transport", "SRD"), Pair("completion_vector", "2"), Pair("immediate", "true")}));
+  EXPECT_THAT(call("ib_atomic_bw", {"-c", "DC", "h"}).parameters,
+              Contains(Pair("transport", "DC")));
   EXPECT_EQ(call("ib_write_lat", {"--write_with_imm", "h"}).kernel, "verbs.write_imm_lat");
   EXPECT_TRUE(call("ib_write_bw", {"--report_gbits"}).gigabits);
   EXPECT_THAT(call("ib_read_bw", {"-o", "4", "--odp", "h"}).parameters,
@@ -184,8 +190,10 @@ TEST(PerftestOptions, WhatIsNotHonouredIsOneLineThatNamesIt) {
       {"ib_write_bw", {"-O"}, "-O: name the ports with --set devices="},
       {"ib_atomic_bw", {"-s", "8"}, "-s: verbs.atomic_bw has no such choice: atomics have 8"},
       {"ib_write_bw", {"--run_infinitely"}, "--run_infinitely: a run has an end"},
-      {"ib_write_bw", {"-c", "SRD"}, "-c: \"SRD\": RC, UC, UD and XRC are measured here"},
-      {"ib_write_bw", {"-c", "UD"}, "-c: \"UD\" is not RC, UC or XRC"},
+      {"ib_write_bw", {"-c", "RawEth"}, "-c: \"RawEth\": RC, UC, UD, XRC, DC and SRD are measured"},
+      {"ib_write_bw", {"-c", "UD"}, "-c: \"UD\" is not RC, UC, XRC, DC or SRD"},
+      {"ib_write_lat", {"-c", "SRD"}, "-c: \"SRD\" is not RC, UC, XRC or DC"},
+      {"ib_atomic_bw", {"-c", "SRD"}, "-c: \"SRD\" is not RC, XRC or DC"},
       {"ib_write_bw", {"--tx-dept", "x"}, "--tx-depth: \"x\""},
       {"ib_write_bw", {"-t", "0"}, "-t: 0 is out of range; 1 to 16384 are allowed"},
       {"ib_write_bw",

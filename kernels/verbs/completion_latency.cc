@@ -27,6 +27,8 @@ class CompletionLatency final : public LinkKernel {
     Link::Options options = RG_TRY(read(context, verb_));
     choose_memory(context, options);
     options.sleeps = context.params.text("poll") == "events";
+    options.completion_vector =
+        static_cast<std::uint32_t>(context.params.integer("completion_vector"));
     if (!operation_of(options.verb).is_atomic()) choose_places(context.params, options);
     if (operation_of(options.verb).may_relax_latency())
       options.ordering = ordering_of(context.params);

@@ -91,6 +91,16 @@ void add_posting(InfoBuilder& builder) {
       .identity();
 }
 
+void add_immediate(InfoBuilder& builder) {
+  builder
+      .boolean(
+          "immediate",
+          "each send carries 4 bytes of immediate data, which the proof looks for at the other "
+          "side's completions",
+          false)
+      .identity();
+}
+
 // Not for atomics, whose memory nobody registers so.
 void add_ordering(InfoBuilder& builder) {
   builder
@@ -157,7 +167,9 @@ void add_bandwidth(InfoBuilder& builder, const Operation& does) {
                  512, 1, kMaxDepth)
         .identity();
   if (does.verb == Verb::kSend)
-    builder.boolean("srq", "the target's queue pairs share one receive queue", false).identity();
+    builder.boolean("srq", "the target's queue pairs share one receive queue", false)
+        .identity()
+        .apply(add_immediate);
   if (!does.is_atomic()) builder.apply(add_ordering).apply(add_host_cost);
   builder.sampling(plural_of(does), 30, 10'000).least_time("2s").proof_time();
   add_added_cost(builder,
@@ -185,6 +197,7 @@ void add_latency(InfoBuilder& builder, const Operation& does) {
                 "through 64 MiB, so that none finds the last one's bytes in a cache",
                 {"hot", "cold"})
         .identity();
+  if (does.verb == Verb::kSend) builder.apply(add_immediate);
   if (does.verb != Verb::kWrite) add_poll(builder);  // a write is waited for in memory
   if (does.may_relax_latency()) add_ordering(builder);
   builder.sampling(does.fetches ? plural_of(does) : "round trips", kLatencySamples, 100'000)
@@ -196,11 +209,20 @@ void add_latency(InfoBuilder& builder, const Operation& does) {
 // The transports that carry the operation, and up to which size a latency's messages are sent
 // inline: as perftest has it.
 ConnectionForm connection_of(const Operation& does, Figure figure) {
-  if (does.fetches) return {.transports = {"RC", "XRC"}, .inline_bytes = ""};
+  // Each packet of an SRD message finds its own way, so a write's last byte does not come last.
+  const bool has_srd =
+      !does.is_atomic() && (does.verb != Verb::kWrite || figure == Figure::kBandwidth);
+  if (does.fetches) {
+    ConnectionForm form{.transports = {"RC", "XRC", "DC"}, .inline_bytes = ""};
+    if (has_srd) form.transports.emplace_back("SRD");
+    return form;
+  }
   const bool sends = does.verb == Verb::kSend;
   ConnectionForm form{.transports = {"RC", "UC"}, .inline_bytes = sends ? "236" : "220"};
   if (sends) form.transports.emplace_back("UD");
   form.transports.emplace_back("XRC");
+  form.transports.emplace_back("DC");
+  if (has_srd) form.transports.emplace_back("SRD");
   if (figure == Figure::kBandwidth) form.inline_bytes = "0";
   return form;
 }

@@ -41,6 +41,8 @@ class PingPong final : public LinkKernel {
     if (operation_of(verb_).takes_receive) {
       options.receive_depth = kReceiveDepth;
       options.sleeps = context.params.text("poll") == "events";
+      options.completion_vector =
+          static_cast<std::uint32_t>(context.params.integer("completion_vector"));
     } else {
       RG_TRY_OK(check_cpu_may_poll(context));
     }

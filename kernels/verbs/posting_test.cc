@@ -44,6 +44,40 @@ class Posting : public ::testing::Test {
   }
 };
 
+TEST_F(Posting, SendsCarryImmediateDataAndItsLossIsFound) {
+  for (const char* kernel : {"verbs.send_bw", "verbs.send_lat"})
+    for (const char* transport : {"RC", "UD", "XRC"}) {
+      const Given given{{"immediate", "true"},
+                        {"transport", transport},
+                        {"sizes", "8,1KiB"},
+                        {"iterations", "100"}};
+      verbs_control().reset();
+      expect_verified(run(kernel, given));
+      verbs_control().no_immediate = 1;
+      const auto results = run(kernel, given);
+      ASSERT_FALSE(results[0].status) << kernel << " " << transport;
+      EXPECT_EQ(results[0].status.error().code, Code::kDataLoss);
+      EXPECT_THAT(results[0].status.error().message, HasSubstr("without their immediate data"));
+    }
+  verbs_control().reset();
+  expect_verified(
+      run("verbs.send_bw",
+          {{"immediate", "true"}, {"post", "extended"}, {"sizes", "64"}, {"iterations", "100"}}));
+}
+
+TEST_F(Posting, TheCompletionVectorIsTheGivenOneOfTheDevice) {
+  const Given given{
+      {"completion_vector", "3"}, {"poll", "events"}, {"sizes", "64"}, {"iterations", "100"}};
+  verbs_control().completion_vectors = 4;
+  expect_verified(run("verbs.send_bw", given));
+  EXPECT_EQ(verbs_control().highest_vector, 3U);
+  verbs_control().completion_vectors = 3;
+  const auto results = run("verbs.send_bw", given);
+  ASSERT_FALSE(results[0].status);
+  EXPECT_THAT(results[0].status.error().message,
+              HasSubstr("parameter completion_vector: 3 is above the device's last, 2"));
+}
+
 // 0.08 Gb/s are 10 MB/s: 4 KiB each 410 us, on any machine far below what the fake copies.
 TEST_F(Posting, AtARateOfTheCpuIsNeverFaster) {
   constexpr double kBytesPerSecond = 0.08e9 / 8;

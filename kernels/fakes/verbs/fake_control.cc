@@ -49,7 +49,14 @@ void VerbsControl::reset() {
                             Setting{"no_memory_for_queues", no_memory_for_queues, 0},
                             Setting{"no_rate_limit", no_rate_limit, 0},
                             Setting{"no_xrc", no_xrc, 0},
-                            Setting{"no_extended", no_extended, 0}};
+                            Setting{"no_extended", no_extended, 0},
+                            Setting{"no_immediate", no_immediate, 0},
+                            Setting{"completion_vectors", completion_vectors, 1},
+                            Setting{"no_dc", no_dc, 0},
+                            Setting{"no_srd", no_srd, 0},
+                            Setting{"efa_capabilities", efa_capabilities, 1 + 2 + 8},
+                            Setting{"efa_rdma_bytes", efa_rdma_bytes, 1U << 30U},
+                            Setting{"srd_overtakes", srd_overtakes, 0}};
   calls = 0;
   failed_call = "";
   transfers = 0;
@@ -60,6 +67,7 @@ void VerbsControl::reset() {
   gathers = 0;
   last_rate_limit = 0;
   extended_chains = 0;
+  highest_vector = 0;
   apply_settings(settings, "RAILGAUGE_FAKE_VERBS");
 }
 

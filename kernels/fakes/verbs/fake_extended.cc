@@ -49,9 +49,15 @@ void compare_swap(ibv_qp_ex* qp, std::uint32_t key, std::uint64_t address, std::
   wr.wr.atomic = {.remote_addr = address, .compare_add = expected, .swap = swap, .rkey = key};
 }
 void send(ibv_qp_ex* qp) { next_request(qp, IBV_WR_SEND); }
+void send_immediate(ibv_qp_ex* qp, __be32 immediate) {
+  next_request(qp, IBV_WR_SEND_WITH_IMM).imm_data = immediate;
+}
 
 void set_datagram(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t number, std::uint32_t key) {
-  queue_pair_of(qp).chain.back().wr.wr.ud = {.ah = ah, .remote_qpn = number, .remote_qkey = key};
+  if (queue_pair_of(qp).kind == kSrd)
+    queue_pair_of(qp).chain.back().aim = {.number = number, .key = key};
+  else
+    queue_pair_of(qp).chain.back().wr.wr.ud = {.ah = ah, .remote_qpn = number, .remote_qkey = key};
 }
 void set_receives(ibv_qp_ex* qp, std::uint32_t number) {
   queue_pair_of(qp).chain.back().wr.qp_type.xrc.remote_srqn = number;
@@ -67,17 +73,13 @@ void set_inline(ibv_qp_ex* qp, void* data, std::size_t bytes) {
               .lkey = 0};
 }
 
-// The requests point at their own element here: the vector grows no more.
 int complete(ibv_qp_ex* qp) {
   ++verbs_control().extended_chains;
-  auto& chain = queue_pair_of(qp).chain;
-  if (chain.empty()) return 0;
-  for (std::size_t i = 0; i < chain.size(); ++i) {
-    chain[i].wr.sg_list = &chain[i].sge;
-    chain[i].wr.next = i + 1 < chain.size() ? &chain[i + 1].wr : nullptr;
-  }
-  ibv_send_wr* bad = nullptr;
-  return post_send(&qp->qp_base, &chain.front().wr, &bad);
+  return post_aimed(queue_pair_of(qp), queue_pair_of(qp).chain);
+}
+
+void set_dc_address(FakeDcExtension* extension, ibv_ah*, std::uint32_t target, std::uint64_t key) {
+  extension->queue_pair->chain.back().aim = {.number = target, .key = key};
 }
 
 }  // namespace
@@ -103,26 +105,35 @@ ibv_qp* create_extended(ibv_context* context, ibv_qp_init_attr_ex* wanted) {
     return errno = EINVAL, nullptr;
   if (!receives && (!names(IBV_QP_INIT_ATTR_PD) || wanted->pd == nullptr))
     return errno = EINVAL, nullptr;
+  if (receives) wanted->pd = nullptr;
+  ibv_qp* const made = create_with_operations(context, wanted, 0);
+  if (made == nullptr || !receives) return made;
+  const std::lock_guard lock(objects_mutex());
+  auto* domain = reinterpret_cast<FakeDomain*>(wanted->xrcd);
+  reinterpret_cast<FakeQueuePair*>(made)->domain = domain;
+  ++domain->users;
+  return made;
+}
+
+ibv_qp* create_with_operations(ibv_context* context, ibv_qp_init_attr_ex* wanted,
+                               std::uint32_t kind) {
   ibv_qp_init_attr plain{};
   plain.send_cq = wanted->send_cq;
   plain.recv_cq = wanted->recv_cq;
   plain.srq = wanted->srq;
   plain.cap = wanted->cap;
   plain.qp_type = wanted->qp_type;
-  plain.sq_sig_all = wanted->sq_sig_all;
-  ibv_qp* const made = create_queue_pair(context, receives ? nullptr : wanted->pd, &plain);
+  plain.sq_sig_all = kind == kSrd ? 1 : wanted->sq_sig_all;
+  ibv_qp* const made = create_queue_pair(context, wanted->pd, &plain, kind);
   if (made == nullptr) return nullptr;
-  if (receives) {
-    const std::lock_guard lock(objects_mutex());
-    auto* domain = reinterpret_cast<FakeDomain*>(wanted->xrcd);
-    reinterpret_cast<FakeQueuePair*>(made)->domain = domain;
-    ++domain->users;
-  }
   wanted->cap = plain.cap;
-  ibv_qp_ex& qp = reinterpret_cast<FakeQueuePair*>(made)->extended;
+  auto& own = *reinterpret_cast<FakeQueuePair*>(made);
+  ibv_qp_ex& qp = own.extended;
   const auto asked = [&](std::uint64_t operation) {
-    return names(IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) && (wanted->send_ops_flags & operation) != 0;
+    return (wanted->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
+           (wanted->send_ops_flags & operation) != 0;
   };
+  own.dc = {.set_dc_address = kind == kDcInitiator ? set_dc_address : nullptr, .queue_pair = &own};
   qp.wr_start = start;
   qp.wr_abort = abort_chain;
   qp.wr_complete = complete;
@@ -134,6 +145,7 @@ ibv_qp* create_extended(ibv_context* context, ibv_qp_init_attr_ex* wanted) {
   if (asked(IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)) qp.wr_rdma_write_imm = write_immediate;
   if (asked(IBV_QP_EX_WITH_RDMA_READ)) qp.wr_rdma_read = read;
   if (asked(IBV_QP_EX_WITH_SEND)) qp.wr_send = send;
+  if (asked(IBV_QP_EX_WITH_SEND_WITH_IMM)) qp.wr_send_imm = send_immediate;
   if (asked(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)) qp.wr_atomic_fetch_add = fetch_add;
   if (asked(IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP)) qp.wr_atomic_cmp_swp = compare_swap;
   return made;

@@ -62,9 +62,30 @@ struct FakeCompletionQueue {
   std::atomic<std::uint32_t> waiting{0};  // posts that wait for the other side's receives
 };
 
-// A post that waits for a receive on the other side.
+// Types of a provider's own queue pairs, beside those of ibv_qp_type: initiator and target of DC,
+// and SRD.
+inline constexpr std::uint32_t kDcInitiator = 0x1000;
+inline constexpr std::uint32_t kDcTarget = 0x1001;
+inline constexpr std::uint32_t kSrd = 0x1002;
+
+// mlx5dv_qp_ex, as far as initiators have it.
+struct FakeDcExtension {
+  std::uint64_t mask = 0;
+  void (*set_dc_address)(FakeDcExtension* extension, ibv_ah* address, std::uint32_t target,
+                         std::uint64_t key) = nullptr;
+  FakeQueuePair* queue_pair = nullptr;
+};
+
+// Where a post of DC or SRD goes.
+struct Aim {
+  std::uint32_t number = 0;
+  std::uint64_t key = 0;
+};
+
+// A post that waits for a receive on the other side, or is a part of an extended chain.
 struct Pending {
   ibv_send_wr wr{};
+  Aim aim;
   ibv_sge sge{};
   std::vector<std::uint8_t> inline_bytes;
 };
@@ -83,6 +104,9 @@ struct FakeQueuePair {
     ibv_qp qp;
   };
   std::vector<Pending> chain;  // of extended requests, until they are complete
+  FakeDcExtension dc;
+  std::uint32_t kind = 0;    // an ibv_qp_type, or a type of a provider's own
+  std::uint32_t number = 0;  // qp_num, which a target of DC shows once it can receive
   ibv_qp_cap cap{};
   std::uint32_t destination = 0;
   std::uint32_t outstanding = 0;  // posts whose completion was not polled yet
@@ -122,6 +146,9 @@ struct FakeRegion {
 // own lock, posts of receives another one.
 std::mutex& objects_mutex();
 
+// Posts a chain whose requests are `aimed`, one after another.
+int post_aimed(FakeQueuePair& mine, std::vector<Pending>& chain);
+
 // The operations that rdma-core's header calls through the context.
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr);
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
@@ -134,9 +161,23 @@ int close_domain(ibv_xrcd* xrcd);
 ibv_srq* create_domain_receives(ibv_context* context, ibv_srq_init_attr_ex* wanted);
 int number_of_receives(ibv_srq* srq, std::uint32_t* number);
 
-// Makes a queue pair of any type of `init`; `pd` is nullptr where XRC receives. nullptr with errno.
-ibv_qp* create_queue_pair(ibv_context* context, ibv_pd* pd, ibv_qp_init_attr* init);
-inline bool is_reliable(ibv_qp_type type) { return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND; }
+// Makes a queue pair of any type of `init`; `pd` is nullptr where XRC receives, `kind` is that of
+// IBV_QPT_DRIVER. nullptr with errno.
+ibv_qp* create_queue_pair(ibv_context* context, ibv_pd* pd, ibv_qp_init_attr* init,
+                          std::uint32_t kind = 0);
+// Makes one by the checked settings of the extended call, and gives it the functions for the
+// operations that were asked for.
+ibv_qp* create_with_operations(ibv_context* context, ibv_qp_init_attr_ex* wanted,
+                               std::uint32_t kind);
+inline bool is_reliable(std::uint32_t kind) {
+  return kind == IBV_QPT_RC || kind == IBV_QPT_XRC_SEND || kind == kDcInitiator || kind == kSrd;
+}
+// The masks of the steps of a provider's own types: what a step needs, and what it may have beside.
+struct StepMasks {
+  int required = -1;
+  int optional = 0;
+};
+StepMasks provider_masks(std::uint32_t kind, ibv_qp_state from, ibv_qp_state to);
 int req_notify_cq(ibv_cq* cq, int solicited_only);
 
 // Continues posts that wait for the other side's receives, as far as possible now.

@@ -53,6 +53,18 @@ int forbidden_mask(ibv_qp_type type) {
   return kReliableOnly | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_ACCESS_FLAGS;
 }
 
+// A provider's own types take no attribute beside those of the step.
+bool mask_is_right(const FakeQueuePair& mine, ibv_qp_state to, int mask) {
+  const ibv_qp_type type = mine.qp.qp_type;
+  if (type == IBV_QPT_DRIVER) {
+    const StepMasks step = provider_masks(mine.kind, mine.qp.state, to);
+    return step.required >= 0 && (mask & step.required) == step.required &&
+           (mask & ~(step.required | step.optional)) == 0;
+  }
+  const int required = required_mask(type, mine.qp.state, to);
+  return required >= 0 && (mask & required) == required && (mask & forbidden_mask(type)) == 0;
+}
+
 bool path_is_right(const ibv_ah_attr& path) {
   auto& control = verbs_control();
   control.last_is_global = path.is_global;
@@ -176,8 +188,11 @@ int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) 
 void ibv_ack_cq_events(ibv_cq*, unsigned int) {}
 
 ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_context,
-                      ibv_comp_channel* channel, int) {
+                      ibv_comp_channel* channel, int vector) {
   if (fails_now()) return nullptr;
+  if (vector < 0 || vector >= context->num_comp_vectors) return errno = EINVAL, nullptr;
+  std::atomic<std::uint32_t>& highest = fake::verbs_control().highest_vector;
+  highest = std::max(highest.load(), static_cast<std::uint32_t>(vector));
   if (entries < 1 || static_cast<std::size_t>(entries) > fake::kMaxQueueDepth)
     return errno = EINVAL, nullptr;
   if (fake::verbs_control().no_memory_for_queues == fake::kNoMemoryForCompletions)
@@ -248,8 +263,8 @@ ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
 
 }  // extern "C"
 
-ibv_qp* railgauge::fake::create_queue_pair(ibv_context* context, ibv_pd* pd,
-                                           ibv_qp_init_attr* init) {
+ibv_qp* railgauge::fake::create_queue_pair(ibv_context* context, ibv_pd* pd, ibv_qp_init_attr* init,
+                                           std::uint32_t kind) {
   if (fails_now("ibv_create_qp")) return nullptr;
   const std::lock_guard lock(fake::objects_mutex());
   if (init->cap.max_inline_data > fake::verbs_control().max_inline ||
@@ -266,10 +281,12 @@ ibv_qp* railgauge::fake::create_queue_pair(ibv_context* context, ibv_pd* pd,
   if (number == 0 || inbox == 0) return errno = ENOMEM, nullptr;
   auto& slot = slots[fake::slot_of(number)];
   slot.state = IBV_QPS_RESET;
-  slot.type = init->qp_type;
+  slot.type = kind != 0 ? kind : static_cast<std::uint32_t>(init->qp_type);
   slot.destination = 0;
   slot.inbox = inbox;
   auto* made = fake::made(new FakeQueuePair);
+  made->kind = slot.type;
+  made->number = number;
   made->cap = init->cap;
   made->signal_all = init->sq_sig_all != 0;
   made->inbox = inbox;
@@ -293,17 +310,17 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
   const std::lock_guard lock(fake::objects_mutex());
   auto& mine = *reinterpret_cast<FakeQueuePair*>(qp);
   const ibv_qp_state to = attributes->qp_state;
-  const int required = fake::required_mask(qp->qp_type, qp->state, to);
-  if (required < 0 || (mask & required) != required ||
-      (mask & fake::forbidden_mask(qp->qp_type)) != 0)
-    return EINVAL;
-  auto& slot = fake::own_table()->queue_pairs[fake::slot_of(qp->qp_num)];
+  if (!fake::mask_is_right(mine, to, mask)) return EINVAL;
+  auto& slot = fake::own_table()->queue_pairs[fake::slot_of(mine.number)];
   if (to == IBV_QPS_INIT) {
     if (attributes->port_num != 1) return EINVAL;
     fake::verbs_control().last_pkey_index = attributes->pkey_index;
     slot.qkey = attributes->qkey;
   }
-  if (to == IBV_QPS_RTR && qp->qp_type != IBV_QPT_UD) {
+  if (to == IBV_QPS_RTR && mine.kind == fake::kDcTarget) {
+    if (!fake::path_is_right(attributes->ah_attr)) return EINVAL;
+    qp->qp_num = mine.number;
+  } else if (to == IBV_QPS_RTR && qp->qp_type != IBV_QPT_UD && qp->qp_type != IBV_QPT_DRIVER) {
     if (!fake::path_is_right(attributes->ah_attr) || attributes->path_mtu > IBV_MTU_4096 ||
         attributes->max_dest_rd_atomic > fake::kMaxOutstandingReads)
       return EINVAL;
@@ -311,7 +328,7 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
     mine.peer = fake::table_of(fake::pid_of(mine.destination));
     slot.destination = mine.destination;
   }
-  if (to == IBV_QPS_RTS && fake::is_reliable(qp->qp_type)) {
+  if (to == IBV_QPS_RTS && fake::is_reliable(mine.kind) && mine.kind != fake::kSrd) {
     if (attributes->max_rd_atomic > fake::kMaxOutstandingReads) return EINVAL;
     fake::verbs_control().last_outstanding_reads = attributes->max_rd_atomic;
   }
@@ -333,8 +350,8 @@ int ibv_destroy_qp(ibv_qp* qp) {
   const std::lock_guard lock(fake::objects_mutex());
   auto* mine = reinterpret_cast<FakeQueuePair*>(qp);
   fake::detach(mine);
-  fake::queue_pairs().erase(qp->qp_num);
-  fake::own_table()->queue_pairs[fake::slot_of(qp->qp_num)].in_use = 0;
+  fake::queue_pairs().erase(mine->number);
+  fake::own_table()->queue_pairs[fake::slot_of(mine->number)].in_use = 0;
   if (mine->domain != nullptr) --mine->domain->users;
   if (qp->srq == nullptr) fake::release_inbox(mine->inbox);
   delete mine;

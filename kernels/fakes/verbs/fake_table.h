@@ -30,9 +30,10 @@ struct QueuePairSlot {
   std::atomic<std::uint32_t> in_use{0};
   std::atomic<std::uint32_t> state{0};  // ibv_qp_state
   std::atomic<std::uint32_t> destination{0};
-  std::atomic<std::uint32_t> type{0};  // ibv_qp_type
+  std::atomic<std::uint32_t> type{0};  // ibv_qp_type, or a provider's own
   std::atomic<std::uint32_t> qkey{0};
-  std::atomic<std::uint32_t> inbox{0};  // key of its receives: its own or shared ones
+  std::atomic<std::uint64_t> access_key{0};  // of a target of DC
+  std::atomic<std::uint32_t> inbox{0};       // key of its receives: its own or shared ones
 };
 
 struct PostedReceive {

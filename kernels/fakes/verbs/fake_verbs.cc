@@ -204,6 +204,7 @@ ibv_context* ibv_open_device(ibv_device* device) {
   made->extended.get_srq_num = fake::number_of_receives;
   ibv_context& context = made->extended.context;
   context.device = device;
+  context.num_comp_vectors = static_cast<int>(fake::verbs_control().completion_vectors);
   context.ops.post_send = fake::post_send;
   context.ops.post_recv = fake::post_recv;
   context.ops.post_srq_recv = fake::post_srq_recv;

@@ -104,6 +104,21 @@ struct VerbsControl {
   // 1: the devices have no XRC; 2: they report it, and their provider has none; 3: they report it,
   // and refuse the domain's attributes.
   std::atomic<std::uint64_t> no_xrc{0};
+  // 1: completions of receives show no immediate data.
+  std::atomic<std::uint64_t> no_immediate{0};
+  // The devices' interrupts, and the highest one of a completion queue since reset().
+  std::atomic<std::uint64_t> completion_vectors{1};
+  std::atomic<std::uint32_t> highest_vector{0};
+  // 1: the devices are no mlx5's, or no EFA's; 2: their provider has no DC, or no SRD; 3: it
+  // refuses the attributes.
+  std::atomic<std::uint64_t> no_dc{0};
+  std::atomic<std::uint64_t> no_srd{0};
+  // The answer of efadv_query_device: 1 has reads, 2 retries for a receive, 8 writes; and their
+  // largest size.
+  std::atomic<std::uint64_t> efa_capabilities{1 + 2 + 8};
+  std::atomic<std::uint64_t> efa_rdma_bytes{1U << 30U};
+  // 1: of two posts of SRD the later one is carried out and completes first.
+  std::atomic<std::uint64_t> srd_overtakes{0};
   // 1: no queue pair takes extended requests; and the chains of them since reset().
   std::atomic<std::uint64_t> no_extended{0};
   std::atomic<std::uint64_t> extended_chains{0};

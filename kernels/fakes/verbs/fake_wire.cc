@@ -16,6 +16,7 @@ namespace railgauge::fake {
 namespace {
 
 constexpr std::size_t kControlWordBytes = 8;  // left whole, so that a test fails where it should
+constexpr std::uint64_t kRetries = 1U << 1U;  // of efadv_query_device
 
 void wait_delay() {
   const std::uint64_t delay_ns = verbs_control().delay_ns;
@@ -101,7 +102,7 @@ void change_payload(FakeQueuePair& mine, const Fate& fate, pid_t pid, std::uint6
 }
 
 bool is_lost(const FakeQueuePair& mine, std::size_t bytes) {
-  if (is_reliable(mine.qp.qp_type)) return false;
+  if (is_reliable(mine.kind)) return false;
   if (bytes == 0) return ++verbs_control().empties == verbs_control().lose_empty;
   if (bytes <= kControlWordBytes) return false;
   return ++verbs_control().datagrams == verbs_control().lose_datagram;
@@ -116,25 +117,36 @@ struct Target {
   [[nodiscard]] QueuePairSlot& slot() const { return table->queue_pairs[slot_of(queue_pair)]; }
 };
 
-std::optional<Target> find_target(const FakeQueuePair& mine, const ibv_send_wr& wr) {
+// Whether the found queue pair takes this sender's messages.
+bool fits(const FakeQueuePair& mine, const QueuePairSlot& theirs, const ibv_send_wr& wr,
+          const Aim& aim) {
+  if (mine.kind == kDcInitiator) return theirs.access_key == aim.key;
+  if (mine.kind == kSrd) return theirs.qkey == aim.key;
+  return mine.kind == IBV_QPT_UD ? theirs.qkey == wr.wr.ud.remote_qkey
+                                 : theirs.destination == mine.qp.qp_num;
+}
+
+std::optional<Target> find_target(const FakeQueuePair& mine, const ibv_send_wr& wr,
+                                  const Aim& aim) {
   const std::uint64_t limit = verbs_control().lose_after;
   if (limit != 0 && verbs_control().writes >= limit) return std::nullopt;
-  const bool datagram = mine.qp.qp_type == IBV_QPT_UD;
+  const bool is_aimed = mine.kind == kDcInitiator || mine.kind == kSrd;
+  const bool datagram = mine.kind == IBV_QPT_UD;
   Target target;
-  target.queue_pair = datagram ? wr.wr.ud.remote_qpn : mine.destination;
+  target.queue_pair = is_aimed ? aim.number : datagram ? wr.wr.ud.remote_qpn : mine.destination;
   target.pid = pid_of(target.queue_pair);
-  target.table = datagram ? table_of(target.pid) : mine.peer;
+  target.table = is_aimed || datagram ? table_of(target.pid) : mine.peer;
   if (target.table == nullptr) return std::nullopt;
   const QueuePairSlot& theirs = target.slot();
-  const bool by_xrc = mine.qp.qp_type == IBV_QPT_XRC_SEND;
-  const ibv_qp_type wanted = by_xrc ? IBV_QPT_XRC_RECV : mine.qp.qp_type;
+  const bool by_xrc = mine.kind == IBV_QPT_XRC_SEND;
+  const std::uint32_t wanted = by_xrc                      ? std::uint32_t{IBV_QPT_XRC_RECV}
+                               : mine.kind == kDcInitiator ? kDcTarget
+                                                           : mine.kind;
   target.inbox = by_xrc ? wr.qp_type.xrc.remote_srqn : theirs.inbox.load();
   if (by_xrc && pid_of(target.inbox) != target.pid) return std::nullopt;
   const bool ready = theirs.in_use != 0 && theirs.type == wanted &&
                      (theirs.state == IBV_QPS_RTR || theirs.state == IBV_QPS_RTS);
-  const bool fits =
-      datagram ? theirs.qkey == wr.wr.ud.remote_qkey : theirs.destination == mine.qp.qp_num;
-  return ready && fits ? std::optional(target) : std::nullopt;
+  return ready && fits(mine, theirs, wr, aim) ? std::optional(target) : std::nullopt;
 }
 
 ibv_wc_status status_of(Copied copied) {
@@ -172,14 +184,15 @@ std::optional<ibv_wc_status> arrive(const Target& target, FakeQueuePair& mine, c
   if (number == inbox.posted) return std::nullopt;
   const PostedReceive& receive = inbox.receives[number % kInboxDepth];
   const bool is_write = wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-  const std::uint32_t grh = mine.qp.qp_type == IBV_QPT_UD ? kGrhBytes : 0;
+  const std::uint32_t grh = mine.kind == IBV_QPT_UD ? kGrhBytes : 0;
   Arrival arrival{.wr_id = receive.wr_id,
                   .bytes = static_cast<std::uint32_t>(bytes.size()) + grh,
                   .immediate = wr.imm_data,
                   .opcode = is_write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
                   .status = IBV_WC_SUCCESS,
                   .queue_pair = target.queue_pair};
-  if (is_write) arrival.flags |= IBV_WC_WITH_IMM;
+  const bool has_immediate = is_write || wr.opcode == IBV_WR_SEND_WITH_IMM;
+  if (has_immediate && verbs_control().no_immediate == 0) arrival.flags |= IBV_WC_WITH_IMM;
   if (grh != 0) arrival.flags |= IBV_WC_GRH;
   ibv_wc_status here = IBV_WC_SUCCESS;
   if (is_write) {
@@ -247,9 +260,9 @@ ibv_wc_status change_word(const Target& target, FakeQueuePair& mine, const ibv_s
 }
 
 // Nothing: the other side has no receive for it yet.
-std::optional<ibv_wc_status> carry_out(FakeQueuePair& mine, const ibv_send_wr& wr) {
+std::optional<ibv_wc_status> carry_out(FakeQueuePair& mine, const ibv_send_wr& wr, const Aim& aim) {
   thread_local std::vector<std::uint8_t> bytes;
-  const bool reliable = is_reliable(mine.qp.qp_type);
+  const bool reliable = is_reliable(mine.kind);
   const bool fetches = wr.opcode == IBV_WR_RDMA_READ || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
                        wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
   // As iWARP has it: what a read brings is written by the other side.
@@ -263,7 +276,7 @@ std::optional<ibv_wc_status> carry_out(FakeQueuePair& mine, const ibv_send_wr& w
   const bool is_data = length_of(wr) > kControlWordBytes;
   if (is_data && verbs_control().data_writes + 1 == verbs_control().unregister_at)
     return IBV_WC_LOC_PROT_ERR;
-  const auto target = find_target(mine, wr);
+  const auto target = find_target(mine, wr, aim);
   if (!target) return reliable ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS;
   std::optional<ibv_wc_status> done;
   if (fetches) {
@@ -275,7 +288,10 @@ std::optional<ibv_wc_status> carry_out(FakeQueuePair& mine, const ibv_send_wr& w
     const bool takes_receive = wr.opcode != IBV_WR_RDMA_WRITE;
     // Looked at before a byte is read: every poll of the sender comes here while it waits, and from
     // a GPU each reading is a copy that the driver waits for.
-    if (takes_receive && reliable && inbox.arrived == inbox.posted) return std::nullopt;
+    if (takes_receive && reliable && inbox.arrived == inbox.posted) {
+      const bool retries = mine.kind != kSrd || (verbs_control().efa_capabilities & kRetries) != 0;
+      return retries ? std::nullopt : std::optional(IBV_WC_RNR_RETRY_EXC_ERR);
+    }
     if (!gather(wr, bytes)) return IBV_WC_LOC_PROT_ERR;
     wait_delay();
     if (is_lost(mine, bytes.size())) return IBV_WC_SUCCESS;
@@ -342,7 +358,7 @@ void go_on(FakeQueuePair& mine) {
     Pending& first = mine.pending.front();
     first.wr.sg_list = &first.sge;
     std::optional<ibv_wc_status> status = IBV_WC_WR_FLUSH_ERR;
-    if (mine.qp.state == IBV_QPS_RTS) status = carry_out(mine, first.wr);
+    if (mine.qp.state == IBV_QPS_RTS) status = carry_out(mine, first.wr, first.aim);
     if (!status) return;
     complete(mine, first.wr, *status);
     mine.pending.pop_front();
@@ -350,10 +366,11 @@ void go_on(FakeQueuePair& mine) {
   }
 }
 
-void put_off(FakeQueuePair& mine, const ibv_send_wr& wr) {
+void put_off(FakeQueuePair& mine, const ibv_send_wr& wr, const Aim& aim) {
   Pending& last = mine.pending.emplace_back();
   ++send_queue_of(mine).waiting;
   last.wr = wr;
+  last.aim = aim;
   if (wr.num_sge == 0) return;
   last.sge = *wr.sg_list;
   if ((wr.send_flags & IBV_SEND_INLINE) == 0) return;
@@ -361,9 +378,10 @@ void put_off(FakeQueuePair& mine, const ibv_send_wr& wr) {
   last.sge.addr = reinterpret_cast<std::uint64_t>(last.inline_bytes.data());
 }
 
-bool type_has(ibv_qp_type type, ibv_wr_opcode opcode) {
+bool type_has(std::uint32_t type, ibv_wr_opcode opcode) {
   switch (opcode) {
     case IBV_WR_SEND:
+    case IBV_WR_SEND_WITH_IMM:
       return true;
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_WRITE_WITH_IMM:
@@ -377,26 +395,41 @@ bool type_has(ibv_qp_type type, ibv_wr_opcode opcode) {
   }
 }
 
-int post_one(FakeQueuePair& mine, const ibv_send_wr& wr) {
+// The device of SRD takes the later of two posts first, where the test wants it.
+bool overtakes(FakeQueuePair& mine, const ibv_send_wr& wr, const Aim& aim) {
+  if (mine.kind != kSrd || verbs_control().srd_overtakes == 0 || mine.qp.state != IBV_QPS_RTS)
+    return false;
+  const std::optional<ibv_wc_status> status =
+      mine.pending.empty() ? std::nullopt : carry_out(mine, wr, aim);
+  if (status)
+    complete(mine, wr, *status);
+  else
+    put_off(mine, wr, aim);
+  if (status) go_on(mine);
+  return true;
+}
+
+int post_one(FakeQueuePair& mine, const ibv_send_wr& wr, const Aim& aim = {}) {
   if (is_quiet()) return 0;
   if (transfer_fails_now()) return EIO;
   if (mine.qp.state != IBV_QPS_RTS && mine.qp.state != IBV_QPS_ERR) return EINVAL;
-  if (!type_has(mine.qp.qp_type, wr.opcode)) return EOPNOTSUPP;
+  if (!type_has(mine.kind, wr.opcode)) return EOPNOTSUPP;
   if (mine.outstanding >= mine.cap.max_send_wr) return ENOMEM;
   const std::uint32_t count = length_of(wr);
   if ((wr.send_flags & IBV_SEND_INLINE) != 0 && count > mine.cap.max_inline_data) return EINVAL;
-  if (mine.qp.qp_type == IBV_QPT_UD && count > kMtuBytes) return EINVAL;
+  if (mine.kind == IBV_QPT_UD && count > kMtuBytes) return EINVAL;
   ++mine.outstanding;
+  if (overtakes(mine, wr, aim)) return 0;
   go_on(mine);
   std::optional<ibv_wc_status> status;
   if (mine.qp.state == IBV_QPS_ERR)
     status = IBV_WC_WR_FLUSH_ERR;
   else if (mine.pending.empty())
-    status = carry_out(mine, wr);
+    status = carry_out(mine, wr, aim);
   if (status)
     complete(mine, wr, *status);
   else
-    put_off(mine, wr);
+    put_off(mine, wr, aim);
   return 0;
 }
 
@@ -410,6 +443,16 @@ int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
       *bad_wr = wr;
       return error;
     }
+  }
+  return 0;
+}
+
+// The requests point at their own elements, which are not copied.
+int post_aimed(FakeQueuePair& mine, std::vector<Pending>& chain) {
+  const std::lock_guard lock(objects_mutex());
+  for (Pending& one : chain) {
+    one.wr.sg_list = &one.sge;
+    if (const int error = post_one(mine, one.wr, one.aim); error != 0) return error;
   }
   return 0;
 }

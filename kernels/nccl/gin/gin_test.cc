@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/core/base/outcome.h"
+#include "kernels/nccl/gin/bench.h"
 #include "kernels/nccl/gin/side.h"
 #include "kernels/nccl/testing/on_fake_ranks.h"
 #include "kernels/testing/corruption.h"
@@ -38,6 +39,11 @@ TEST(GinHeaders, FitTheirOwnReleaseAndFrom230OnLaterOnes) {
   EXPECT_EQ(words(23007, 22907),
             "NCCL 2.29.7: this build's device code is made of the headers of 2.30.7, which are "
             "newer; build with the library's own headers");
+}
+
+TEST(GinKernels, AreMadeWithoutACallOfALibrary) {
+  for (const GinVerb verb : {GinVerb::kPut, GinVerb::kSignal, GinVerb::kGet})
+    EXPECT_NE(make_gin(verb), nullptr);
 }
 
 TEST(GinKinds, AreNamed) {

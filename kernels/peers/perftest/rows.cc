@@ -77,13 +77,13 @@ Status take_all_sizes(Reading& reading, const Row& row, const std::string& optio
   reading.all_sizes = true;
   return {};
 }
-// DC and SRD have no kernel here.
 Status take_transport(Reading& reading, const Row& row, const std::string& option,
                       const std::string& value) {
-  constexpr std::array<std::string_view, 4> kOurs{"RC", "UC", "UD", "XRC"};
+  constexpr std::array<std::string_view, 6> kOurs{"RC", "UC", "UD", "XRC", "DC", "SRD"};
   if (std::ranges::find(kOurs, value) == kOurs.end())
     return wrong_option(option,
-                        "{}: RC, UC, UD and XRC are measured here; perftest itself may know more",
+                        "{}: RC, UC, UD, XRC, DC and SRD are measured here; perftest itself may "
+                        "know more",
                         in_quotes(value));
   say(reading, row, option, value);
   return {};
@@ -245,7 +245,8 @@ constexpr std::string_view kNoRate =
 constexpr std::string_view kSeveralPorts =
     "name the ports with --set devices=DEV:PORT,DEV:PORT, which measures each link and their sum";
 constexpr std::string_view kRawEthernet =
-    "it is for raw Ethernet frames, which are not measured here; net.tcp_bw measures the same port";
+    "it is for raw Ethernet frames: a raw packet queue pair needs CAP_NET_RAW, and a runner has no "
+    "capability; net.tcp_bw measures the same port";
 constexpr std::string_view kPinned =
     "the measuring thread stays near its adapter; leave it out, or start it with taskset or "
     "numactl";
@@ -256,8 +257,13 @@ constexpr std::string_view kRocm =
     "take --use_cuda with the GPU's number: it reaches AMD's GPUs by HIP on a host without CUDA";
 constexpr std::string_view kOverTcp =
     "addresses go over TCP; -R connects the queue pairs themselves by rdma_cm";
-constexpr std::string_view kNoMulticast = "multicast is not measured here; use perftest";
-constexpr std::string_view kNoEncryption = "encryption is not measured here; use perftest";
+constexpr std::string_view kOneStream = "a DC initiator has one stream here, mlx5's default";
+constexpr std::string_view kNoMulticast =
+    "a verbs task has two ranks, and a multicast group is for more; use perftest";
+constexpr std::string_view kNoEncryption =
+    "the adapter's encryption needs a login with the site's credentials and keys, which a runner "
+    "does "
+    "not hold; use perftest";
 constexpr std::string_view kOwnMemory = "memory is our own, registered once; leave it out";
 
 // Makes the row of a refused option, with the alternative.
@@ -295,6 +301,8 @@ constexpr std::array kRows{
     Row{"connection", 'c', true, take_transport, "transport"},
     Row{"bidirectional", 'b', false, take_word<kBoth>, "direction", kOneAtATime},
     Row{"events", 'e', false, take_word<kEvents>, "poll", "a write is waited for in memory"},
+    Row{"vector", 'X', true, take_value, "completion_vector", "a write is waited for in memory"},
+    Row{"send_with_imm", 0, false, take_word<kTrue>, "immediate", "only sends can carry it so"},
     Row{"rx-depth", 'r', true, take_value, "receive_depth", kOnlyReceivingStreams},
     Row{"use-srq", 0, false, take_word<kTrue>, "srq", kOnlySendStreams},
     Row{"atomic_type", 'A', true, take_atomic, "operation", "it is for atomics"},
@@ -364,7 +372,6 @@ constexpr std::array kRows{
     refused("report-per-port", 0, false, kSeveralPorts),
     refused("dualport", 'O', false, kSeveralPorts),
     refused("reversed", 0, false, "start the client on the other host"),
-    refused("vector", 'X', true, "the completion vector is not chosen here; leave it out"),
     refused("inline_recv", 0, true, "receives are never inline; leave it out"),
     refused("mcg", 'g', false, kNoMulticast),
     refused("MGID", 'M', true, kNoMulticast),
@@ -384,16 +391,18 @@ constexpr std::array kRows{
     refused("use_ooo", 0, false, "placement out of order is not asked for here; leave it out"),
     refused("no_lock", 0, false, "the library locks as it does by default; leave it out"),
     refused("no_ddp", 0, false, "the adapter receives as it does by default; leave it out"),
-    refused("unsolicited_write", 0, false, "SRD is not measured here; use perftest"),
+    refused("unsolicited_write", 0, false,
+            "a write with immediate data takes a receive here, on SRD too"),
     refused("connectionless", 0, false, kNoMulticast),
     refused("bind_source_ip", 0, true, "the routing table chooses; leave it out"),
     refused("dlid", 0, true, "the peer sends its address; leave it out"),
     refused("force-link", 0, true, "the port says what it is; leave it out"),
     refused("ipv6", 0, false, "name the GID by its index, -x, or --set gid_rule=roce_v2"),
     refused("source_ip", 0, true, "the routing table chooses; leave it out"),
-    refused("wait_destroy", 0, true, "leave it out"),
-    refused("log_dci_streams", 0, true, "DC is not measured here; use perftest"),
-    refused("log_active_dci_streams", 0, true, "DC is not measured here; use perftest"),
+    refused("wait_destroy", 0, true,
+            "queue pairs end with the task, and nothing is left to wait for; leave it out"),
+    refused("log_dci_streams", 0, true, kOneStream),
+    refused("log_active_dci_streams", 0, true, kOneStream),
     refused("aes_xts", 0, false, kNoEncryption),
     refused("encrypt_on_tx", 0, false, kNoEncryption),
     refused("sig_before", 0, false, kNoEncryption),
@@ -441,15 +450,17 @@ constexpr std::array kRows{
     refused("vlan_pcp", 0, true, kRawEthernet),
     refused("congest_type", 0, true,
             "the adapter's congestion control stays as the site has it; leave it out"),
-    refused("send_with_imm", 0, false,
-            "sends carry no immediate data here; ib_write_bw --write_with_imm does"),
     refused("no_enhanced_reorder", 0, false,
             "the adapter's order of placement stays as it is; leave it out"),
-    refused("cqe_poll", 0, true, "completions are polled in batches of our own; leave it out"),
+    refused("cqe_poll", 0, true,
+            "a poll takes up to 16 completions, the tool's default; leave it out"),
     refused("tph_mem", 0, true, kHints),
     refused("cpu_id", 0, true, kHints),
     refused("ph", 0, true, kHints),
-    refused("sig_offload", 0, false, "signature offload is not measured here; use perftest"),
+    refused("sig_offload", 0, false,
+            "signature offload makes and checks T10-DIF blocks of storage, which no message here "
+            "has; use "
+            "perftest"),
     refused("pin_cores", 0, true, kPinned),
     refused("numa_node", 0, true, kPinned),
     refused("disable_numa", 0, false, kPinned),

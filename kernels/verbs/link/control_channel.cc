@@ -13,6 +13,10 @@ namespace {
 constexpr std::size_t kAbortFlag = sizeof(ControlWord);
 constexpr std::size_t kOutgoing = 64;
 constexpr std::size_t kBytes = 2 * kOutgoing;
+// By sends a word comes into any of these places: one word, an abort, and spare.
+constexpr std::size_t kPlaces = 4;
+constexpr std::size_t kWordBytes = sizeof(ControlWord);
+constexpr std::size_t kAbortWord = kOutgoing + kWordBytes;
 // Sends in flight: a word, an abort, and spare.
 constexpr std::uint32_t kDepth = 4;
 
@@ -73,21 +77,23 @@ bool learn_begin(ControlChannel& control, const OwnTime& time, CommonBegin& begi
 // The queue pair is reliable and has a completion queue of its own, so its completions never mix
 // with those of the timed lanes.
 Result<ControlChannel> ControlChannel::open(Link& link) {
+  const bool by_sends = !link.is_ordered();
   ControlChannel channel;
   channel.buffer_ = RG_TRY(HostBuffer::allocate(kBytes));
-  channel.region_ = RG_TRY(link.register_memory(channel.buffer_.span(), IBV_ACCESS_REMOTE_WRITE));
+  channel.region_ =
+      RG_TRY(link.register_memory(channel.buffer_.span(), by_sends ? 0 : IBV_ACCESS_REMOTE_WRITE));
   channel.completions_ = RG_TRY(link.make_completions(kDepth, nullptr));
+  if (by_sends) channel.arrivals_ = RG_TRY(link.make_completions(kPlaces, nullptr));
   ibv_qp_init_attr init{};
   init.send_cq = channel.completions_.get();
-  init.recv_cq = channel.completions_.get();
-  init.qp_type = IBV_QPT_RC;
+  init.recv_cq = by_sends ? channel.arrivals_.get() : channel.completions_.get();
   init.cap.max_send_wr = kDepth;
-  init.cap.max_recv_wr = 1;
+  init.cap.max_recv_wr = by_sends ? kPlaces : 1;
   init.cap.max_send_sge = 1;
   init.cap.max_recv_sge = 1;
-  channel.queue_pair_ = RG_TRY(make_queue_pair(link.device(), link.domain(), init));
+  channel.queue_pair_ = RG_TRY(link.make_beside(init));
   const std::array raw{channel.queue_pair_.get()};
-  channel.queue_ = SendQueue(link.waiting(), {channel.completions_.get(), nullptr}, raw);
+  channel.queue_ = SendQueue(link.waiting(), {channel.completions_.get(), nullptr}, raw, by_sends);
   link.mine().set_control_queue_pair(channel.queue_pair_.get()->qp_num);
   link.mine().set_control_address(reinterpret_cast<std::uint64_t>(channel.buffer_.data()));
   link.mine().set_control_key(channel.region_.get()->rkey);
@@ -98,17 +104,71 @@ Result<ControlChannel> ControlChannel::open(Link& link) {
 // flow label and its connection.
 Status ControlChannel::connect(const Context& context, Link& link, Group& group) {
   const PeerAddress& peer = link.peer();
-  const Status here = bring_up(link.introduction(context.params, IBV_ACCESS_REMOTE_WRITE),
-                               queue_pair_.get(), peer.control_queue_pair(), link.options().lanes);
-  *(buffer_.data() + kOutgoing + kAbortFlag) = std::byte{1};
-  const auto write = [&](std::size_t part, std::size_t bytes) {
-    return Request::write(buffer_.data() + kOutgoing + part, bytes, region_.get(),
-                          peer.control_address() + part, peer.control_key());
-  };
-  request_ = write(0, sizeof(ControlWord));
-  abort_request_ = write(kAbortFlag, 1);
-  link.waiting().watch_abort(reinterpret_cast<const std::uint8_t*>(buffer_.data()) + kAbortFlag);
+  const bool by_sends = static_cast<bool>(arrivals_);
+  const Introduction with =
+      link.introduction(context.params, by_sends ? 0 : IBV_ACCESS_REMOTE_WRITE);
+  const Status here = [&]() -> Status {
+    address_ = RG_TRY(link.join_beside(with, queue_pair_.get(), peer.control_queue_pair(),
+                                       link.options().lanes, queue_));
+    for (std::size_t place = 0; by_sends && place < kPlaces; ++place)
+      if (!give_receive(place)) return tl::unexpected(link.waiting().failure());
+    return {};
+  }();
+  const auto* const incoming = reinterpret_cast<const std::uint8_t*>(buffer_.data());
+  if (by_sends) {
+    const ControlWord gives_up{.order = Order::kGivesUp};
+    std::memcpy(buffer_.data() + kAbortWord, &gives_up, kWordBytes);
+    request_ = Request::write(buffer_.data() + kOutgoing, kWordBytes, region_.get(), 0, 0);
+    abort_request_ = Request::write(buffer_.data() + kAbortWord, kWordBytes, region_.get(), 0, 0);
+    request_.wr.opcode = abort_request_.wr.opcode = IBV_WR_SEND;
+    link.waiting().watch_abort(incoming + offsetof(ControlWord, order),
+                               static_cast<std::uint8_t>(Order::kGivesUp), kPlaces, kWordBytes);
+  } else {
+    *(buffer_.data() + kOutgoing + kAbortFlag) = std::byte{1};
+    const auto write = [&](std::size_t part, std::size_t bytes) {
+      return Request::write(buffer_.data() + kOutgoing + part, bytes, region_.get(),
+                            peer.control_address() + part, peer.control_key());
+    };
+    request_ = write(0, sizeof(ControlWord));
+    abort_request_ = write(kAbortFlag, 1);
+    link.waiting().watch_abort(incoming + kAbortFlag, 1);
+  }
   return agree<PeerStatus>(group, here, seconds_left(context));
+}
+
+bool ControlChannel::give_receive(std::size_t place) {
+  ibv_sge sge{};
+  sge.addr = reinterpret_cast<std::uint64_t>(buffer_.data()) + place * kWordBytes;
+  sge.length = kWordBytes;
+  sge.lkey = region_.get()->lkey;
+  ibv_recv_wr receive{};
+  receive.wr_id = place;
+  receive.sg_list = &sge;
+  receive.num_sge = 1;
+  ibv_recv_wr* bad = nullptr;
+  const int error = ibv_post_recv(queue_pair_.get(), &receive, &bad);
+  return error == 0 ||
+         queue_.waiting().fail_with(Waiting::Failure::kPost, error, queue_pair_.get());
+}
+
+// A word is read before the next one is sent, so at most one is here. Any other one is an abort,
+// whose place stays as it is, or one that came twice.
+bool ControlChannel::take_words() {
+  std::array<ibv_wc, kPlaces> done{};
+  const int count = ibv_poll_cq(arrivals_.get(), static_cast<int>(done.size()), done.data());
+  if (count < 0) return queue_.waiting().fail_with(Waiting::Failure::kPoll, 0, queue_pair_.get());
+  for (int i = 0; i < count; ++i) {
+    const ibv_wc& wc = done[static_cast<std::size_t>(i)];
+    if (wc.status != IBV_WC_SUCCESS)
+      return queue_.waiting().fail_with(Waiting::Failure::kCompletion, static_cast<int>(wc.status),
+                                        queue_pair_.get());
+    ControlWord word;
+    std::memcpy(&word, buffer_.data() + wc.wr_id * kWordBytes, kWordBytes);
+    if (word.order == Order::kGivesUp) continue;
+    if (word.sequence == static_cast<std::uint8_t>(received_ + 1)) word_ = word;
+    if (!give_receive(wc.wr_id)) return false;
+  }
+  return true;
 }
 
 void ControlChannel::abort() {
@@ -125,12 +185,25 @@ bool ControlChannel::send(ControlWord word) {
 
 // Sequence numbers wrap at 256. That is safe because a word is read before the next one comes.
 bool ControlChannel::receive(ControlWord& word) {
-  if (!queue_.wait_for_byte(incoming_sequence(), ++received_)) return false;
-  std::memcpy(&word, buffer_.data(), sizeof word);
+  if (!arrivals_) {
+    if (!queue_.wait_for_byte(incoming_sequence(), ++received_)) return false;
+    std::memcpy(&word, buffer_.data(), sizeof word);
+    return true;
+  }
+  for (std::uint64_t since = 0; !word_;) {
+    for (unsigned i = 0; i < SendQueue::kPollsBetweenLooks && !word_; ++i)
+      if (!take_words()) return false;
+    if (!word_ && (queue_.poll() < 0 || !queue_.waiting().may_continue(since))) return false;
+  }
+  word = *word_;
+  word_.reset();
+  ++received_;
   return true;
 }
 
-bool ControlChannel::has_word() const {
+// A queue that failed has something to say, too: receive() does.
+bool ControlChannel::has_word() {
+  if (arrivals_) return word_ || !take_words() || word_;
   return __atomic_load_n(incoming_sequence(), __ATOMIC_ACQUIRE) ==
          static_cast<std::uint8_t>(received_ + 1);
 }

@@ -1,11 +1,13 @@
 // Orders between the two ranks inside the fabric: one 8-byte word, written by RDMA over a separate
-// reliable queue pair, outside every timed region. An adaptive number of batches thus needs no
+// reliable queue pair, outside every timed region; by a send where the lanes are SRD's, whose
+// devices have no connections and may lack RDMA. An adaptive number of batches thus needs no
 // rendezvous with any transport of the lanes, and a side that gives up can report it even after its
 // lanes failed. Each word is read before the next comes the same way. The words also compare the
 // ranks' clocks, as NTP does.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/result.h"
@@ -35,6 +37,8 @@ enum class Order : std::uint8_t {
   kBegin,
   // The last word; `value` messages were posted.
   kDone,
+  // This side gives up; of words that come by sends.
+  kGivesUp,
 };
 
 // One order. Written by one RDMA write of 8 bytes.
@@ -69,22 +73,29 @@ class ControlChannel {
   // Waits for the next word.
   [[nodiscard]] bool receive(ControlWord& word);
   // Reports whether receive() would return at once.
-  [[nodiscard]] bool has_word() const;
+  [[nodiscard]] bool has_word();
 
   // Reports to the peer, in any of its waits, that this side gives up, as far as the queue still
   // works.
   void abort();
 
  private:
-  // The byte that changes when a word has arrived.
+  // The byte that changes when a word has arrived by RDMA.
   [[nodiscard]] const std::uint8_t* incoming_sequence() const;
+  // For words by sends: posts the receive of a place; looks for words that came. False when the
+  // queue failed.
+  [[nodiscard]] bool give_receive(std::size_t place);
+  [[nodiscard]] bool take_words();
 
-  // Incoming word, abort flag, outgoing word; the adapter reads and writes it.
+  // Incoming words, abort flag, outgoing words; the adapter reads and writes it.
   HostBuffer buffer_;
   // Never relaxed ordering: the word must not overtake the data before it.
   MemoryRegionHandle region_;
   CompletionQueueHandle completions_;
+  // For words by sends, as the address; empty where RDMA writes them.
+  CompletionQueueHandle arrivals_;
   QueuePairHandle queue_pair_;
+  AddressHandle address_;
   SendQueue queue_;
   // The write of an outgoing word, built once.
   Request request_;
@@ -92,6 +103,8 @@ class ControlChannel {
   // Sequence numbers of the last word in either direction; they wrap.
   std::uint8_t sent_ = 0;
   std::uint8_t received_ = 0;
+  // The next word, where it came by a send and was not read yet.
+  std::optional<ControlWord> word_;
 };
 
 // The same moment by either rank's clock.

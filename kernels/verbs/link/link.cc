@@ -44,6 +44,11 @@ Result<std::unique_ptr<Link>> Link::open(const Context& context, const Options& 
   if (options.pins) link->pinned_ = pin_near(link->device_.numa_node(), link->device_.name());
   link->addressing_ = RG_TRY(choose_addressing(link->device_, context.params));
   RG_TRY_OK(link->choose_mtu(context.params));
+  if (options.transport == Transport::kSrd) {
+    link->srd_ = RG_TRY(Srd::open(link->device_));
+    RG_TRY_OK(link->srd_->check(link->device_, link->operation(), options.largest_bytes));
+  }
+  if (aims_by_lane(options.transport)) link->options_.posts_extended = true;
   RG_TRY_OK(link->check_sizes(link->mtu_bytes_));
   RG_TRY_OK(link->make_memory());
   RG_TRY_OK(link->make_queues());
@@ -76,8 +81,10 @@ Status Link::check_sizes(std::size_t mtu_bytes) const {
   if (operation().is_atomic() && device_.attributes().atomic_cap == IBV_ATOMIC_NONE)
     return fail(Code::kUnimplemented,
                 fmt::format("{}: the device has no atomic operations", device_.endpoint()));
-  const std::size_t port_limit = device_.port_attributes().max_msg_sz;
-  if (options_.transport == IBV_QPT_UD && options_.largest_bytes > mtu_bytes)
+  // EFA's is that of a send; its reads and writes have one of their own (srd.h).
+  const bool has_own_limit = srd_ && operation().is_aimed();
+  const std::size_t port_limit = has_own_limit ? 0 : device_.port_attributes().max_msg_sz;
+  if (options_.transport == Transport::kUd && options_.largest_bytes > mtu_bytes)
     return fail(
         Code::kInvalidArgument,
         fmt::format("{}: parameter sizes: {} is above the path MTU of {} bytes, which is "
@@ -128,10 +135,11 @@ Result<MemoryRegionHandle> Link::register_memory(std::span<std::byte> memory, in
 }
 
 Result<CompletionQueueHandle> Link::make_completions(std::uint32_t entries,
-                                                     ibv_comp_channel* channel) const {
+                                                     ibv_comp_channel* channel,
+                                                     std::uint32_t vector) const {
   errno = 0;
-  CompletionQueueHandle made(
-      loaded_verbs().create_cq(device_.context(), static_cast<int>(entries), nullptr, channel, 0));
+  CompletionQueueHandle made(loaded_verbs().create_cq(device_.context(), static_cast<int>(entries),
+                                                      nullptr, channel, static_cast<int>(vector)));
   if (!made)
     return tl::unexpected(pinning_error(
         fmt::format("{}: make a completion queue of {}", device_.endpoint(), entries), errno));
@@ -175,23 +183,46 @@ Status Link::connect(const Context& context, Group& group) {
   RG_CHECK(group.size() == 2);
   GpuWatch::describe(mine_);  // now that every GPU of this rank is known
   const auto all = RG_TRY(group.exchange(mine_.SerializeAsString(), seconds_left(context)));
-  const std::uint32_t other = 1 - group.rank();
-  const Status here = [&]() -> Status {
-    if (!peer_.ParseFromString(all[other]) || peer_.gid().size() != sizeof(ibv_gid))
-      return fail(Code::kInternal, fmt::format("rank {}: its address is no address", other));
-    waiting_.set_who(fmt::format("{}: {} {} rank {} ({})", device_.endpoint(), operation().words,
-                                 operation().way, other, peer_.endpoint()),
-                     queue_pairs_.front().get());
-    waiting_.watch_device(device_.context(), device_.name(), device_.port());
-    RG_TRY_OK(check_peer(context));
-    RG_TRY_OK(check_outstanding(context));
-    RG_TRY_OK(gpus_.check(context, mine_, peer_));
-    if (connector_) connector_->begin(group.rank(), context.deadline_monotonic_ns);
-    RG_TRY_OK(bring_up_lanes(context));
-    return proof_ ? proof_->connect(context, *this) : Status();
-  }();
+  Status here = meet(context, group, all[1 - group.rank()]);
+  if (dc_) {
+    RG_TRY_OK(meet_targets(context, group, here));
+    here = Status();
+  }
+  if (here) here = bring_up_lanes(context);
+  if (here && proof_) here = proof_->connect(context, *this);
   RG_TRY_OK(agree<PeerStatus>(group, here, seconds_left(context)));
   return proof_ ? prove(context, group) : Status();
+}
+
+Status Link::meet(const Context& context, Group& group, const std::string& theirs) {
+  const std::uint32_t other = 1 - group.rank();
+  if (!peer_.ParseFromString(theirs) || peer_.gid().size() != sizeof(ibv_gid))
+    return fail(Code::kInternal, fmt::format("rank {}: its address is no address", other));
+  waiting_.set_who(fmt::format("{}: {} {} rank {} ({})", device_.endpoint(), operation().words,
+                               operation().way, other, peer_.endpoint()),
+                   queue_pairs_.front().get());
+  waiting_.watch_device(device_.context(), device_.name(), device_.port());
+  RG_TRY_OK(check_peer(context));
+  RG_TRY_OK(check_outstanding(context));
+  RG_TRY_OK(gpus_.check(context, mine_, peer_));
+  if (connector_) connector_->begin(group.rank(), context.deadline_monotonic_ns);
+  return {};
+}
+
+Status Link::meet_targets(const Context& context, Group& group, const Status& met) {
+  const Status here =
+      met ? dc_->bring_up_targets(introduction(context.params, granted_access())) : met;
+  PeerStatus told;
+  if (here) dc_->describe(*told.mutable_targets());
+  const auto all = RG_TRY(agree_on(group, here, std::move(told), seconds_left(context)));
+  const PeerAddress& theirs = all[1 - group.rank()].targets();
+  if (theirs.receiving_queue_pairs_size() != static_cast<int>(queue_pairs_.size()))
+    return fail(
+        Code::kInternal,
+        fmt::format("{}: {} DC targets at {}, expected {}", device_.endpoint(),
+                    theirs.receiving_queue_pairs_size(), peer_.endpoint(), queue_pairs_.size()));
+  peer_.MergeFrom(theirs);
+  return {};
 }
 
 // Rank 0 alone starts them. Fewer than asked for would be another measurement.
@@ -251,20 +282,37 @@ Status Link::check_peer(const Context& context) const {
   return check_sizes(std::min(mine_.mtu_bytes(), peer_.mtu_bytes()));
 }
 
-// Each queue pair to RTS; datagrams also get an address handle per lane.
+// Datagrams, DC and SRD also get an address handle.
+Status Link::bring_up_lane(const Introduction& with, std::size_t lane) {
+  const auto number = static_cast<int>(lane);
+  ibv_qp* const queue_pair = queue_pairs_[lane].get();
+  if (dc_)
+    RG_TRY_OK(Dc::bring_up_initiator(with, queue_pair));
+  else if (srd_)
+    RG_TRY_OK(srd_->bring_up(with, queue_pair));
+  else
+    RG_TRY_OK(bring_up(
+        with, queue_pair,
+        xrc_ ? peer_.receiving_queue_pairs(number) : peer_.queue_pair_numbers(number), lane));
+  if (xrc_) RG_TRY_OK(xrc_->bring_up_lane(with, lane));
+  if (options_.transport == Transport::kUd || aims_by_lane(options_.transport))
+    addresses_.push_back(RG_TRY(make_address(with, domain_.get(), lane)));
+  if (dc_) sends_.aim(lane, dc_->remote(peer_, lane, queue_pair, addresses_[lane].get()));
+  if (srd_)
+    sends_.aim(lane, {.address = addresses_[lane].get(),
+                      .number = peer_.queue_pair_numbers(number),
+                      .key = kDatagramKey});
+  return {};
+}
+
+// Each queue pair to RTS.
 Status Link::bring_up_lanes(const Context& context) {
   const Introduction with = introduction(context.params, granted_access());
   for (std::size_t lane = 0; lane < queue_pairs_.size(); ++lane) {
-    const auto number = static_cast<int>(lane);
-    const std::uint32_t theirs =
-        xrc_ ? peer_.receiving_queue_pairs(number) : peer_.queue_pair_numbers(number);
-    RG_TRY_OK(bring_up(with, queue_pairs_[lane].get(), theirs, lane));
-    if (xrc_) RG_TRY_OK(xrc_->bring_up_lane(with, lane));
+    RG_TRY_OK(bring_up_lane(with, lane));
     if (options_.rate_limit_kbps > 0)
       RG_TRY_OK(limit_rate(device_, queue_pairs_[lane].get(), options_.rate_limit_kbps,
                            options_.burst_bytes));
-    if (options_.transport == IBV_QPT_UD)
-      addresses_.push_back(RG_TRY(make_address(with, domain_.get(), lane)));
   }
   mtu_bytes_ = std::min(mine_.mtu_bytes(), peer_.mtu_bytes());
   return {};
@@ -297,6 +345,7 @@ void Link::report_facts(Reporter& reporter) const {
   reporter.fact("mtu_bytes", std::to_string(mtu_bytes_));
   if (!operation().is_atomic()) reporter.fact("relaxed_ordering", is_relaxed() ? "on" : "off");
   reporter.fact("transport", std::string(transport_words(options_.transport)));
+  if (dc_ || srd_) reporter.fact("transport_library", dc_ ? dc_->library() : srd_->library());
   reporter.fact("inline_bytes", std::to_string(inline_bytes_));
   if (options_.posts_extended) reporter.fact("post", "extended work requests, ibv_wr_*");
   if (options_.rate_limit_kbps > 0)
@@ -304,7 +353,7 @@ void Link::report_facts(Reporter& reporter) const {
                                             options_.rate_limit_kbps));
   reporter.fact("connection", connector_ ? "rdma_cm" : "exchange");
   if (connector_) connector_->report_facts(reporter);
-  if (operation().fetches)
+  if (operation().fetches && !srd_)
     reporter.fact("outstanding_reads", std::to_string(outstanding_reads(mine_, peer_)));
   reporter.fact("port_rate_bits_per_second",
                 fmt::format("{:.0f}", device_.port_rate_bits_per_second()));
@@ -323,7 +372,8 @@ Request Link::request(std::size_t bytes, std::size_t lane) const {
   made.sge.length = static_cast<std::uint32_t>(bytes);
   made.sge.lkey = local_key();
   made.wr.num_sge = 1;
-  made.wr.opcode = does.opcode;
+  made.wr.opcode = options_.immediate ? IBV_WR_SEND_WITH_IMM : does.opcode;
+  if (has_immediate()) made.wr.imm_data = immediate();
   if (xrc_) made.wr.qp_type.xrc.remote_srqn = peer_.shared_receives();
   if (does.is_atomic()) {
     made.wr.wr.atomic.remote_addr = peer_.data_address();
@@ -334,7 +384,7 @@ Request Link::request(std::size_t bytes, std::size_t lane) const {
     made.wr.wr.rdma.remote_addr =
         does.verb == Verb::kRead ? peer_.source_address() : peer_.data_address();
     made.wr.wr.rdma.rkey = peer_.data_key();
-  } else if (options_.transport == IBV_QPT_UD) {
+  } else if (options_.transport == Transport::kUd) {
     made.wr.wr.ud.ah = addresses_[lane].get();
     made.wr.wr.ud.remote_qpn = peer_.queue_pair_numbers(static_cast<int>(lane));
     made.wr.wr.ud.remote_qkey = kDatagramKey;

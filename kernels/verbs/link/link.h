@@ -3,6 +3,8 @@
 // pair for control words.
 #pragma once
 
+#include <endian.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,8 +15,10 @@
 #include <vector>
 
 #include "kernels/core/kernel.h"
+#include "kernels/verbs/link/dc.h"
 #include "kernels/verbs/link/operation.h"
 #include "kernels/verbs/link/receive_queue.h"
+#include "kernels/verbs/link/srd.h"
 #include "kernels/verbs/link/xrc.h"
 #include "kernels/verbs/memory/gpu_watch.h"
 #include "kernels/verbs/memory/memory.h"
@@ -39,7 +43,7 @@ class Link {
   enum class Ordering : std::uint8_t { kStrict, kRelaxedIfPossible, kRelaxed };
   struct Options {
     Verb verb = Verb::kWrite;
-    ibv_qp_type transport = IBV_QPT_RC;
+    Transport transport = Transport::kRc;
     // Bytes of the send area and of the receive area, each without GRHs.
     std::size_t area_bytes = 0;
     // Bytes of the largest message.
@@ -54,12 +58,16 @@ class Link {
     std::uint32_t receive_depth = 0;
     // Messages up to this size are sent inline, as far as the device can.
     std::uint32_t inline_bytes = 0;
-    // One receive queue (SRQ) serves all lanes; so it is with XRC anyway.
+    // One receive queue (SRQ) serves all lanes; so it is with XRC and DC anyway.
     bool shares_receives = false;
+    // Sends carry immediate data, as writes with it do.
+    bool immediate = false;
     // Remote access (IBV_ACCESS_*) that lanes and areas grant besides the operation's.
     int extra_access = 0;
     // The CPU waits for completions by events instead of polling.
     bool sleeps = false;
+    // The device's interrupt that reports the data's completions.
+    std::uint32_t completion_vector = 0;
     // PCIe ordering for which the areas are registered.
     Ordering ordering = Ordering::kStrict;
     // Pins the calling thread near the adapter while the link exists.
@@ -70,7 +78,7 @@ class Link {
     bool on_demand = false;
     // Reads and atomics on the wire at once for each lane; 0: as many as both devices allow.
     std::uint32_t outstanding = 0;
-    // Work requests are built by ibv_wr_* in place of ibv_post_send.
+    // Work requests are built by ibv_wr_* in place of ibv_post_send; DC and SRD have no other way.
     bool posts_extended = false;
     // The adapter's own limit of each queue pair, and its largest burst; 0: none.
     std::uint32_t rate_limit_kbps = 0;
@@ -110,10 +118,10 @@ class Link {
   }
   // Returns the protection domain of all regions and queue pairs.
   [[nodiscard]] ibv_pd* domain() const { return domain_.get(); }
-  // Makes a queue of `entries`; `channel` may be nullptr. kFailedPrecondition when the limit on
-  // locked memory refuses it.
-  Result<CompletionQueueHandle> make_completions(std::uint32_t entries,
-                                                 ibv_comp_channel* channel) const;
+  // Makes a queue of `entries`; `channel` may be nullptr, and `vector` is the interrupt of its
+  // events. kFailedPrecondition when the limit on locked memory refuses it.
+  Result<CompletionQueueHandle> make_completions(std::uint32_t entries, ibv_comp_channel* channel,
+                                                 std::uint32_t vector = 0) const;
 
   // Return the areas' addresses; the CPU may dereference them when memory() is the host's.
   [[nodiscard]] std::span<std::byte> send_area() const;
@@ -122,17 +130,33 @@ class Link {
   [[nodiscard]] Memory& memory() const { return *memory_; }
   // Returns the key of the areas' region for local access.
   [[nodiscard]] std::uint32_t local_key() const { return registered_.region.get()->lkey; }
+  // Makes a reliable queue pair beside the lanes, for a channel of its own: of RC, or of SRD where
+  // the lanes are, which has sends alone.
+  [[nodiscard]] Result<QueuePairHandle> make_beside(ibv_qp_init_attr& init) const;
+  // Brings it up towards the peer's `number`, as lane `lane`, and aims the one lane of `sends`.
+  // Returns the address that the queue needs as long as it sends; empty for RC.
+  Result<AddressHandle> join_beside(const Introduction& with, ibv_qp* queue_pair,
+                                    std::uint32_t number, std::size_t lane, SendQueue& sends) const;
+
   // Returns the bytes that fit both ranks' areas: page sizes differ between machines.
   [[nodiscard]] std::size_t common_area_bytes() const;
   [[nodiscard]] const Operation& operation() const { return operation_of(options_.verb); }
   [[nodiscard]] const Options& options() const { return options_; }
   // Reports whether every post either arrives or fails.
   [[nodiscard]] bool is_reliable() const {
-    return options_.transport == IBV_QPT_RC || options_.transport == IBV_QPT_XRC_SEND;
+    return options_.transport != Transport::kUc && options_.transport != Transport::kUd;
   }
+  // Reports whether messages carry immediate data.
+  [[nodiscard]] bool has_immediate() const {
+    return options_.immediate || options_.verb == Verb::kWriteImm;
+  }
+  // Returns it in network order, as completions show it.
+  [[nodiscard]] __be32 immediate() const { return htobe32(options_.immediate ? kImmediate : 0); }
+  // Reports whether posts of one lane arrive in their order.
+  [[nodiscard]] bool is_ordered() const { return options_.transport != Transport::kSrd; }
   // Returns the bytes in front of each arriving message: the GRH of a datagram.
   [[nodiscard]] std::size_t grh_bytes() const {
-    return options_.transport == IBV_QPT_UD ? kGrhBytes : 0;
+    return options_.transport == Transport::kUd ? kGrhBytes : 0;
   }
   [[nodiscard]] SendQueue& sends() { return sends_; }
   [[nodiscard]] ReceiveQueue& receives() { return receives_; }
@@ -164,11 +188,17 @@ class Link {
   Status make_shared_receives();
   // Makes the queue pairs and the queues over them.
   Status make_lanes();
+  [[nodiscard]] Result<QueuePairHandle> make_lane(ibv_qp_init_attr& init) const;
   // Fills mine_, which connect() sends.
   void describe(const Params& params);
   Status check_peer(const Context& context) const;
   [[nodiscard]] Status check_outstanding(const Context& context) const;
+  // Reads the peer's address and checks that both ends fit.
+  Status meet(const Context& context, Group& group, const std::string& theirs);
+  // Brings this rank's DC targets up and learns the peer's; both ranks call, with how they met.
+  Status meet_targets(const Context& context, Group& group, const Status& met);
   Status bring_up_lanes(const Context& context);
+  Status bring_up_lane(const Introduction& with, std::size_t lane);
   Status prove(const Context& context, Group& group);
 
   Options options_;
@@ -184,9 +214,11 @@ class Link {
   CompletionQueueHandle send_completions_;
   CompletionQueueHandle receive_completions_;
   SharedReceivesHandle shared_receives_;
-  std::optional<Xrc> xrc_;  // of that transport
+  std::optional<Xrc> xrc_;  // each of that transport
+  std::optional<Dc> dc_;
+  std::optional<Srd> srd_;
   std::vector<QueuePairHandle> queue_pairs_;
-  // Address handles of datagrams, one a lane.
+  // Address handles of datagrams, DC and SRD, one a lane.
   std::vector<AddressHandle> addresses_;
   Waiting waiting_;
   SendQueue sends_;

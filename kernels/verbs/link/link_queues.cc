@@ -40,7 +40,7 @@ tl::unexpected<Error> above(const Device& device, std::string_view parameter, st
 
 // IBV_QP_EX_WITH_*: the one kind of request that the link posts.
 // A link posts one verb, so that no other needs to be asked for.
-std::uint64_t extended_operation(Verb verb) {
+std::uint64_t extended_operation(Verb verb, bool immediate) {
   switch (verb) {
     case Verb::kWrite:
       return IBV_QP_EX_WITH_RDMA_WRITE;
@@ -49,7 +49,7 @@ std::uint64_t extended_operation(Verb verb) {
     case Verb::kRead:
       return IBV_QP_EX_WITH_RDMA_READ;
     case Verb::kSend:
-      return IBV_QP_EX_WITH_SEND;
+      return immediate ? IBV_QP_EX_WITH_SEND_WITH_IMM : IBV_QP_EX_WITH_SEND;
     case Verb::kFetchAdd:
       return IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
     case Verb::kCompareSwap:
@@ -82,26 +82,33 @@ Status Link::make_queues() {
   if (std::max(sends, receives) > limits.max_cqe)
     return above(device_, sends > receives ? "depth" : "receive_depth",
                  "completions of all queue pairs", std::max(sends, receives), limits.max_cqe);
+  const auto vectors = static_cast<std::uint32_t>(std::max(1, device_.context()->num_comp_vectors));
+  if (options_.completion_vector >= vectors)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("{}: parameter completion_vector: {} is above the device's last, {}",
+                            device_.endpoint(), options_.completion_vector, vectors - 1));
   if (options_.sleeps) send_channel_ = RG_TRY(make_channel(device_));
-  send_completions_ =
-      RG_TRY(make_completions(static_cast<std::uint32_t>(sends), send_channel_.get()));
+  send_completions_ = RG_TRY(make_completions(static_cast<std::uint32_t>(sends),
+                                              send_channel_.get(), options_.completion_vector));
   if (options_.receive_depth > 0) {
     if (options_.sleeps) receive_channel_ = RG_TRY(make_channel(device_));
-    receive_completions_ =
-        RG_TRY(make_completions(static_cast<std::uint32_t>(receives), receive_channel_.get()));
+    receive_completions_ = RG_TRY(make_completions(
+        static_cast<std::uint32_t>(receives), receive_channel_.get(), options_.completion_vector));
   }
   return make_shared_receives();
 }
 
-// A message by XRC names a receive queue even where it takes no receive.
+// A message by XRC names a receive queue even where it takes no receive, and a target of DC has
+// one.
 Status Link::make_shared_receives() {
-  if (options_.transport == IBV_QPT_XRC_SEND) {
-    xrc_ = RG_TRY(
-        Xrc::open(device_, domain_.get(),
-                  receive_completions_ ? receive_completions_.get() : send_completions_.get(),
-                  std::max<std::uint32_t>(1, options_.receive_depth), options_.lanes));
-    return {};
-  }
+  ibv_cq* const arrivals =
+      receive_completions_ ? receive_completions_.get() : send_completions_.get();
+  const std::uint32_t depth = std::max<std::uint32_t>(1, options_.receive_depth);
+  if (options_.transport == Transport::kXrc)
+    xrc_ = RG_TRY(Xrc::open(device_, domain_.get(), arrivals, depth, options_.lanes));
+  if (options_.transport == Transport::kDc)
+    dc_ = RG_TRY(Dc::open(device_, domain_.get(), arrivals, depth, options_.lanes));
+  if (xrc_ || dc_) return {};
   if (options_.receive_depth == 0 || !options_.shares_receives) return {};
   ibv_srq_init_attr shared{};
   shared.attr.max_wr = options_.receive_depth;
@@ -121,19 +128,17 @@ Status Link::make_lanes() {
   init.send_cq = send_completions_.get();
   init.recv_cq = receive_completions_ ? receive_completions_.get() : send_completions_.get();
   init.srq = shared_receives_.get();
-  init.qp_type = options_.transport;
+  init.qp_type = send_type_of(options_.transport);
   init.cap.max_send_wr = options_.send_depth + kSpareDepth;
   init.cap.max_recv_wr = std::max<std::uint32_t>(1, options_.receive_depth);
   init.cap.max_send_sge = 1;
   init.cap.max_recv_sge = 1;
   init.cap.max_inline_data = operation().fetches ? 0 : options_.inline_bytes;
   if (xrc_) init.recv_cq = nullptr;  // a queue pair of its own receives
-  if (shared_receives_ || xrc_) init.cap.max_recv_wr = init.cap.max_recv_sge = 0;
+  if (shared_receives_ || xrc_ || dc_) init.cap.max_recv_wr = init.cap.max_recv_sge = 0;
   std::vector<ibv_qp*> raw;
   for (std::uint32_t lane = 0; lane < options_.lanes; ++lane) {
-    queue_pairs_.push_back(
-        RG_TRY(make_queue_pair(device_, domain_.get(), init,
-                               options_.posts_extended ? extended_operation(options_.verb) : 0)));
+    queue_pairs_.push_back(RG_TRY(make_lane(init)));
     raw.push_back(queue_pairs_.back().get());
   }
   // A device may take more than was asked for, but the CPU reads nothing out of a GPU's memory.
@@ -142,8 +147,37 @@ Status Link::make_lanes() {
                      options_.posts_extended);
   if (receive_completions_)
     receives_ = ReceiveQueue(waiting_, {receive_completions_.get(), receive_channel_.get()}, raw,
-                             xrc_ ? xrc_->shared_receives() : shared_receives_.get());
+                             xrc_  ? xrc_->shared_receives()
+                             : dc_ ? dc_->shared_receives()
+                                   : shared_receives_.get());
   return {};
+}
+
+Result<QueuePairHandle> Link::make_lane(ibv_qp_init_attr& init) const {
+  const std::uint64_t operations =
+      options_.posts_extended ? extended_operation(options_.verb, options_.immediate) : 0;
+  if (dc_) return dc_->make_initiator(device_, domain_.get(), init, operations);
+  if (srd_) return srd_->make(device_, domain_.get(), init, operations);
+  return make_queue_pair(device_, domain_.get(), init, operations);
+}
+
+Result<QueuePairHandle> Link::make_beside(ibv_qp_init_attr& init) const {
+  if (srd_) return srd_->make(device_, domain_.get(), init, IBV_QP_EX_WITH_SEND);
+  init.qp_type = IBV_QPT_RC;
+  return make_queue_pair(device_, domain_.get(), init);
+}
+
+Result<AddressHandle> Link::join_beside(const Introduction& with, ibv_qp* queue_pair,
+                                        std::uint32_t number, std::size_t lane,
+                                        SendQueue& sends) const {
+  if (!srd_) {
+    RG_TRY_OK(bring_up(with, queue_pair, number, lane));
+    return AddressHandle();
+  }
+  RG_TRY_OK(srd_->bring_up(with, queue_pair));
+  AddressHandle address = RG_TRY(make_address(with, domain_.get(), lane));
+  sends.aim(0, {.address = address.get(), .number = number, .key = kDatagramKey});
+  return address;
 }
 
 }  // namespace railgauge::verbs

@@ -41,6 +41,9 @@ struct Operation {
 // Returns the row of `verb`. Pure.
 const Operation& operation_of(Verb verb);
 
+// The immediate data of sends that carry some, as the completion of their receive shows it.
+inline constexpr std::uint32_t kImmediate = 0x5261696c;
+
 inline constexpr std::size_t kAtomicBytes = sizeof(std::uint64_t);
 inline constexpr std::size_t kGrhBytes = 40;  // in front of a datagram's data
 

@@ -55,7 +55,8 @@ void add_connection(InfoBuilder& builder, const ConnectionForm& form) {
   builder
       .choice("transport", "",
               "RC: reliable connection; UC: unreliable; UD: datagrams; XRC: reliable, with one "
-              "receive queue for all peers, where the adapter has it",
+              "receive queue for all peers, where the adapter has it; DC: mlx5's, dynamically "
+              "connected; SRD: EFA's scalable reliable datagrams, in any order",
               form.transports)
       .identity();
   add_addressing(builder);
@@ -96,6 +97,12 @@ void add_poll(InfoBuilder& builder) {
               "busy: completions are polled without rest; events: the CPU sleeps until the adapter "
               "reports one",
               {"busy", "events"})
+      .identity()
+      .integer(
+          "completion_vector",
+          "the device's interrupt that reports completions under poll events, and the CPU that "
+          "serves it",
+          0, 0, 1023)
       .identity();
 }
 
@@ -131,12 +138,16 @@ Link::Options link_options(const Params& params, Verb verb) {
   if (does.is_atomic() && params.text("operation") == "compare_swap")
     options.verb = Verb::kCompareSwap;
   options.transport = transport_of(params.text("transport"));
-  options.shares_receives = options.transport == IBV_QPT_XRC_SEND;
+  options.shares_receives =
+      options.transport == Transport::kXrc || options.transport == Transport::kDc;
   options.cm_address = params.text("cm_address");
+  if (does.verb == Verb::kSend) options.immediate = params.boolean("immediate");
   if (does.fetches)
     options.outstanding = static_cast<std::uint32_t>(params.integer("outstanding"));
   else
     options.inline_bytes = static_cast<std::uint32_t>(params.bytes("inline_bytes"));
+  // EFA takes inline data of sends alone.
+  if (options.transport == Transport::kSrd && does.is_aimed()) options.inline_bytes = 0;
   return options;
 }
 

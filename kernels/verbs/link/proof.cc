@@ -27,14 +27,14 @@ Result<Proof> Proof::open(Link& link) {
   ibv_qp_init_attr init{};
   init.send_cq = proof.send_completions_.get();
   init.recv_cq = proof.receive_completions_.get();
-  init.qp_type = IBV_QPT_RC;
   init.cap.max_send_wr = 1;
   init.cap.max_recv_wr = 1;
   init.cap.max_send_sge = 1;
   init.cap.max_recv_sge = 1;
-  proof.queue_pair_ = RG_TRY(make_queue_pair(link.device(), link.domain(), init));
+  proof.queue_pair_ = RG_TRY(link.make_beside(init));
   const std::array raw{proof.queue_pair_.get()};
-  proof.sends_ = SendQueue(link.waiting(), {proof.send_completions_.get(), nullptr}, raw);
+  proof.sends_ =
+      SendQueue(link.waiting(), {proof.send_completions_.get(), nullptr}, raw, !link.is_ordered());
   proof.receives_ =
       ReceiveQueue(link.waiting(), {proof.receive_completions_.get(), nullptr}, raw, nullptr);
   link.mine().set_proof_queue_pair(proof.queue_pair_.get()->qp_num);
@@ -43,8 +43,10 @@ Result<Proof> Proof::open(Link& link) {
 
 // The lane number after the control channel's.
 Status Proof::connect(const Context& context, Link& link) {
-  return bring_up(link.introduction(context.params, 0), queue_pair_.get(),
-                  link.peer().proof_queue_pair(), link.options().lanes + 1);
+  address_ =
+      RG_TRY(link.join_beside(link.introduction(context.params, 0), queue_pair_.get(),
+                              link.peer().proof_queue_pair(), link.options().lanes + 1, sends_));
+  return {};
 }
 
 Status Proof::prepare(Link& link) {
@@ -68,6 +70,8 @@ Status Proof::transfer(Link& link) {
 // Both receives are posted before either send.
 Status Proof::run(const Context& context, Link& link, Group& group) {
   bytes_ = std::min(link.common_area_bytes(), kMostBytes);
+  if (const std::size_t limit = link.device().port_attributes().max_msg_sz; limit != 0)
+    bytes_ = std::min(bytes_, limit);  // EFA's is that of a few packets
   if (bytes_ == 0) return {};
   link.waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
                             context.params.duration_ns("stall_timeout"));

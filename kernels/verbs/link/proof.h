@@ -33,6 +33,7 @@ class Proof {
   CompletionQueueHandle send_completions_;
   CompletionQueueHandle receive_completions_;
   QueuePairHandle queue_pair_;
+  AddressHandle address_;  // of SRD
   SendQueue sends_;
   ReceiveQueue receives_;
 };

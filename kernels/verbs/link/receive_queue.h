@@ -56,11 +56,16 @@ class ReceiveQueue {
   }
 
   // Takes messages, posts each one's receive again, and appends their slots in the order in which
-  // they came. Outside timed regions.
-  [[nodiscard]] std::int64_t take_into(std::vector<std::size_t>& slots) {
+  // they came. Adds those whose completion shows other immediate data than `immediate` (in network
+  // order) to `without`. Outside timed regions.
+  [[nodiscard]] std::int64_t take_into(std::vector<std::size_t>& slots, __be32 immediate,
+                                       std::uint64_t& without) {
     const std::int64_t count = take(true);
-    for (std::int64_t i = 0; i < count; ++i)
-      slots.push_back(completion_[static_cast<std::size_t>(i)].wr_id & kSlotMask);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const ibv_wc& wc = completion_[static_cast<std::size_t>(i)];
+      slots.push_back(wc.wr_id & kSlotMask);
+      if ((wc.wc_flags & IBV_WC_WITH_IMM) == 0 || wc.imm_data != immediate) ++without;
+    }
     return count;
   }
 

@@ -1,6 +1,7 @@
 #include "kernels/verbs/proof/arrivals.h"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include <fmt/format.h>
@@ -56,14 +57,19 @@ Status Arrivals::take(std::uint64_t messages) {
   ReceiveQueue& receives = link_.receives();
   const auto quiet = static_cast<std::uint64_t>(kProofQuietNs / clock_.ns_per_tick());
   std::uint64_t last = clock_.ticks();
+  std::uint64_t without = 0;
   while (taken_.size() < messages) {
-    const std::int64_t count = receives.take_into(taken_);
+    const std::int64_t count = receives.take_into(taken_, link_.immediate(), without);
     if (count < 0) return tl::unexpected(link_.waiting().failure());
     const std::uint64_t now = clock_.ticks();
     if (count > 0) last = now;
     if (now - last > quiet) break;
   }
-  return {};
+  if (without == 0 || !link_.has_immediate()) return {};
+  return fail(
+      Code::kDataLoss,
+      fmt::format("{}: verify {}: {} of {} messages came without their immediate data",
+                  link_.device().endpoint(), link_.operation().words, without, taken_.size()));
 }
 
 void Arrivals::wait_quiet() const {
@@ -76,6 +82,7 @@ std::size_t Arrivals::slot_of(std::uint64_t k) const { return has_order() ? take
 
 Result<std::uint64_t> Arrivals::compare(const ProofRound& round) {
   if (takes_) RG_TRY_OK(take(round.slots));
+  if (has_order() && !link_.is_ordered()) return compare_any_order(round);
   auto right = compare_all(round);
   if (right || link_.is_reliable() || right.error().code != Code::kDataLoss) return right;
   // The completion of an unreliable message does not mean that it has come.
@@ -94,6 +101,38 @@ Result<std::uint64_t> Arrivals::compare_all(const ProofRound& round) {
   }
   if (came == round.slots) return came;
   return wrong(round, came, fmt::format("{} of {} messages came, expected all", came, round.slots));
+}
+
+// Messages of equal content are one another's equals, so each may take the first one that is left.
+// A rest in the end names the fault: a message that came twice is in another one's place.
+Result<std::uint64_t> Arrivals::compare_any_order(const ProofRound& round) {
+  const std::uint64_t bytes = content_.slots.bytes;
+  std::vector<std::uint64_t> missing(round.slots);
+  std::iota(missing.begin(), missing.end(), round.first);
+  for (std::uint64_t k = 0; k < taken_.size(); ++k) {
+    auto found = missing.begin();
+    for (; found != missing.end(); ++found)
+      if (holds(taken_[k], *found) && !RG_TRY(difference(taken_[k], *found, bytes))) break;
+    if (found != missing.end()) {
+      missing.erase(found);
+      continue;
+    }
+    // Its beginning names it where that came right.
+    const auto own = std::ranges::find_if(
+        missing, [&](std::uint64_t number) { return holds(taken_[k], number); });
+    const std::uint64_t expected = own != missing.end() ? *own
+                                   : missing.empty()    ? round.first + k
+                                                        : missing.front();
+    const auto words = RG_TRY(difference(taken_[k], expected, bytes));
+    ProofFinding finding{.slot = expected - round.first};
+    if (own != missing.end()) return wrong(round, finding, words.value_or(""));
+    for (std::uint64_t n = round.first; n < round.first + round.slots && !finding.holds; ++n)
+      if (holds(taken_[k], n)) finding = {finding.slot, ProofFault::kRepeated, n};
+    return wrong(round, finding, words.value_or("it came before, expected another one"));
+  }
+  if (missing.empty()) return round.slots;
+  return wrong(round, {.slot = missing.front() - round.first, .fault = ProofFault::kDropped},
+               fmt::format("{} of {} messages came, expected all", taken_.size(), round.slots));
 }
 
 // A datagram comes whole or not at all, and those of one queue pair in their order. Without a loss
@@ -152,10 +191,14 @@ tl::unexpected<Error> Arrivals::wrong(const ProofRound& round, std::uint64_t slo
       return is_taken(k) && holds(slot_of(k), number);
     };
   slots.untouched = [&](std::uint64_t k) { return !is_taken(k) || is_cleared(slot_of(k)); };
-  return fail(
-      Code::kDataLoss,
-      fmt::format("{}: verify {}: {}", link_.device().endpoint(), link_.operation().words,
-                  proof_words(round, content_.slots.bytes, name_fault(round, slot, slots), words)));
+  return wrong(round, name_fault(round, slot, slots), words);
+}
+
+tl::unexpected<Error> Arrivals::wrong(const ProofRound& round, const ProofFinding& finding,
+                                      const std::string& words) const {
+  return fail(Code::kDataLoss,
+              fmt::format("{}: verify {}: {}", link_.device().endpoint(), link_.operation().words,
+                          proof_words(round, content_.slots.bytes, finding, words)));
 }
 
 }  // namespace railgauge::verbs

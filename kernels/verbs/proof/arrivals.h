@@ -61,6 +61,8 @@ class Arrivals {
   // The slot of the round's k-th message: receives have their order.
   [[nodiscard]] std::size_t slot_of(std::uint64_t k) const;
   Result<std::uint64_t> compare_all(const ProofRound& round);
+  // All messages, each once, in any order.
+  Result<std::uint64_t> compare_any_order(const ProofRound& round);
   // As far as messages came, in their order.
   Result<std::uint64_t> compare_in_order(const ProofRound& round);
   // As far as packets came, in their places.
@@ -68,6 +70,8 @@ class Arrivals {
   // Whether all that is wrong in a slot is bytes of packets that did not come.
   [[nodiscard]] Result<bool> lacks_packets(std::size_t slot, std::uint64_t number) const;
   [[nodiscard]] tl::unexpected<Error> wrong(const ProofRound& round, std::uint64_t slot,
+                                            const std::string& words) const;
+  [[nodiscard]] tl::unexpected<Error> wrong(const ProofRound& round, const ProofFinding& finding,
                                             const std::string& words) const;
 
   Link& link_;

@@ -251,8 +251,12 @@ Result<Proved> prove_link(Link& link, ControlChannel& control, const TickClock& 
                           const LinkProof& proof) {
   // A ping-pong may still owe the receive of its last ball.
   if (!link.receives().give_back()) return tl::unexpected(link.waiting().failure());
-  if (link.operation().verb != Verb::kSend || !is_cold_ring(proof.receives))
+  if (link.operation().verb != Verb::kSend || !is_cold_ring(proof.receives)) {
+    // Receives that messages took in any order were given out again in that order.
+    if (link.operation().verb == Verb::kSend && !link.is_ordered())
+      RG_TRY_OK(give_receives(link, control, clock, proof));
     return prove_directions(link, control, clock, proof);
+  }
   LinkProof hot = proof;
   hot.receives = slots_in(link.common_area_bytes(), proof.receives.bytes, link.grh_bytes());
   hot.receives.are_alike = true;

@@ -89,7 +89,7 @@ Status check_form(const StreamForm& form, const Link::Options& options) {
                   fmt::format("parameter {}: is not for several devices, which share a stretch of "
                               "time; leave it out, or leave out devices",
                               name));
-  if (options.transport == IBV_QPT_RC || options.transport == IBV_QPT_XRC_SEND) return {};
+  if (options.transport != Transport::kUc && options.transport != Transport::kUd) return {};
   return fail(Code::kUnimplemented,
               "parameter transport: what UC and UD lose would count as bandwidth of several "
               "devices, where nobody takes it off; take RC, or leave out devices");

@@ -74,7 +74,7 @@ Status Staging::plan(const Context& context, const Form& form, Link::Options& op
   choose_memory(context, options);
   options.memory.kind = choice.of(context.rank);
   options.inline_bytes = 0;
-  if (options.transport != IBV_QPT_RC)
+  if (options.transport != Transport::kRc)
     return fail(Code::kUnimplemented,
                 "memory staged: counts its chunks on a reliable connection; take transport RC");
   if (operation_of(options.verb).fetches)

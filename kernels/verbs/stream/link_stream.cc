@@ -79,8 +79,9 @@ Status read_pace(const Params& params, Stream::Plan& plan) {
 // Returns how many of the first slots surely hold a message of after the renewal, once all have
 // arrived. Lanes that share slots overtake each other, so each lane must have passed the slot;
 // sends take the receives of their ring in turn, which in a cold one go through all slots.
+// Where messages overtake each other, an old one may come last.
 std::uint64_t slots_renewed(const Link& link, const Stream& stream) {
-  if (!link.is_reliable()) return 0;
+  if (!link.is_reliable() || !link.is_ordered()) return 0;
   const std::uint64_t fewest = stream.fewest_renewed();
   if (link.operation().verb != Verb::kSend) return fewest;
   const Slots& slots = stream.slots();
@@ -102,6 +103,8 @@ Result<StreamForm> stream_form(const Params& params) {
                            .added_cost = params.number("added_cost_fraction")},
                   .both = params.text("direction") == "both",
                   .duration_ns = params.duration_ns("duration")};
+  // Posts of SRD complete in any order, so each retires itself alone.
+  if (params.text("transport") == "SRD") form.plan.signal_every = 1;
   RG_TRY_OK(read_pace(params, form.plan));
   RG_TRY_OK(check_depth(form.plan));
   RG_TRY_OK(check_duration(params, form));
@@ -147,6 +150,7 @@ void add_stream_options(const Params& params, const Stream::Plan& plan, Link::Op
     options.area_bytes = std::max(options.area_bytes, kColdRingBytes + more + kRenewedBytes);
   }
   options.sleeps = params.text("poll") == "events";
+  options.completion_vector = static_cast<std::uint32_t>(params.integer("completion_vector"));
   options.posts_extended = params.text("post") == "extended";
   if (params.text("rate_limit_by") == "hardware") {
     constexpr double kKilobitsOfGigabit = 1e6;

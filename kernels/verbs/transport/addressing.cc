@@ -152,10 +152,10 @@ Result<Addressing> choose_addressing(const Device& device, const Params& params)
   const ibv_port_attr& port = device.port_attributes();
   Addressing chosen;
   chosen.gid = RG_TRY(gid_by(device, params));
-  // InfiniBand needs the global route where the port says so (RoCE's does always), and across
-  // subnets, which a hand-picked GID asks for.
-  chosen.is_global = device.is_ethernet() || params.integer("gid_index") >= 0 ||
-                     (port.flags & IBV_QPF_GRH_REQUIRED) != 0;
+  // InfiniBand needs the global route where the port says so (RoCE's and EFA's do always), and
+  // across subnets, which a hand-picked GID asks for.
+  chosen.is_global = port.link_layer != IBV_LINK_LAYER_INFINIBAND ||
+                     params.integer("gid_index") >= 0 || (port.flags & IBV_QPF_GRH_REQUIRED) != 0;
   RG_TRY_OK(choose_partition(device, params, chosen));
   chosen.service_level = static_cast<std::uint8_t>(params.integer("service_level"));
   chosen.traffic_class = static_cast<std::uint8_t>(params.integer("traffic_class"));

@@ -104,8 +104,7 @@ bool Connector::is_asked_for(const Device& device, const Params& params) {
   return way == "rdma_cm" || (way == "auto" && device.is_iwarp());
 }
 
-Result<bool> Connector::is_wanted(const Device& device, const Params& params,
-                                  ibv_qp_type transport) {
+Result<bool> Connector::is_wanted(const Device& device, const Params& params, Transport transport) {
   if (params.text("connection") == "exchange" && device.is_iwarp())
     return fail(
         Code::kInvalidArgument,
@@ -113,7 +112,7 @@ Result<bool> Connector::is_wanted(const Device& device, const Params& params,
                     "only the connection manager makes; take rdma_cm",
                     device.endpoint()));
   const bool wanted = is_asked_for(device, params);
-  if (wanted && transport != IBV_QPT_RC)
+  if (wanted && transport != Transport::kRc)
     return fail(
         Code::kInvalidArgument,
         fmt::format("{}: parameter transport: {} is not connected by rdma_cm here; take RC{}",

@@ -34,7 +34,7 @@ class Connector {
   static bool is_asked_for(const Device& device, const Params& params);
   // Reports the same after checks. kInvalidArgument, or kFailedPrecondition when the manager cannot
   // be used.
-  static Result<bool> is_wanted(const Device& device, const Params& params, ibv_qp_type transport);
+  static Result<bool> is_wanted(const Device& device, const Params& params, Transport transport);
   // Loads librdmacm and listens on the port's own address: `address`, or the GID's when it is "".
   // Errors of library calls waive when this machine lacks something.
   static Result<std::unique_ptr<Connector>> open(const Device& device, const Addressing& addressing,

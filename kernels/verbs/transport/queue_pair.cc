@@ -1,6 +1,7 @@
 #include "kernels/verbs/transport/queue_pair.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include <fmt/format.h>
@@ -11,24 +12,12 @@
 namespace railgauge::verbs {
 namespace {
 
-constexpr std::uint8_t kRnrTimer = 12;  // 0.64 ms
-constexpr std::uint8_t kRnrRetry = 7;   // for ever: the stall limit bounds the wait
-
-// Changes one state. The error names both GIDs, because a wrong GID is the usual cause.
-// kUnavailable when the peer's address did not resolve.
-Status modify(const Introduction& with, ibv_qp* queue_pair, ibv_qp_attr& attributes, int mask,
-              std::string_view to) {
-  const int error = loaded_verbs().modify_qp(queue_pair, &attributes, mask);
-  if (error == 0) return {};
-  ibv_gid theirs{};
-  with.peer.gid().copy(reinterpret_cast<char*>(theirs.raw), sizeof theirs.raw);
-  return fail(
-      error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH ? Code::kUnavailable
-                                                                          : Code::kInternal,
-      fmt::format("{}: {} queue pair to {}: {}; from GID {} ({}) to {} ({}) at {}",
-                  with.device.endpoint(), transport_words(queue_pair->qp_type), to,
-                  errno_words(error), gid_words(with.addressing.gid.gid), with.mine.gid_type(),
-                  gid_words(theirs), with.peer.gid_type(), with.peer.endpoint()));
+// A provider's own type has the word of the parameter.
+std::string_view type_words(const Introduction& with, ibv_qp_type type) {
+  if (type == IBV_QPT_RC) return "RC";
+  if (type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV) return "XRC";
+  if (type == IBV_QPT_DRIVER) return with.params.text("transport");
+  return type == IBV_QPT_UC ? "UC" : "UD";
 }
 
 // Overwrites the path that a manager found with the parameters' values.
@@ -42,6 +31,21 @@ void impose(const Introduction& with, std::size_t lane, ibv_ah_attr& path) {
 
 }  // namespace
 
+Status modify_queue_pair(const Introduction& with, ibv_qp* queue_pair, ibv_qp_attr& attributes,
+                         int mask, std::string_view to) {
+  const int error = loaded_verbs().modify_qp(queue_pair, &attributes, mask);
+  if (error == 0) return {};
+  ibv_gid theirs{};
+  with.peer.gid().copy(reinterpret_cast<char*>(theirs.raw), sizeof theirs.raw);
+  return fail(
+      error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH ? Code::kUnavailable
+                                                                          : Code::kInternal,
+      fmt::format("{}: {} queue pair to {}: {}; from GID {} ({}) to {} ({}) at {}",
+                  with.device.endpoint(), type_words(with, queue_pair->qp_type), to,
+                  errno_words(error), gid_words(with.addressing.gid.gid), with.mine.gid_type(),
+                  gid_words(theirs), with.peer.gid_type(), with.peer.endpoint()));
+}
+
 // Without a manager the port, the partition and the access are this process's; datagrams take a
 // queue key in place of access.
 Status to_init(const Introduction& with, ibv_qp* queue_pair, const ibv_qp_attr* agreed,
@@ -52,16 +56,17 @@ Status to_init(const Introduction& with, ibv_qp* queue_pair, const ibv_qp_attr* 
   init.qp_access_flags = static_cast<unsigned>(with.access);
   if (agreed != nullptr) {
     constexpr int kKnown = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
-    return modify(with, queue_pair, init, (agreed_mask & kKnown) | IBV_QP_ACCESS_FLAGS, "INIT");
+    return modify_queue_pair(with, queue_pair, init, (agreed_mask & kKnown) | IBV_QP_ACCESS_FLAGS,
+                             "INIT");
   }
   init.port_num = with.device.port();
   init.pkey_index = with.addressing.pkey_index;
   init.qkey = kDatagramKey;
   const bool datagram = queue_pair->qp_type == IBV_QPT_UD;
-  return modify(with, queue_pair, init,
-                IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-                    (datagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS),
-                "INIT");
+  return modify_queue_pair(with, queue_pair, init,
+                           IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+                               (datagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS),
+                           "INIT");
 }
 
 // RTR. The mask has exactly the attributes that ibv_modify_qp requires of the transport; others are
@@ -71,7 +76,7 @@ Status to_receive(const Introduction& with, ibv_qp* queue_pair, std::size_t lane
   ibv_qp_attr receive{};
   receive.qp_state = IBV_QPS_RTR;
   if (queue_pair->qp_type == IBV_QPT_UD)
-    return modify(with, queue_pair, receive, IBV_QP_STATE, "RTR");
+    return modify_queue_pair(with, queue_pair, receive, IBV_QP_STATE, "RTR");
   receive.path_mtu = mtu_of_bytes(std::min(with.mine.mtu_bytes(), with.peer.mtu_bytes()));
   receive.dest_qp_num = agreed.dest_qp_num;
   receive.rq_psn = agreed.rq_psn;
@@ -82,7 +87,7 @@ Status to_receive(const Introduction& with, ibv_qp* queue_pair, std::size_t lane
   int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
   if (queue_pair->qp_type == IBV_QPT_RC || queue_pair->qp_type == IBV_QPT_XRC_RECV)
     mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-  return modify(with, queue_pair, receive, mask, "RTR");
+  return modify_queue_pair(with, queue_pair, receive, mask, "RTR");
 }
 
 // RTS. Timeout and retries exist on reliable connections alone; XRC's receiving half has no
@@ -91,27 +96,51 @@ Status to_send(const Introduction& with, ibv_qp* queue_pair, std::uint32_t first
   ibv_qp_attr send{};
   send.qp_state = IBV_QPS_RTS;
   send.sq_psn = first_sequence;
+  const int reliable = reliable_sender(with, send);
+  int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+  if (queue_pair->qp_type == IBV_QPT_XRC_RECV) mask |= IBV_QP_TIMEOUT;
+  if (queue_pair->qp_type == IBV_QPT_RC || queue_pair->qp_type == IBV_QPT_XRC_SEND)
+    mask |= reliable;
+  return modify_queue_pair(with, queue_pair, send, mask, "RTS");
+}
+
+int reliable_sender(const Introduction& with, ibv_qp_attr& send) {
   send.timeout = static_cast<std::uint8_t>(with.params.integer("qp_timeout"));
   send.retry_cnt = static_cast<std::uint8_t>(with.params.integer("retry_count"));
   send.rnr_retry = kRnrRetry;
   send.max_rd_atomic = static_cast<std::uint8_t>(outstanding_reads(with.mine, with.peer));
-  int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-  if (queue_pair->qp_type == IBV_QPT_XRC_RECV) mask |= IBV_QP_TIMEOUT;
-  if (queue_pair->qp_type == IBV_QPT_RC || queue_pair->qp_type == IBV_QPT_XRC_SEND)
-    mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-  return modify(with, queue_pair, send, mask, "RTS");
+  return IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 }
 
-std::string_view transport_words(ibv_qp_type type) {
-  if (type == IBV_QPT_RC) return "RC";
-  if (type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV) return "XRC";
-  return type == IBV_QPT_UC ? "UC" : "UD";
+namespace {
+
+struct TransportRow {
+  Transport transport;
+  std::string_view words;
+  ibv_qp_type send_type;
+};
+constexpr std::array kTransports{TransportRow{Transport::kRc, "RC", IBV_QPT_RC},
+                                 TransportRow{Transport::kUc, "UC", IBV_QPT_UC},
+                                 TransportRow{Transport::kUd, "UD", IBV_QPT_UD},
+                                 TransportRow{Transport::kXrc, "XRC", IBV_QPT_XRC_SEND},
+                                 TransportRow{Transport::kDc, "DC", IBV_QPT_DRIVER},
+                                 TransportRow{Transport::kSrd, "SRD", IBV_QPT_DRIVER}};
+
+const TransportRow& row_of(Transport transport) {
+  const TransportRow& found = kTransports[static_cast<std::size_t>(transport)];
+  RG_CHECK(found.transport == transport);
+  return found;
 }
 
-ibv_qp_type transport_of(std::string_view word) {
-  if (word == "UC") return IBV_QPT_UC;
-  if (word == "XRC") return IBV_QPT_XRC_SEND;
-  return word == "UD" ? IBV_QPT_UD : IBV_QPT_RC;
+}  // namespace
+
+std::string_view transport_words(Transport transport) { return row_of(transport).words; }
+ibv_qp_type send_type_of(Transport transport) { return row_of(transport).send_type; }
+
+Transport transport_of(std::string_view word) {
+  const auto found = std::ranges::find(kTransports, word, &TransportRow::words);
+  RG_CHECK(found != kTransports.end());
+  return found->transport;
 }
 
 // The initiator's own limit, the target's limit, and the field's width of 8 bits.
@@ -122,14 +151,10 @@ std::uint32_t outstanding_reads(const PeerAddress& mine, const PeerAddress& thei
 
 namespace {
 
-// By the context's own call, as the header's inline ibv_create_qp_ex does. nullptr with errno.
 // The plain call's settings, and the one kind of request that will be built: a provider refuses
 // to build others.
-ibv_qp* create_extended(const Device& device, ibv_pd* domain, ibv_qp_init_attr& init,
-                        std::uint64_t operations) {
-  verbs_context* const context = verbs_get_ctx_op(device.context(), create_qp_ex);
-  if (context == nullptr || (operations != 0 && loaded_verbs().qp_to_qp_ex == nullptr))
-    return errno = EOPNOTSUPP, nullptr;
+ibv_qp_init_attr_ex extended_form(const ibv_qp_init_attr& init, ibv_pd* domain,
+                                  std::uint64_t operations) {
   ibv_qp_init_attr_ex asked{};
   asked.qp_context = init.qp_context;
   asked.send_cq = init.send_cq;
@@ -142,9 +167,32 @@ ibv_qp* create_extended(const Device& device, ibv_pd* domain, ibv_qp_init_attr& 
   if (operations != 0) asked.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   asked.pd = domain;
   asked.send_ops_flags = operations;
+  return asked;
+}
+
+// By the context's own call, as the header's inline ibv_create_qp_ex does. nullptr with errno.
+ibv_qp* create_extended(const Device& device, ibv_pd* domain, ibv_qp_init_attr& init,
+                        std::uint64_t operations) {
+  verbs_context* const context = verbs_get_ctx_op(device.context(), create_qp_ex);
+  if (context == nullptr || (operations != 0 && loaded_verbs().qp_to_qp_ex == nullptr))
+    return errno = EOPNOTSUPP, nullptr;
+  ibv_qp_init_attr_ex asked = extended_form(init, domain, operations);
   ibv_qp* const made = context->create_qp_ex(device.context(), &asked);
   init.cap = asked.cap;
   return made;
+}
+
+// Halves the inline bytes until `create` accepts them: drivers report their limit only by refusing.
+template <class Create>
+QueuePairHandle create_halving(ibv_qp_init_attr& init, Create create) {
+  for (std::uint32_t inline_bytes = init.cap.max_inline_data;; inline_bytes /= 2) {
+    ibv_qp_init_attr asked = init;
+    asked.cap.max_inline_data = inline_bytes;
+    errno = 0;
+    QueuePairHandle made(create(asked));
+    if (made) init.cap.max_inline_data = std::min(inline_bytes, asked.cap.max_inline_data);
+    if (made || inline_bytes == 0 || (errno != EINVAL && errno != ENOMEM)) return made;
+  }
 }
 
 }  // namespace
@@ -167,32 +215,33 @@ Status limit_rate(const Device& device, ibv_qp* queue_pair, std::uint32_t kilobi
                   device.endpoint(), kilobits_per_second, errno_words(error), device.driver()));
 }
 
-// Halves the inline bytes until the driver accepts them.
 Result<QueuePairHandle> make_queue_pair(const Device& device, ibv_pd* domain,
                                         ibv_qp_init_attr& init, std::uint64_t extended_operations) {
-  const std::uint32_t depth = init.cap.max_send_wr;
   const bool by_extended = extended_operations != 0 || init.qp_type == IBV_QPT_XRC_SEND;
-  for (std::uint32_t inline_bytes = init.cap.max_inline_data;; inline_bytes /= 2) {
-    ibv_qp_init_attr asked = init;
-    asked.cap.max_inline_data = inline_bytes;
-    errno = 0;
-    QueuePairHandle made(by_extended ? create_extended(device, domain, asked, extended_operations)
-                                     : loaded_verbs().create_qp(domain, &asked));
-    const int error = errno;
-    if (!made && extended_operations != 0 && error == EOPNOTSUPP)
-      return fail(
-          Code::kUnimplemented,
-          fmt::format("{}: make a queue pair for extended work requests: {}; the provider of "
-                      "driver {} has none; take post request",
-                      device.endpoint(), errno_words(error), device.driver()));
-    if (made) {
-      init.cap.max_inline_data = std::min(inline_bytes, asked.cap.max_inline_data);
-      return made;
-    }
-    if (inline_bytes == 0 || (error != EINVAL && error != ENOMEM))
-      return tl::unexpected(pinning_error(
-          fmt::format("{}: make a queue pair of depth {}", device.endpoint(), depth), error));
-  }
+  QueuePairHandle made = create_halving(init, [&](ibv_qp_init_attr& asked) {
+    return by_extended ? create_extended(device, domain, asked, extended_operations)
+                       : loaded_verbs().create_qp(domain, &asked);
+  });
+  if (made) return made;
+  const int error = errno;
+  if (extended_operations != 0 && error == EOPNOTSUPP)
+    return fail(Code::kUnimplemented,
+                fmt::format("{}: make a queue pair for extended work requests: {}; the provider of "
+                            "driver {} has none; take post request",
+                            device.endpoint(), errno_words(error), device.driver()));
+  return tl::unexpected(pinning_error(
+      fmt::format("{}: make a queue pair of depth {}", device.endpoint(), init.cap.max_send_wr),
+      error));
+}
+
+QueuePairHandle create_with_inline(ibv_qp_init_attr& init, ibv_pd* domain, std::uint64_t operations,
+                                   const CreateQueuePair& create) {
+  return create_halving(init, [&](ibv_qp_init_attr& asked) {
+    ibv_qp_init_attr_ex extended = extended_form(asked, domain, operations);
+    ibv_qp* const made = create(extended);
+    asked.cap = extended.cap;
+    return made;
+  });
 }
 
 // INIT, RTR, RTS by the exchanged addresses, or by the connection manager.

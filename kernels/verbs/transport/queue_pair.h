@@ -1,6 +1,8 @@
 // Makes a queue pair of one transport and connects it to its peer.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "kernels/verbs/transport/addressing.h"
@@ -8,9 +10,17 @@
 
 namespace railgauge::verbs {
 
-// "RC", "UC", "UD", "XRC", which is of its queue pairs that send.
-ibv_qp_type transport_of(std::string_view word);
-std::string_view transport_words(ibv_qp_type type);
+// DC and SRD are of one provider each: its own library makes their queue pairs.
+enum class Transport : std::uint8_t { kRc, kUc, kUd, kXrc, kDc, kSrd };
+// "RC", "UC", "UD", "XRC", "DC", "SRD".
+Transport transport_of(std::string_view word);
+std::string_view transport_words(Transport transport);
+// Returns the type of its queue pairs that send: IBV_QPT_DRIVER of a provider's own.
+ibv_qp_type send_type_of(Transport transport);
+// Reports whether queue pairs have no peer of their own, so that each request is aimed by the lane.
+constexpr bool aims_by_lane(Transport transport) {
+  return transport == Transport::kDc || transport == Transport::kSrd;
+}
 
 inline constexpr std::uint32_t kDatagramKey = 0x5261696c;  // bit 31 is the kernel's own
 
@@ -22,6 +32,14 @@ inline constexpr std::uint32_t kDatagramKey = 0x5261696c;  // bit 31 is the kern
 Result<QueuePairHandle> make_queue_pair(const Device& device, ibv_pd* domain,
                                         ibv_qp_init_attr& init,
                                         std::uint64_t extended_operations = 0);
+
+// Calls `create` for queue pairs of a provider's own, by the settings that it is given, until the
+// inline bytes are accepted. nullptr with errno.
+using CreateQueuePair = std::function<ibv_qp*(ibv_qp_init_attr_ex& asked)>;
+// Returns nullptr with errno where `create` refuses for another reason than inline bytes. Sets
+// init.cap.max_inline_data as make_queue_pair() does.
+QueuePairHandle create_with_inline(ibv_qp_init_attr& init, ibv_pd* domain, std::uint64_t operations,
+                                   const CreateQueuePair& create);
 
 // Limits the rate of a queue pair in RTS by the adapter itself. kUnimplemented where the provider
 // has no such limit, or not for this transport or rate.
@@ -42,6 +60,18 @@ struct Introduction {
   // Makes the connection; nullptr when the ranks exchange addresses.
   Connector* connector = nullptr;
 };
+
+// Changes the state of a queue pair to `to` ("RTR"). The error names both GIDs, because a wrong GID
+// is the usual cause; kUnavailable where the peer's address did not resolve.
+Status modify_queue_pair(const Introduction& introduction, ibv_qp* queue_pair,
+                         ibv_qp_attr& attributes, int mask, std::string_view to);
+
+// Waits for an acknowledgement and for a receive, as every reliable transport has them: the fields
+// of the last step, RTS, and their mask.
+int reliable_sender(const Introduction& introduction, ibv_qp_attr& attributes);
+
+inline constexpr std::uint8_t kRnrTimer = 12;  // 0.64 ms
+inline constexpr std::uint8_t kRnrRetry = 7;   // for ever: the stall limit bounds the wait
 
 // Brings a queue pair to RTS, towards the peer's queue pair `number` (which datagrams name in each
 // post instead).

@@ -56,13 +56,19 @@ bool Waiting::is_lost(std::uint64_t now) {
   return events_.is_lost();
 }
 
+bool Waiting::is_aborted() const {
+  for (std::size_t i = 0; abort_flag_ != nullptr && i < abort_flags_; ++i)
+    if (__atomic_load_n(abort_flag_ + i * abort_stride_, __ATOMIC_ACQUIRE) == abort_value_)
+      return true;
+  return false;
+}
+
 // The abort comes first: its reason is more exact than this side's stall.
 bool Waiting::may_continue(std::uint64_t& since) {
   RG_CHECK(clock_ != nullptr);
   const std::uint64_t now = clock_->ticks();
   if (since == 0) since = now;
-  if (abort_flag_ != nullptr && __atomic_load_n(abort_flag_, __ATOMIC_ACQUIRE) != 0)
-    return fail_with(Failure::kAborted, 0, nullptr);
+  if (is_aborted()) return fail_with(Failure::kAborted, 0, nullptr);
   if (is_lost(now)) return fail_with(Failure::kLost, 0, nullptr);
   if (now >= deadline_ticks_) return fail_with(Failure::kDeadline, 0, queue_pair_);
   if (now - since >= stall_ticks_) return fail_with(Failure::kStalled, 0, queue_pair_);

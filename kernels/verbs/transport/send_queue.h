@@ -14,6 +14,7 @@
 
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/result.h"
+#include "kernels/dl/mlx5.h"
 #include "kernels/dl/verbs.h"
 #include "kernels/verbs/transport/device_events.h"
 
@@ -58,8 +59,16 @@ class Waiting {
   void watch_device(ibv_context* context, std::string device, std::uint8_t port) {
     events_.watch(context, std::move(device), port);
   }
-  // Ends waits at once when the peer writes this byte, which means that it gives up. Optional.
-  void watch_abort(const std::uint8_t* flag) { abort_flag_ = flag; }
+  // Ends waits at once when the peer writes `value` to this byte, which means that it gives up.
+  // Optional.
+  // Any of `count` bytes, `stride` bytes apart, where it may come into several places.
+  void watch_abort(const std::uint8_t* flag, std::uint8_t value, std::size_t count = 1,
+                   std::size_t stride = 0) {
+    abort_flag_ = flag;
+    abort_value_ = value;
+    abort_flags_ = count;
+    abort_stride_ = stride;
+  }
 
   // Call between polls that found nothing; `since` is 0 at a wait's beginning. False ends the wait.
   [[nodiscard]] bool may_continue(std::uint64_t& since);
@@ -77,6 +86,7 @@ class Waiting {
   [[nodiscard]] Error failure() const;
 
  private:
+  [[nodiscard]] bool is_aborted() const;
   // Whether the device is lost; looks at its events where the last look is long enough ago.
   bool is_lost(std::uint64_t now);
   // Sleeps at most kSleepMs on the channel. False when the channel failed.
@@ -85,6 +95,9 @@ class Waiting {
   const TickClock* clock_ = nullptr;
   // The byte that the peer writes; nullptr: no abort.
   const std::uint8_t* abort_flag_ = nullptr;
+  std::uint8_t abort_value_ = 1;
+  std::size_t abort_flags_ = 1;
+  std::size_t abort_stride_ = 0;
   std::uint64_t deadline_ticks_ = 0;
   std::uint64_t stall_ticks_ = 0;
   DeviceEvents events_;
@@ -122,8 +135,16 @@ struct Request {
   }
 };
 
+// Where a lane sends whose queue pair has no peer of its own.
+struct Remote {
+  ibv_ah* address = nullptr;
+  std::uint32_t number = 0;
+  std::uint64_t key = 0;                // the queue key, or the access key of DC
+  Mlx5ExtendedQueuePair* dc = nullptr;  // the lane's own queue pair, of DC
+};
+
 // All posts of a link. A completion retires every earlier post of its lane, because queue pairs
-// complete in order.
+// complete in order; those of SRD do not, so each of their posts asks for its own completion.
 class SendQueue {
  public:
   // The queue pair of one lane and its outstanding posts.
@@ -131,6 +152,8 @@ class SendQueue {
     ibv_qp* queue_pair = nullptr;
     // The same where requests are built by ibv_wr_*.
     ibv_qp_ex* extended = nullptr;
+    // Set where the lane is aimed here and not by its connection or its requests.
+    Remote to;
     // Posts that no completion has retired yet.
     std::uint64_t in_flight = 0;
     // Posts since the last one that requested a completion.
@@ -151,6 +174,9 @@ class SendQueue {
                         .extended = extended ? loaded_verbs().qp_to_qp_ex(queue_pair) : nullptr,
                         .tag = lanes_.size() << kLaneShift});
   }
+
+  // Aims all requests of a lane whose queue pair has no peer of its own, before the first post.
+  void aim(std::size_t lane, const Remote& to) { lanes_[lane].to = to; }
 
   // Makes `request`, whose sg_list is set, the lane's next post; ring() then posts it and the rest
   // of its chain.
@@ -197,13 +223,14 @@ class SendQueue {
   [[nodiscard]] bool ring(Request& first, const Lane& lane) {
     ibv_send_wr* bad = nullptr;
     const int error = lane.extended == nullptr ? ibv_post_send(lane.queue_pair, &first.wr, &bad)
-                                               : post_extended(*lane.extended, &first.wr);
+                                               : post_extended(lane, &first.wr);
     if (error == 0) [[likely]]
       return true;
     return waiting_->fail_with(Waiting::Failure::kPost, error, lane.queue_pair);
   }
   // Builds a chain by the queue pair's own functions, one call for all of it. 0 or an errno.
-  static int post_extended(ibv_qp_ex& to, const ibv_send_wr* first) {
+  static int post_extended(const Lane& lane, const ibv_send_wr* first) {
+    ibv_qp_ex& to = *lane.extended;
     ibv_wr_start(&to);
     for (const ibv_send_wr* wr = first; wr != nullptr; wr = wr->next) {
       to.wr_id = wr->wr_id;
@@ -227,10 +254,18 @@ class SendQueue {
           ibv_wr_atomic_cmp_swp(&to, atomic.rkey, atomic.remote_addr, atomic.compare_add,
                                 atomic.swap);
           break;
+        case IBV_WR_SEND_WITH_IMM:
+          ibv_wr_send_imm(&to, wr->imm_data);
+          break;
         default:
           ibv_wr_send(&to);
       }
-      if (to.qp_base.qp_type == IBV_QPT_UD)
+      if (lane.to.dc != nullptr)
+        lane.to.dc->set_dc_address(lane.to.dc, lane.to.address, lane.to.number, lane.to.key);
+      else if (lane.to.address != nullptr)
+        ibv_wr_set_ud_addr(&to, lane.to.address, lane.to.number,
+                           static_cast<std::uint32_t>(lane.to.key));
+      else if (to.qp_base.qp_type == IBV_QPT_UD)
         ibv_wr_set_ud_addr(&to, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
       else if (to.qp_base.qp_type == IBV_QPT_XRC_SEND)
         ibv_wr_set_xrc_srqn(&to, wr->qp_type.xrc.remote_srqn);
