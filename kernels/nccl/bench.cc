@@ -345,13 +345,15 @@ Status CollectiveBench::report(Context& context, const Measured& measured,
   const std::uint64_t count =
       share_of_size(*operation_, measured.asked_bytes, bytes_of(plan_.type), plan_.ranks);
   const Share share = share_of(plan_, plan_.rank, count);
-  auto ceiling = algbw_ceiling(*operation_, share, gpu::peer_parts(state_->session.gpu()));
+  const auto links = algbw_ceiling(*operation_, share, gpu::peer_parts(state_->session.gpu()));
+  // The mean over ranks may end before the last byte has passed a port.
+  auto all_links = links;
   if (hosts_meet_at_ports_)
-    ceiling = lower_ceiling(
-        std::move(ceiling),
-        port_ceiling(*operation_, share, bytes_of(plan_.type), host_rates(all, used_ports_)));
+    all_links = lower_ceiling(
+        links, port_ceiling(*operation_, share, bytes_of(plan_.type), host_rates(all, used_ports_),
+                            measured.by_rank_ns.front().size()));
   for (Point& point : points_of(*operation_, measured)) {
-    RG_TRY_OK(check_links(*operation_, ceiling, point));
+    RG_TRY_OK(check_links(*operation_, point.meaning() == "completion" ? all_links : links, point));
     auto& facts = *point.mutable_facts();
     facts["buffer"] = is_cold(*operation_, plan_, count) ? "cold" : "hot";
     if (!throttled.empty()) {
@@ -642,19 +644,18 @@ Status CollectiveBench::first_calls(Context& context, Team& team) {
   const LogFacts seen = parse_log(log_.read_new());
   Told told;
   told.set_host(host_);
+  told.set_machine(machine_identity());
   for (std::string& kind : kinds_of(seen)) told.add_transports(std::move(kind));
   for (std::string& port : ports_of(seen)) told.add_used_ports(std::move(port));
   std::set<std::string> kinds;
-  for (const Told& one : RG_TRY(team.agree(called, std::move(told)))) {
+  const std::vector<Told> met = RG_TRY(team.agree(called, std::move(told)));
+  for (const Told& one : met) {
     kinds.insert(one.transports().begin(), one.transports().end());
     used_ports_[one.host()].insert(one.used_ports().begin(), one.used_ports().end());
   }
   over_network_ =
       std::ranges::any_of(kinds, [](const std::string& kind) { return kind.starts_with("NET"); });
-  // NVLink between hosts passes no port.
-  hosts_meet_at_ports_ = over_network_ && std::ranges::none_of(kinds, [](const std::string& kind) {
-                           return kind.find("MNNVL") != std::string::npos;
-                         });
+  hosts_meet_at_ports_ = hosts_meet_at_ports(kinds, met);
   Told path;
   if (team.leads()) path.set_path(path_of(kinds));
   report_facts(context, seen, RG_TRY(team.agree({}, std::move(path))).front().path());

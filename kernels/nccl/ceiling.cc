@@ -17,6 +17,8 @@ namespace {
 
 // The contents of an all-to-all between more ranks would take seconds to count.
 constexpr std::uint32_t kMostRanksCounted = 512;
+// Counters may lag by some of the last bytes.
+constexpr double kCountedShare = 0.9;
 
 }  // namespace
 
@@ -71,7 +73,7 @@ std::vector<HostBytes> least_host_bytes(const Operation& operation, Share share,
 
 std::optional<gpu::Ceiling> port_ceiling(const Operation& operation, const Share& share,
                                          std::uint64_t element_bytes,
-                                         std::span<const HostRate> hosts) {
+                                         std::span<const HostRate> hosts, std::uint64_t calls) {
   if (hosts.size() < 2 || operation.result == nullptr || share.ranks > kMostRanksCounted)
     return std::nullopt;
   std::vector<std::uint32_t> host_of(share.ranks);
@@ -82,7 +84,10 @@ std::optional<gpu::Ceiling> port_ceiling(const Operation& operation, const Share
   std::optional<gpu::Ceiling> lowest;
   for (std::size_t host = 0; host < least.size(); ++host) {
     const double bytes = std::max(least[host].in, least[host].out);
-    if (bytes <= 0 || hosts[host].bytes_per_second <= 0) continue;
+    const double all = (least[host].in + least[host].out) * static_cast<double>(calls);
+    if (bytes <= 0 || hosts[host].bytes_per_second <= 0 ||
+        hosts[host].moved_bytes < kCountedShare * all)
+      continue;
     lowest = lower_ceiling(
         std::move(lowest),
         gpu::Ceiling{hosts[host].bytes_per_second * moved / bytes,

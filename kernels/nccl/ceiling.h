@@ -38,12 +38,13 @@ std::vector<HostBytes> least_host_bytes(const Operation& operation, Share share,
                                         std::uint64_t element_bytes,
                                         std::span<const std::uint32_t> host_of);
 
-// Returns the bound of algbw set by one direction of the hosts' ports. Absent on one host, where
-// the rates of the ports are unknown, and for more than 512 ranks, whose contents take too long to
-// count. Pure.
+// Returns the bound of algbw set by one direction of the hosts' ports, for the time of the slowest
+// rank. Absent on one host, where the rates of the ports are unknown, where they moved less than
+// `calls` calls must have, which something else then carried, and for more than 512 ranks, whose
+// contents take too long to count. Pure.
 std::optional<gpu::Ceiling> port_ceiling(const Operation& operation, const Share& share,
                                          std::uint64_t element_bytes,
-                                         std::span<const HostRate> hosts);
+                                         std::span<const HostRate> hosts, std::uint64_t calls);
 
 // Returns the lower one; absent where both are.
 std::optional<gpu::Ceiling> lower_ceiling(std::optional<gpu::Ceiling> one,

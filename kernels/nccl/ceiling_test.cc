@@ -43,10 +43,12 @@ TEST(NcclCeiling, IsAbsentForOneRankAndUnknownLinks) {
   EXPECT_FALSE(algbw_ceiling(all_reduce, {.ranks = 2}, {}));
 }
 
+constexpr std::uint64_t kCalls = 100;
+
 // Four ranks, two on each host.
 std::vector<HostRate> two_hosts(double first, double second) {
-  return {{.ranks = {0, 1}, .ports = 2, .bytes_per_second = first},
-          {.ranks = {2, 3}, .ports = 1, .bytes_per_second = second}};
+  return {{.ranks = {0, 1}, .ports = 2, .bytes_per_second = first, .moved_bytes = 1e9},
+          {.ranks = {2, 3}, .ports = 1, .bytes_per_second = second, .moved_bytes = 1e9}};
 }
 
 Operation operation_with(double (*bus_factor)(double), bool shared_out,
@@ -67,13 +69,13 @@ TEST(NcclPortCeiling, IsTheSlowestHostsPortsOverTheBytesThatMustPass) {
     EXPECT_DOUBLE_EQ(host.in, 4.0 * kCount);
     EXPECT_DOUBLE_EQ(host.out, 4.0 * kCount);
   }
-  const auto reduced = port_ceiling(all_reduce, share, 4, two_hosts(100e9, 50e9));
+  const auto reduced = port_ceiling(all_reduce, share, 4, two_hosts(100e9, 50e9), kCalls);
   ASSERT_TRUE(reduced);
   EXPECT_DOUBLE_EQ(reduced->bytes_per_second, 50e9) << "algbw is the message over the time";
   EXPECT_EQ(reduced->words, "1 port of rank 2's host, which 4000 B of a call must pass");
   // Each host lacks two of four shares.
   const Operation all_gather = operation_with(factor_share, true, shares_of_all);
-  const auto gathered = port_ceiling(all_gather, share, 4, two_hosts(50e9, 50e9));
+  const auto gathered = port_ceiling(all_gather, share, 4, two_hosts(50e9, 50e9), kCalls);
   ASSERT_TRUE(gathered);
   EXPECT_DOUBLE_EQ(gathered->bytes_per_second, 100e9);
   EXPECT_EQ(gathered->words, "2 ports of rank 0's host, which 8000 B of a call must pass");
@@ -96,10 +98,22 @@ TEST(NcclPortCeiling, IsAbsentOnOneHostAndWhereARateIsUnknown) {
   const Operation all_gather = operation_with(factor_share, true, shares_of_all);
   const Share share{.ranks = 4, .count = 10};
   const std::vector<HostRate> one_host{{.ranks = {0, 1, 2, 3}, .ports = 1, .bytes_per_second = 1}};
-  EXPECT_FALSE(port_ceiling(all_gather, share, 4, one_host));
-  EXPECT_FALSE(port_ceiling(all_gather, share, 4, two_hosts(0, 0)));
-  EXPECT_TRUE(port_ceiling(all_gather, share, 4, two_hosts(0, 1))) << "the other one has its bound";
+  EXPECT_FALSE(port_ceiling(all_gather, share, 4, one_host, kCalls));
+  EXPECT_FALSE(port_ceiling(all_gather, share, 4, two_hosts(0, 0), kCalls));
+  EXPECT_TRUE(port_ceiling(all_gather, share, 4, two_hosts(0, 1), kCalls))
+      << "the other one has its bound";
   EXPECT_FALSE(lower_ceiling({}, {}));
+}
+
+TEST(NcclPortCeiling, IsAbsentWhereThePortsMovedLessThanTheCalls) {
+  const Operation all_gather = operation_with(factor_share, true, shares_of_all);
+  const Share share{.ranks = 4, .count = 1'000};
+  // Each host receives and sends 8,000 B in a call.
+  std::vector<HostRate> hosts = two_hosts(50e9, 50e9);
+  for (HostRate& host : hosts) host.moved_bytes = 16'000.0 * kCalls;
+  EXPECT_TRUE(port_ceiling(all_gather, share, 4, hosts, kCalls));
+  for (HostRate& host : hosts) host.moved_bytes = 8'000.0 * kCalls;
+  EXPECT_FALSE(port_ceiling(all_gather, share, 4, hosts, kCalls));
 }
 
 TEST(NcclCeiling, AnAlgbwAboveItIsNoFigureAndOthersAreNotCompared) {

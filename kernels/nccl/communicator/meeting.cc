@@ -17,11 +17,13 @@ constexpr std::uint64_t kColdCaches = 2;
 
 }  // namespace
 
-std::string host_identity() {
+std::string machine_identity() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  return fmt::format("{} {}", host_name(), boot);
+  return boot;
 }
+
+std::string host_identity() { return fmt::format("{} {}", host_name(), machine_identity()); }
 
 std::string identity_of(const gpu::Gpu& gpu) {
   return gpu.uuid().empty() ? gpu.pci_address() : gpu.uuid();

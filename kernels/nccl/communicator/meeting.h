@@ -17,6 +17,8 @@ namespace railgauge::nccl {
 
 // Returns the same text on ranks of one host (or of one container), another one elsewhere.
 std::string host_identity();
+// Returns the same text on ranks whose kernel is the same one, also in several containers.
+std::string machine_identity();
 // Returns the UUID where the driver reports one, else the PCI address.
 std::string identity_of(const gpu::Gpu& gpu);
 

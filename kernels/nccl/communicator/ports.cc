@@ -72,6 +72,7 @@ struct HostPorts {
   int carried = 0;
   int without_rate = 0;
   double rate = 0;
+  double moved = 0;
 
   [[nodiscard]] double share() const { return all > 0 ? busiest * ports / all : 0; }
 };
@@ -92,6 +93,7 @@ HostPorts ports_of_host(std::size_t rank, const Told& told, const std::set<std::
     if (moved > 0) {
       ++kind.carried;
       kind.rate += port.rate();
+      kind.moved += moved;
       if (port.rate() <= 0) ++kind.without_rate;
     }
     if (!counts(port, used)) continue;
@@ -196,8 +198,24 @@ std::vector<HostRate> host_rates(const std::vector<Told>& all, const UsedPorts& 
     if (host.ports != 0 || ports.carried == 0) continue;
     host.ports = ports.carried;
     host.bytes_per_second = ports.without_rate == 0 ? ports.rate : 0;
+    host.moved_bytes = ports.moved;
   }
   return hosts;
+}
+
+bool hosts_meet_at_ports(const std::set<std::string>& kinds, const std::vector<Told>& all) {
+  std::set<std::string> hosts;
+  std::set<std::string> machines;
+  for (const Told& one : all) {
+    hosts.insert(one.host());
+    machines.insert(one.machine());
+  }
+  bool has_network = false;
+  for (const std::string& kind : kinds) {
+    if (kind.find("MNNVL") != std::string::npos) return false;
+    has_network = has_network || kind.starts_with("NET");
+  }
+  return has_network && hosts.size() == machines.size();
 }
 
 PortUse port_use(const std::vector<Told>& all, const UsedPorts& used) {

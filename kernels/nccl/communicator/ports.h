@@ -67,8 +67,14 @@ struct HostRate {
   std::vector<std::uint32_t> ranks;
   int ports = 0;
   double bytes_per_second = 0;  // one direction of all; 0: nothing carried, or a rate is unknown
+  double moved_bytes = 0;       // both directions
 };
 // Returns the hosts in the order of their first ranks. Pure.
 std::vector<HostRate> host_rates(const std::vector<Told>& all, const UsedPorts& used = {});
+
+// Reports whether ports alone connect the hosts: NCCL uses its network, no NVLink between hosts
+// (MNNVL), and no two hosts are containers of one machine, whose adapter turns traffic around.
+// Pure.
+bool hosts_meet_at_ports(const std::set<std::string>& kinds, const std::vector<Told>& all);
 
 }  // namespace railgauge::nccl

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 namespace railgauge::nccl {
 namespace {
@@ -130,17 +131,40 @@ TEST_F(Ports, OfSocketsAreTheInterfaces) {
 }
 
 TEST_F(Ports, HaveTheRateOfTheirHardwareWhereItIsABound) {
-  for (const char* device : {"mlx5_0", "mlx5_bond_0", "rdmap0", "rxe0"}) {
-    count(device, 1, 1);
-    write(std::string("class/infiniband/") + device + "/ports/1/rate", "200 Gb/sec (4X HDR)");
-    if (std::string_view(device) != "rxe0")
-      std::filesystem::create_directories(root_ / "class/infiniband" / device / "device/net");
+  // The name of a device, its file `rate` and link layer, what else it has, and the bound.
+  struct Device {
+    const char* name;
+    const char* rate;
+    const char* layer;
+    const char* netdev_speed;  // Mb/s; nullptr: no netdev is seen
+    double bound;
+  };
+  constexpr Device kDevices[]{
+      {"mlx5_0", "400 Gb/sec (4X NDR)", "InfiniBand", nullptr, 50e9},
+      {"mlx5_1", "10 Gb/sec (4X SDR)", "InfiniBand", nullptr, 0},  // the kernel knows no name
+      {"mlx5_2", "200 Gb/sec (4X HDR)", "Ethernet", "200000", 25e9},
+      {"mlx5_3", "40 Gb/sec (4X QDR)", "Ethernet", "400000", 50e9},  // the netdev knows more
+      {"mlx5_4", "40 Gb/sec (4X QDR)", "Ethernet", "-1", 0},
+      {"mlx5_5", "100 Gb/sec (4X EDR)", "Ethernet", nullptr, 0},  // in another namespace
+      {"mlx5_bond_0", "100 Gb/sec (4X EDR)", "Ethernet", "100000", 0},
+      {"mlx5_vf", "100 Gb/sec (4X EDR)", "Ethernet", "100000", 0},
+      {"rdmap0", "100 Gb/sec (4X EDR)", "InfiniBand", nullptr, 0}};
+  for (const Device& device : kDevices) {
+    count(device.name, 1, 1);
+    const std::string folder = std::string("class/infiniband/") + device.name;
+    write(folder + "/ports/1/rate", device.rate);
+    write(folder + "/ports/1/link_layer", device.layer);
+    std::filesystem::create_directories(root_ / folder / "device");
+    if (device.netdev_speed != nullptr)
+      write(folder + "/device/net/eth0/speed", device.netdev_speed);
   }
-  write("class/infiniband/mlx5_bond_0/device/net/eth2/master/bonding/mode", "802.3ad 4");
+  std::filesystem::create_directories(root_ / "class/infiniband/mlx5_vf/device/physfn");
   std::filesystem::create_directory_symlink("../../bus/pci/drivers/efa",
                                             root_ / "class/infiniband/rdmap0/device/driver");
-  for (const PortBytes& one : PortReader(root_.string()).read())
-    EXPECT_EQ(one.rate(), one.name() == "mlx5_0:1" ? 25e9 : 0) << one.name();
+  std::map<std::string, double> rates;
+  for (const PortBytes& one : PortReader(root_.string()).read()) rates[one.name()] = one.rate();
+  for (const Device& device : kDevices)
+    EXPECT_EQ(rates.at(std::string(device.name) + ":1"), device.bound) << device.name;
 }
 
 PortBytes rated(PortBytes made, double rate) {
@@ -159,8 +183,23 @@ TEST_F(Ports, OfAHostAddUpWhereTheyCarriedAndAllRatesAreKnown) {
   EXPECT_THAT(hosts[0].ranks, ::testing::ElementsAre(0, 2));
   EXPECT_EQ(hosts[0].ports, 2);
   EXPECT_EQ(hosts[0].bytes_per_second, 100e9);
+  EXPECT_EQ(hosts[0].moved_bytes, 2 * 3 * 900);
   EXPECT_EQ(hosts[1].ports, 2);
   EXPECT_EQ(hosts[1].bytes_per_second, 0);
+}
+
+TEST_F(Ports, ConnectHostsAloneWithoutNvlinkBetweenThemOrContainersOfOneMachine) {
+  const auto on = [](const std::string& host, const std::string& machine) {
+    Told made;
+    made.set_host(host);
+    made.set_machine(machine);
+    return made;
+  };
+  const std::vector<Told> machines{on("a", "1"), on("b", "2"), on("b", "2")};
+  EXPECT_TRUE(hosts_meet_at_ports({"NET/IB/0", "P2P/CUMEM"}, machines));
+  EXPECT_FALSE(hosts_meet_at_ports({"P2P/CUMEM", "SHM/direct"}, machines));
+  EXPECT_FALSE(hosts_meet_at_ports({"NET/IB/0", "P2P/MNNVL"}, machines));
+  EXPECT_FALSE(hosts_meet_at_ports({"NET/IB/0"}, {on("pod-1", "1"), on("pod-2", "1")}));
 }
 
 }  // namespace
