@@ -117,6 +117,7 @@ void Fleet::take_events() {
     }
     const bool was_attached = node.agent.is_attached();
     if (was_attached) --counts_.attached;
+    ++(was_attached ? counts_.ended : counts_.failed);
     spdlog::debug("node {}: {}", node_name(fabric_.scenario().fabric, event.agent), event.reason);
     end_dial(node);
     node.stream.reset();
@@ -269,6 +270,7 @@ void Fleet::dial_one(std::uint32_t index) {
   node.stream =
       std::make_unique<FleetStream>(options_.stream, controllers_[node.controller], *credentials,
                                     index, ++streams_, std::move(hello), *inbox_);
+  counts_.streams = streams_;
 }
 
 void Fleet::end_dial(Node& node) {

@@ -41,6 +41,9 @@ struct FleetCounts {
   std::uint32_t attached = 0;
   std::uint32_t dialling = 0;
   std::uint64_t tasks = 0;
+  std::uint64_t streams = 0;  // that were begun
+  std::uint64_t ended = 0;    // of them, after their agent was attached
+  std::uint64_t failed = 0;   // of them, before
   // Ranks that were prepared without a pause of a second between them, and the time from the first
   // order to the last one: with one round a run, how long a round takes to reach all agents.
   std::uint32_t burst_ranks = 0;

@@ -242,9 +242,12 @@ int run(const Settings& settings) {
   auto fleet = open_fleet(settings);
   if (!fleet) return complain(fleet.error());
   (*fleet)->run(signals.get(), [](const FleetCounts& counts) {
-    spdlog::info("{} attached, {} dial, {} ranks started; last {} ranks prepared within {:.0f} ms",
-                 counts.attached, counts.dialling, counts.tasks, counts.burst_ranks,
-                 counts.burst_ms);
+    spdlog::info(
+        "{} attached, {} dial, {} ranks started; last {} ranks prepared within {:.0f} ms; {} "
+        "streams "
+        "begun, {} failed, {} ended",
+        counts.attached, counts.dialling, counts.tasks, counts.burst_ranks, counts.burst_ms,
+        counts.streams, counts.failed, counts.ended);
   });
   signalfd_siginfo info{};
   const bool interrupted = ::read(signals.get(), &info, sizeof(info)) == sizeof(info) &&

@@ -12,6 +12,7 @@
 #include "controller/console/query.h"
 #include "controller/console/service_stubs.h"
 #include "controller/console/views/series_changes.h"
+#include "controller/console/views/series_columns.h"
 #include "kernels/core/base/clock.h"
 #include "kernels/core/text/json.h"
 
@@ -65,6 +66,24 @@ Status read_changes(Reader& reader, const Asking&, const Message& request, Messa
     return stubs.archive->GetHistory(&context, history_request, &history);
   }));
   static_cast<api::SeriesChanges&>(answer) = RG_TRY(changes_of(history, wanted));
+  return {};
+}
+
+Status read_columns(Reader& reader, const Asking&, const Message& request, Message& answer) {
+  const auto& wanted = static_cast<const api::SeriesColumnsRequest&>(request);
+  if (wanted.points() > kMostColumnPoints)
+    return fail(Code::kInvalidArgument, fmt::format("points {}: a series has {} at most here",
+                                                    wanted.points(), kMostColumnPoints));
+  api::HistoryRequest history_request;
+  history_request.set_series_id(wanted.series_id());
+  history_request.set_limit(wanted.points() == 0 ? kMostColumnPoints : wanted.points());
+  if (wanted.has_since_unix_seconds())
+    history_request.set_since_unix_seconds(wanted.since_unix_seconds());
+  api::History history;
+  RG_TRY_OK(reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
+    return stubs.archive->GetHistory(&context, history_request, &history);
+  }));
+  static_cast<api::SeriesColumns&>(answer) = columns_of(std::move(history));
   return {};
 }
 
@@ -271,6 +290,9 @@ constexpr std::array kRoutes{
     CALL("points", "stored points", archive, FindPoints, PointsRequest, ResultList),
     CALL("series", "the series that there are", archive, ListSeries, PointsRequest, SeriesList),
     CALL("series/history", "one series over time", archive, GetHistory, HistoryRequest, History),
+    call_of<api::SeriesColumnsRequest, api::SeriesColumns>(
+        "/api/v1/series/columns", "one series over time, as lists for a chart of many points",
+        read_columns),
     call_of<api::SeriesChangesRequest, api::SeriesChanges>(
         "/api/v1/series/changes", "changes that the detector finds in one series", read_changes),
     CALL("compare", "two runs, series by series", archive, CompareRuns, CompareRequest, Comparison),

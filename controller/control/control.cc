@@ -63,13 +63,17 @@ Error as_wrong_use(Error error) {
 }  // namespace
 
 Result<api::NodeList> Control::list_nodes(const api::ListNodesRequest& request) {
-  return lists_.list(
-      request, [this] { return view_.live(); }, pauses_.held());
+  return lists_.list(request, live_nodes(), pauses_.held());
 }
 
 Result<api::NodeHeads> Control::list_node_heads(const api::NodeHeadsRequest& request) {
-  return lists_.heads(
-      request, [this] { return view_.live(); }, pauses_.held());
+  return lists_.heads(request, live_nodes(), pauses_.held());
+}
+
+NodeLists::Live Control::live_nodes() const {
+  return {.all = [this] { return view_.live(); },
+          .of = [this](const std::vector<std::string>& names) { return view_.live(names); },
+          .heads = [this] { return view_.heads(); }};
 }
 
 Result<api::NodeList> Control::pause_nodes(const api::PauseNodesRequest& request,
@@ -132,7 +136,8 @@ Result<KernelList> Control::list_kernels(const api::ListKernelsRequest& request)
   KernelList list;
   list.set_schema_version(kSchemaVersion);
   std::vector<std::string> names;
-  for (const KernelInfo& kernel : view_.kernels()) {
+  const FleetView::Kernels kernels = view_.kernels();
+  for (const KernelInfo& kernel : *kernels) {
     names.push_back(kernel.name());
     if (request.name().empty() || request.name() == kernel.name()) *list.add_kernels() = kernel;
   }
@@ -149,19 +154,19 @@ Result<KernelList> Control::list_kernels(const api::ListKernelsRequest& request)
 // Each suite is checked against all kernels, which takes milliseconds: pages ask often, and texts
 // and kernels change seldom.
 Result<api::SuiteList> Control::list_suites() {
-  const std::vector<KernelInfo> kernels = view_.kernels();
-  std::string made_of;
-  for (const KernelInfo& kernel : kernels) made_of += kernel.SerializeAsString();
+  const FleetView::Kernels kernels = view_.kernels();
+  std::string texts;
   for (const std::string& name : suites_.names()) {
     api::SuiteSource source;
     source.set_name(name);
     const auto text = suites_.text_of(source);
-    made_of += fmt::format("\n{}\n{}", name, text ? text->text : text.error().message);
+    texts += fmt::format("\n{}\n{}", name, text ? text->text : text.error().message);
   }
   const std::lock_guard lock(suites_mutex_);
-  if (made_of == suites_made_of_) return checked_suites_;
-  checked_suites_ = check_suites(kernels);
-  suites_made_of_ = std::move(made_of);
+  if (kernels == suites_kernels_ && texts == suites_texts_) return checked_suites_;
+  checked_suites_ = check_suites(*kernels);
+  suites_kernels_ = kernels;
+  suites_texts_ = std::move(texts);
   return checked_suites_;
 }
 
@@ -182,7 +187,7 @@ api::SuiteList Control::check_suites(const std::vector<KernelInfo>& kernels) con
 }
 
 Result<api::SuiteCheck> Control::check_suite(const api::SuiteSource& source) {
-  return suites_.check(source, view_.kernels());
+  return suites_.check(source, *view_.kernels());
 }
 
 Result<std::string> Control::suite_text(const std::string& name) const {

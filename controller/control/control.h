@@ -114,6 +114,7 @@ class Control {
  private:
   Status admit_busy(const api::RunRequest& request, const std::vector<std::string>& nodes);
   void record_force(const api::RunRequest& request, const store::RunRow& row);
+  [[nodiscard]] NodeLists::Live live_nodes() const;
   [[nodiscard]] api::SuiteList check_suites(const std::vector<KernelInfo>& kernels) const;
   void record_left_out(const std::vector<LeftOutLine>& left_out, const store::RunRow& row);
 
@@ -127,7 +128,8 @@ class Control {
   const SuiteFolder suites_;
   // The suites as they were checked, and the kernels and texts of which they were.
   std::mutex suites_mutex_;
-  std::string suites_made_of_{};
+  FleetView::Kernels suites_kernels_{};
+  std::string suites_texts_{};
   api::SuiteList checked_suites_{};
   FleetView view_;
   RunPreparer preparer_;

@@ -10,7 +10,6 @@
 #include "controller/nodes/known_nodes.h"
 #include "controller/store/nodes/node_facts.h"
 #include "controller/store/queries/queries.h"
-#include "kernels/core/base/clock.h"
 #include "kernels/core/stack_hash.h"
 #include "kernels/core/text/text.h"
 
@@ -19,6 +18,11 @@ namespace {
 
 constexpr std::size_t kMostReadOneByOne = 64;  // more are cheaper to read all at once
 constexpr std::uint32_t kUsualPage = 200;
+constexpr std::size_t kMostStacks = 1'024;  // that are kept
+
+std::uint32_t limit_of(const api::NodeHeadsRequest& request) {
+  return request.limit() == 0 ? kUsualPage : request.limit();
+}
 
 void clear_facts(api::NodeInfo& info) {
   info.clear_facts();
@@ -26,31 +30,38 @@ void clear_facts(api::NodeInfo& info) {
   info.clear_stack_settings();
 }
 
-bool is_attached(const NodeStates& live, const std::string& name) {
-  const auto node = live.find(name);
-  return node != live.end() && node->second.presence == fleet::NodePresence::kAttached;
-}
-
-// Counts all nodes, and keeps the names that the request looks for.
+// Counts all nodes, and keeps the names that the request looks for. Both lists of names are sorted.
 std::vector<std::string> select_heads(const api::NodeHeadsRequest& request,
-                                      const std::vector<std::string>& names, const NodeStates& live,
-                                      const Pauses::Held& held, api::NodeHeads& heads) {
-  std::uint32_t attached = 0;
-  std::uint32_t busy = 0;
+                                      const StoredNodes& stored, const std::vector<LiveHead>& live,
+                                      api::NodeHeads& heads) {
+  std::uint32_t total = 0;
+  std::uint32_t matching = 0;
   std::vector<std::string> found;
-  for (const std::string& name : names) {
-    const bool is_here = is_attached(live, name);
-    const auto& work = is_here ? live.at(name).busy : std::nullopt;
-    attached += is_here ? 1 : 0;
-    busy += work && work->reasons_size() > 0 ? 1 : 0;
-    if (!request.state().empty() && is_here != (request.state() == "attached")) continue;
-    if (name.find(request.text()) != std::string::npos) found.push_back(name);
+  const std::size_t most = limit_of(request) + 1;  // one more says that there is a next page
+  const auto add = [&](const std::string& name, const LiveHead* head) {
+    ++total;
+    const bool is_here = head != nullptr && head->is_attached;
+    heads.set_attached(heads.attached() + (is_here ? 1 : 0));
+    heads.set_busy(heads.busy() + (is_here && head->is_busy ? 1 : 0));
+    if (!request.state().empty() && is_here != (request.state() == "attached")) return;
+    if (name.find(request.text()) == std::string::npos) return;
+    ++matching;
+    if (name > request.after() && found.size() < most) found.push_back(name);
+  };
+  auto here = live.begin();
+  const auto add_live_before = [&](const std::string* name) {
+    for (; here != live.end() && (name == nullptr || here->name < *name); ++here)
+      add(here->name, &*here);
+  };
+  for (const auto& [name, stack] : stored.stacks) {
+    add_live_before(&name);
+    const bool is_live = here != live.end() && here->name == name;
+    add(name, is_live ? &*here : nullptr);
+    if (is_live) ++here;
   }
-  heads.set_total(static_cast<std::uint32_t>(names.size()));
-  heads.set_attached(attached);
-  heads.set_busy(busy);
-  heads.set_paused(static_cast<std::uint32_t>(held.size()));
-  heads.set_matching(static_cast<std::uint32_t>(found.size()));
+  add_live_before(nullptr);
+  heads.set_total(total);
+  heads.set_matching(matching);
   return found;
 }
 
@@ -82,41 +93,40 @@ void add_words(const store::NodeWords& words, const Pauses::Held& held, api::Nod
     *info.mutable_pause() = to_api(pause->second);
 }
 
-}  // namespace
-
-Result<std::shared_ptr<const NodeLists::Known>> NodeLists::known(const Live& live,
-                                                                 bool may_be_old) {
-  // Readers of pages that come together wait for one reading; the others read by themselves.
-  std::unique_lock lock(mutex_, std::defer_lock);
-  if (may_be_old) lock.lock();
-  const double now = monotonic_now_ns() / 1e9;
-  if (may_be_old && kept_ && now - kept_->read_seconds < kPageSeconds) return kept_;
-  auto fresh = std::make_shared<Known>();
-  fresh->live = live();
-  for (store::NodeHeadRow& head : RG_TRY(store_.read(store::read_node_heads)))
-    fresh->stacks.emplace(std::move(head.name), head.stack);
-  fresh->words = RG_TRY(store_.read(store::read_node_words));
-  fresh->read_seconds = now;
-  if (!may_be_old) lock.lock();
-  // A reading that began earlier may end later.
-  if (!kept_ || kept_->read_seconds <= now) kept_ = fresh;
-  return fresh;
+Result<StoredNodes> read_stored(const store::Store& store) {
+  StoredNodes stored;
+  for (store::NodeHeadRow& head : RG_TRY(store.read(store::read_node_heads)))
+    stored.stacks.emplace(std::move(head.name), head.stack);
+  stored.words = RG_TRY(store.read(store::read_node_words));
+  return stored;
 }
 
-Result<const NodeLists::Stack*> NodeLists::stack(std::int64_t id, Stacks& stacks) const {
-  const auto [found, is_new] = stacks.try_emplace(id);
-  Stack& stack = found->second;
-  if (is_new && id != 0) {
+}  // namespace
+
+NodeLists::NodeLists(const store::Store& store)
+    : store_(store),
+      reading_([this] { return read_stored(store_); }, [this] { return store_.node_changes(); }) {}
+
+Result<std::shared_ptr<const NodeLists::Stack>> NodeLists::stack(std::int64_t id) {
+  {
+    const std::lock_guard lock(stacks_mutex_);
+    if (const auto found = stacks_.find(id); found != stacks_.end()) return found->second;
+  }
+  Stack stack;
+  if (id != 0) {
     stack.parts = RG_TRY(store_.read(store::read_stack, id));
     if (!stack.parts.versions.empty())
       stack.hash = stack_hash(stack.parts.versions, stack.parts.settings);
   }
-  return &stack;
+  auto kept = std::make_shared<const Stack>(std::move(stack));
+  const std::lock_guard lock(stacks_mutex_);
+  if (stacks_.size() >= kMostStacks) stacks_.clear();
+  stacks_.emplace(id, kept);
+  return kept;
 }
 
-Result<api::NodeInfo> NodeLists::info(const std::string& name, const Known& known,
-                                      const NodeStates& live, Stacks& stacks,
-                                      bool with_facts) const {
+Result<api::NodeInfo> NodeLists::info(const std::string& name, const StoredNodes& stored,
+                                      const NodeStates& live, bool with_facts) {
   const auto node = live.find(name);
   if (node == live.end()) {
     const std::vector<store::NodeRow> rows =
@@ -127,15 +137,16 @@ Result<api::NodeInfo> NodeLists::info(const std::string& name, const Known& know
     if (!with_facts) clear_facts(info);
     return info;
   }
-  const auto stack_of = known.stacks.find(name);
-  const Stack& its = *RG_TRY(stack(stack_of == known.stacks.end() ? 0 : stack_of->second, stacks));
+  const auto stack_of = stored.stacks.find(name);
+  const std::shared_ptr<const Stack> its =
+      RG_TRY(stack(stack_of == stored.stacks.end() ? 0 : stack_of->second));
   api::NodeInfo info = to_api(node->second);
-  if (!its.hash.empty()) info.set_stack_hash(its.hash);
+  if (!its->hash.empty()) info.set_stack_hash(its->hash);
   if (!with_facts) return info;
   const store::TextMap facts = RG_TRY(store_.read(store::read_described, name));
   info.mutable_facts()->insert(facts.begin(), facts.end());
-  info.mutable_stack_versions()->insert(its.parts.versions.begin(), its.parts.versions.end());
-  info.mutable_stack_settings()->insert(its.parts.settings.begin(), its.parts.settings.end());
+  info.mutable_stack_versions()->insert(its->parts.versions.begin(), its->parts.versions.end());
+  info.mutable_stack_settings()->insert(its->parts.settings.begin(), its->parts.settings.end());
   return info;
 }
 
@@ -155,29 +166,31 @@ Result<std::map<std::string, api::NodeInfo>> NodeLists::all_infos(const NodeStat
   return infos;
 }
 
-// All names, in order.
-std::vector<std::string> NodeLists::names_of(const Known& known, const NodeStates& live) {
-  std::vector<std::string> names;
-  for (const auto& [name, stack] : known.stacks) names.push_back(name);
-  for (const auto& [name, node] : live)
-    if (!known.stacks.contains(name)) names.push_back(name);
-  std::ranges::sort(names);
-  return names;
+Result<NodeLists::Chosen> NodeLists::choose(const api::ListNodesRequest& request, const Live& live,
+                                            const StoredNodes& stored) const {
+  // The page of one node needs no list of all names.
+  if (request.may_be_old() && stored.stacks.contains(request.node_set()))
+    return Chosen{.names = {request.node_set()}, .live = live.of({request.node_set()})};
+  Chosen chosen{.live = live.all()};
+  for (const auto& [name, stack] : stored.stacks) chosen.names.push_back(name);
+  for (const auto& [name, node] : chosen.live)
+    if (!stored.stacks.contains(name)) chosen.names.push_back(name);
+  std::ranges::sort(chosen.names);
+  if (!request.node_set().empty())
+    chosen.names = RG_TRY(choose_nodes(store_, request.node_set(), std::move(chosen.names)));
+  return chosen;
 }
 
 Result<api::NodeList> NodeLists::list(const api::ListNodesRequest& request, const Live& source,
                                       const Pauses::Held& held) {
-  const std::shared_ptr<const Known> known = RG_TRY(this->known(source, request.may_be_old()));
-  const NodeStates& live = known->live;
-  std::vector<std::string> names = names_of(*known, live);
-  if (!request.node_set().empty())
-    names = RG_TRY(choose_nodes(store_, request.node_set(), std::move(names)));
-  const auto is_of_store = [&](const std::string& name) { return !live.contains(name); };
-  const bool reads_all = names.size() > kMostReadOneByOne &&
-                         (request.with_facts() || std::ranges::any_of(names, is_of_store));
+  const std::shared_ptr<const StoredNodes> stored =
+      RG_TRY(request.may_be_old() ? reading_.newest() : reading_.read_now());
+  const auto [names, live] = RG_TRY(choose(request, source, *stored));
+  bool has_of_store = false;
+  for (const std::string& name : names) has_of_store = has_of_store || !live.contains(name);
+  const bool reads_all = names.size() > kMostReadOneByOne && (request.with_facts() || has_of_store);
   std::map<std::string, api::NodeInfo> infos;
   if (reads_all) infos = RG_TRY(all_infos(live));
-  Stacks stacks;
   api::NodeList list;
   list.set_schema_version(kSchemaVersion);
   for (const std::string& name : names) {
@@ -185,37 +198,35 @@ Result<api::NodeList> NodeLists::list(const api::ListNodesRequest& request, cons
     if (reads_all)
       one = std::move(infos[name]);
     else
-      one = RG_TRY(info(name, *known, live, stacks, request.with_facts()));
+      one = RG_TRY(info(name, *stored, live, request.with_facts()));
     if (!request.with_facts()) clear_facts(one);
-    add_words(known->words, held, one);
+    add_words(stored->words, held, one);
   }
   return list;
 }
 
 Result<api::NodeHeads> NodeLists::heads(const api::NodeHeadsRequest& request, const Live& source,
                                         const Pauses::Held& held) {
-  const std::uint32_t limit = request.limit() == 0 ? kUsualPage : request.limit();
+  const std::uint32_t limit = limit_of(request);
   if (limit > kMostOfPage)
     return fail(Code::kInvalidArgument,
                 fmt::format("limit {}: a page has {} nodes at most", limit, kMostOfPage));
   if (!request.state().empty() && request.state() != "attached" && request.state() != "lost")
     return fail(Code::kInvalidArgument,
                 fmt::format("state {}: attached or lost is needed", in_quotes(request.state())));
-  const std::shared_ptr<const Known> known = RG_TRY(this->known(source, true));
-  const NodeStates& live = known->live;
+  const std::shared_ptr<const StoredNodes> stored = RG_TRY(reading_.newest());
   api::NodeHeads heads;
   heads.set_schema_version(kSchemaVersion);
-  std::vector<std::string> names = select_heads(request, names_of(*known, live), live, held, heads);
-  if (!request.after().empty())
-    names.erase(names.begin(), std::ranges::upper_bound(names, request.after()));
+  heads.set_paused(static_cast<std::uint32_t>(held.size()));
+  std::vector<std::string> names = select_heads(request, *stored, source.heads(), heads);
   if (names.size() > limit) {
     names.resize(limit);
     heads.set_next_after(names.back());
   }
-  Stacks stacks;
+  const NodeStates live = source.of(names);
   for (const std::string& name : names) {
-    api::NodeInfo one = RG_TRY(info(name, *known, live, stacks, false));
-    add_words(known->words, held, one);
+    api::NodeInfo one = RG_TRY(info(name, *stored, live, false));
+    add_words(stored->words, held, one);
     fill_head(one, *heads.add_nodes());
   }
   return heads;

@@ -1,35 +1,39 @@
 // Lists of nodes: presence and work of the live fleet, stacks, facts and labels of the store.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "controller/api/control.pb.h"
+#include "controller/control/node_reading.h"
 #include "controller/control/run_preparer.h"
 #include "controller/nodes/pauses.h"
-#include "controller/store/nodes/node_words.h"
 #include "controller/store/store.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge {
 
-// Thread safe.
+// Thread safe. A page, and a list that may be old, has presence and work of the nodes as they are
+// now, and of the store what NodeReading::newest() returns.
 class NodeLists {
  public:
-  // A page, and a list that may be old, is made of what the store said of all nodes so many seconds
-  // ago at most.
-  static constexpr double kPageSeconds = 2;
   static constexpr std::uint32_t kMostOfPage = 1'000;
 
   // The store outlives it.
-  explicit NodeLists(const store::Store& store) : store_(store) {}
+  explicit NodeLists(const store::Store& store);
 
-  // The fleet's nodes, copied: that takes the event loop's time.
-  using Live = std::function<NodeStates()>;
+  // The fleet's nodes. Each call takes the event loop's time: for copies of nodes far more than for
+  // the heads of all.
+  struct Live {
+    std::function<NodeStates()> all{};
+    std::function<NodeStates(const std::vector<std::string>& names)> of{};
+    std::function<std::vector<LiveHead>()> heads{};  // by name
+  };
 
   // The nodes that the request selects, in the order of their names. `held` are the pauses that
   // hold. kInvalidArgument: a wrong node set.
@@ -42,41 +46,31 @@ class NodeLists {
                                const Pauses::Held& held);
 
  private:
-  // All nodes at the time of the reading: those of the fleet, and stacks and labels that the store
-  // has of them.
-  struct Known {
-    NodeStates live{};
-    std::map<std::string, std::int64_t> stacks{};  // by name
-    store::NodeWords words{};
-    double read_seconds = 0;
-  };
   struct Stack {
     store::StackParts parts{};
     std::string hash{};
   };
-  // Stacks that an answer has read, by number: thousands of nodes have one.
-  using Stacks = std::map<std::int64_t, Stack>;
-
-  // All names, of the store and of the fleet, in order.
-  [[nodiscard]] static std::vector<std::string> names_of(const Known& known,
-                                                         const NodeStates& live);
-  // Reads fleet and store, or returns the reading before if it may be old and is no older than
-  // kPageSeconds. Callers wait for each other, so that pages that come together read once.
-  [[nodiscard]] Result<std::shared_ptr<const Known>> known(const Live& live, bool may_be_old);
+  // The names that a list is of, and those of them in the fleet.
+  struct Chosen {
+    std::vector<std::string> names{};
+    NodeStates live{};
+  };
+  [[nodiscard]] Result<Chosen> choose(const api::ListNodesRequest& request, const Live& live,
+                                      const StoredNodes& stored) const;
   // The stack of this number; 0 is an unknown one, which has no parts.
-  [[nodiscard]] Result<const Stack*> stack(std::int64_t id, Stacks& stacks) const;
+  [[nodiscard]] Result<std::shared_ptr<const Stack>> stack(std::int64_t id);
   // A node that only the store knows is read from there, with all that the store has of it.
-  [[nodiscard]] Result<api::NodeInfo> info(const std::string& name, const Known& known,
-                                           const NodeStates& live, Stacks& stacks,
-                                           bool with_facts) const;
+  [[nodiscard]] Result<api::NodeInfo> info(const std::string& name, const StoredNodes& stored,
+                                           const NodeStates& live, bool with_facts);
   // All nodes with their facts, which takes seconds for thousands of nodes.
   [[nodiscard]] Result<std::map<std::string, api::NodeInfo>> all_infos(
       const NodeStates& live) const;
 
   const store::Store& store_;
-  // Guards the reading that is kept.
-  std::mutex mutex_;
-  std::shared_ptr<const Known> kept_{};
+  std::mutex stacks_mutex_;  // guards the stacks
+  // By number. A stack never changes, and thousands of nodes have one.
+  std::map<std::int64_t, std::shared_ptr<const Stack>> stacks_{};
+  NodeReading reading_;
 };
 
 }  // namespace railgauge

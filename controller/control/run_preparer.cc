@@ -117,15 +117,51 @@ NodeStates FleetView::live() const {
   return loop_.call([this] { return fleet_.nodes(); });
 }
 
-// Only names and lists are copied: the loop waits for it, and pages ask often.
-std::vector<KernelInfo> FleetView::kernels() const {
-  const std::vector<fleet::NodeKernels> declared = loop_.call([this] {
-    std::vector<fleet::NodeKernels> all;
+NodeStates FleetView::live(const std::vector<std::string>& names) const {
+  return loop_.call([&] {
+    NodeStates some;
+    for (const std::string& name : names)
+      if (const auto node = fleet_.nodes().find(name); node != fleet_.nodes().end())
+        some.insert(*node);
+    return some;
+  });
+}
+
+std::vector<LiveHead> FleetView::heads() const {
+  return loop_.call([this] {
+    std::vector<LiveHead> heads;
+    heads.reserve(fleet_.nodes().size());
     for (const auto& [name, node] : fleet_.nodes())
-      if (node.presence == fleet::NodePresence::kAttached) all.push_back({name, node.kernels});
+      heads.push_back({.name = name,
+                       .is_attached = node.presence == fleet::NodePresence::kAttached,
+                       .is_busy = node.busy && node.busy->reasons_size() > 0});
+    return heads;
+  });
+}
+
+// Only lists are counted on the loop: it waits for it, and pages ask often.
+FleetView::Kernels FleetView::kernels() const {
+  std::vector<Declared> declared = loop_.call([this] {
+    std::vector<Declared> all;
+    for (const auto& [name, node] : fleet_.nodes()) {
+      if (node.presence != fleet::NodePresence::kAttached) continue;
+      const auto known = std::ranges::find(all, node.kernels, &Declared::list);
+      if (known == all.end())
+        all.push_back({.list = node.kernels, .nodes = 1});
+      else
+        ++known->nodes;
+    }
     return all;
   });
-  return fleet::common_kernels(declared).kernels;
+  const std::lock_guard lock(common_->mutex);
+  if (common_->kernels && declared == common_->declared) return common_->kernels;
+  std::vector<fleet::NodeKernels> nodes;  // their names decide nothing about the kernels
+  for (const Declared& one : declared)
+    nodes.insert(nodes.end(), one.nodes, fleet::NodeKernels{.kernels = one.list});
+  common_->kernels =
+      std::make_shared<const std::vector<KernelInfo>>(fleet::common_kernels(nodes).kernels);
+  common_->declared = std::move(declared);
+  return common_->kernels;
 }
 
 Result<NodeStates> FleetView::all() const {

@@ -2,10 +2,12 @@
 // chooses the slice, and plans. A resumed run is planned from what the earlier run stored.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +35,13 @@ inline constexpr std::string_view kProveTrigger = "prove";
 // Nodes by name.
 using NodeStates = std::map<std::string, fleet::NodeState>;
 
+// A node of the fleet in few words.
+struct LiveHead {
+  std::string name{};
+  bool is_attached = false;
+  bool is_busy = false;  // production work is on it
+};
+
 // The nodes that the controller knows, read from worker threads: live ones from the fleet, earlier
 // ones from the store. Thread safe: each function asks the event loop, the store, or both. Do not
 // call on the loop.
@@ -40,12 +49,18 @@ class FleetView {
  public:
   // All references outlive the view.
   FleetView(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store)
-      : loop_(loop), fleet_(fleet), store_(store) {}
+      : loop_(loop), fleet_(fleet), store_(store), common_(std::make_shared<Common>()) {}
 
   // Nodes that attached at least once in this controller's life, also lost ones.
   [[nodiscard]] NodeStates live() const;
-  // The kernels that the attached nodes declare together, as fleet::common_kernels().
-  [[nodiscard]] std::vector<KernelInfo> kernels() const;
+  // Those of live() with these names.
+  [[nodiscard]] NodeStates live(const std::vector<std::string>& names) const;
+  // All of live(), by name, which takes the loop far less time.
+  [[nodiscard]] std::vector<LiveHead> heads() const;
+  // The kernels that the attached nodes declare together, as fleet::common_kernels(). The same
+  // object as long as they declare the same.
+  using Kernels = std::shared_ptr<const std::vector<KernelInfo>>;
+  [[nodiscard]] Kernels kernels() const;
   // The nodes in maintenance, with pause_text().
   [[nodiscard]] std::map<std::string, std::string> paused() const;
   // The live nodes, and those that only the store knows as lost.
@@ -54,9 +69,23 @@ class FleetView {
   [[nodiscard]] Result<std::vector<std::string>> select(const std::string& node_set) const;
 
  private:
+  // How many attached nodes have a list.
+  struct Declared {
+    fleet::KernelsOfNode list{};
+    std::size_t nodes = 0;
+    bool operator==(const Declared&) const = default;
+  };
+  // Their kernels together; copies of the view share it.
+  struct Common {
+    std::mutex mutex{};  // guards the next two
+    std::vector<Declared> declared{};
+    Kernels kernels{};
+  };
+
   fleet::EventLoop& loop_;
   fleet::Fleet& fleet_;
   store::Store& store_;
+  std::shared_ptr<Common> common_;
 };
 
 // Thread safe: it has no state beside constants. Its functions block on the event loop, the store

@@ -68,13 +68,16 @@ Status Store::append(const std::string& node_id, std::shared_ptr<const Parcel> p
 
 // Nobody sends these again, so they stay until they are stored; by the time at which they came.
 Status Store::keep(std::function<Status()> apply, Completion done) {
-  return impl_->writer.submit({.apply = [this, moved = std::move(apply)]() -> Status {
-                                 // The rest of a full disk is for pruning.
-                                 if (impl_->reserve->is_tight()) return impl_->reserve->check();
-                                 return moved();
-                               },
-                               .done = std::move(done),
-                               .is_kept = true});
+  return impl_->writer.submit(
+      {.apply = kept(std::move(apply)), .done = std::move(done), .is_kept = true});
+}
+
+std::function<Status()> Store::kept(std::function<Status()> apply) {
+  return [this, moved = std::move(apply)]() -> Status {
+    // The rest of a full disk is for pruning.
+    if (impl_->reserve->is_tight()) return impl_->reserve->check();
+    return moved();
+  };
 }
 
 Status Store::check_writable() { return impl_->reserve->check(); }
@@ -97,9 +100,12 @@ Status Store::run_writer(std::function<Status(Connection&)> query) {
 }
 
 Status Store::put_node(NodeRow node, Completion done) {
-  return keep([this, now = impl_->now(),
-               node = std::move(node)] { return impl_->runs.put_node(node, now); },
-              std::move(done));
+  return impl_->writer.submit({.apply = kept([this, now = impl_->now(), node = std::move(node)] {
+                                 return impl_->runs.put_node(node, now);
+                               }),
+                               .done = std::move(done),
+                               .is_kept = true,
+                               .may_change_nodes = true});
 }
 
 Status Store::note_seen(std::vector<SeenNode> nodes) {
@@ -221,6 +227,8 @@ Result<std::vector<std::string>> Store::end_interrupted_runs() {
 Status Store::flush() { return impl_->writer.flush(impl_->options.wait_seconds); }
 
 const std::string& Store::path() const { return impl_->options.path; }
+
+std::uint64_t Store::node_changes() const { return impl_->writer.node_changes(); }
 
 void Store::stop_upkeep() { impl_->upkeep.stop(); }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -200,6 +201,9 @@ class Store {
   // Waits until everything accepted so far is committed.
   Status flush();
   [[nodiscard]] const std::string& path() const;  // of the database
+  // Grows with each commit after which a list of nodes, with their labels and stacks, may be
+  // another one: a reading that began at a number is right while the number is the same.
+  [[nodiscard]] std::uint64_t node_changes() const;
 
   // --- a full disk (upkeep/reserve.h) ----------------------------------------------------------
 
@@ -330,6 +334,7 @@ class Store {
   Status run_reader(const std::function<Status(Connection&)>& query) const;
   Status run_writer(std::function<Status(Connection&)> query);
   Status keep(std::function<Status()> apply, Completion done);
+  std::function<Status()> kept(std::function<Status()> apply);
   class Impl;
   Result<double> pages() const;
   explicit Store(std::unique_ptr<Impl> impl);

@@ -34,7 +34,7 @@ for program in railgauge railgauge-controller railgauge-fleet railgauge-runner s
 done
 # shellcheck source=../e2e/lib.sh
 . "$here/e2e/lib.sh"
-readonly kAttachSeconds=600
+readonly kAttachSeconds=600 kRestSeconds=20
 pages=$top/dashboards/console/tests
 share=$RAILGAUGE_BUILD_DIR/share/railgauge/console
 chromium=$(command -v chromium || true)
@@ -74,6 +74,22 @@ metric() {
     awk -v name="$1" '$1 == name { print $2 }'
 }
 is_attached() { [ "$(metric 'railgauge_nodes{state="attached"}')" = "$nodes" ]; }
+# All agents come back at once to a controller that was killed. Streams that end after that were ended by somebody: gRPC,
+# where its memory's quota is too small, or the controller.
+fleet_count() { sed -n "s/.* \\([0-9]*\\) $1.*/\\1/p" "$work/fleet.log" | tail -n 1; }
+measure_storm() {
+  local begin failed
+  stop_hard controller
+  wait "$(pid_of controller)" 2>/dev/null || true
+  start_controller --synthetic --console-listen 127.0.0.1:0
+  failed=$(fleet_count failed)
+  begin=$(date +%s)
+  wait_for "$nodes agents attach again" "$kAttachSeconds" is_attached
+  echo "$(($(date +%s) - begin))" >"$work/again"
+  sleep "$kRestSeconds"
+  # Each stream ended once, with the first controller.
+  echo "$(($(fleet_count ended) - nodes)) $(($(fleet_count failed) - failed))" >"$work/ended"
+}
 measure_interface() {
   cat >"$work/scenario.yaml" <<Y
 version: 1
@@ -84,11 +100,19 @@ Y
   start_controller --synthetic --console-listen 127.0.0.1:0
   "$bin/railgauge-fleet" --controller "unix:$socket" --scenario "$work/scenario.yaml" >>"$work/fleet.log" 2>&1 &
   echo $! >"$work/fleet.pid"
+  local begin cpu
+  begin=$(date +%s)
   wait_for "$nodes agents attach" "$kAttachSeconds" is_attached
+  echo "$(($(date +%s) - begin))" >"$work/attach"
   sleep 10
-  local cpu; cpu=$(cpu_of controller)
+  cpu=$(cpu_of controller)
+  sleep "$kRestSeconds"
+  awk -v ms="$(($(cpu_of controller) - cpu))" -v s="$kRestSeconds" 'BEGIN { printf "%.2f", ms / 1000 / s }' >"$work/rest"
+  cpu=$(cpu_of controller)
   node "$pages/api_load.mjs" "$(cli console 2>/dev/null)" "$seconds" >"$work/interface.json"
   echo "$(($(cpu_of controller) - cpu))" >"$work/cpu"
+  awk '$1 == "VmHWM:" { printf "%.0f", $2 / 1024 }' "/proc/$(pid_of controller)/status" >"$work/mib"
+  measure_storm
   stop fleet
   stop controller
 }
@@ -107,6 +131,11 @@ alone_rows() {
 }
 interface_rows() {
   [ -e "$work/interface.json" ] || return 0
+  echo "| $nodes agents attach | 60 s | $(cat "$work/attach") s |"
+  echo "| cores of the controller at rest, beside $nodes agents | 0.25 | $(cat "$work/rest") |"
+  echo "| largest memory of the controller | 2 GB | $(cat "$work/mib") MiB |"
+  echo "| $nodes agents attach again, after their controller was killed | 60 s | $(cat "$work/again") s |"
+  echo "| streams of these that end again; dials that fail until then | 0 | $(cut -d ' ' -f 1 "$work/ended"); $(cut -d ' ' -f 2 "$work/ended") |"
   jq -rs --argjson cpu "$(cat "$work/cpu")" '.[-1] as $all | "| interface with \($all.attached) agents, all paths, 99th percentile of \($all.calls) calls | 100 ms | \($all.p99 | round) ms |",
     "| CPU of the controller for a call, mean, with what the agents cost it | | \($cpu / $all.calls | round) ms |",
     "| calls that were refused or not answered | 0 | \($all.refused) |",
@@ -117,7 +146,7 @@ table() {
     "$(date -u +%F)" "$(awk -F ': ' '/^model name/ { print $2; exit }' /proc/cpuinfo)" "$(nproc)" "$load_before" "$load_after"
   printf '| what | bound | measured |\n|---|---|---|\n'
   matrix_rows
-  jq -rs 'map(select(.what == "series")) | .[0] | "| series, the newest 1,000 points on a controller, from the answer to its chart | 200 ms | \(.milliseconds | round) ms |"' "$work/whole.json"
+  jq -rs 'map(select(.what == "series")) | .[0] | "| series of \(.points) points on a controller, from the answer to its chart | 200 ms | \(.milliseconds | round) ms |"' "$work/whole.json"
   alone_rows
   interface_rows
 }

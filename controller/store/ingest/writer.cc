@@ -96,7 +96,8 @@ Status Writer::submit_and_wait(std::function<Status()> apply, double wait_second
                           answer->arrived.notify_all();
                         },
                     .is_barrier = kind == Waited::kBarrier,
-                    .is_alone = kind == Waited::kAlone}));
+                    .is_alone = kind == Waited::kAlone,
+                    .may_change_nodes = kind == Waited::kInTurn}));
   const std::chrono::duration<double> limit(wait_seconds);
   const auto told = [&] { return answer->status.has_value(); };
   std::unique_lock lock(answer->mutex);
@@ -262,6 +263,7 @@ void Writer::write_batch(std::vector<WriteJob>& batch) {
     else if (may_pass(committed.error().code))
       keep(batch, committed.error());
   }
+  if (committed && std::ranges::any_of(batch, &WriteJob::may_change_nodes)) ++node_changes_;
   for (std::size_t i = 0; i < batch.size(); ++i)
     if (batch[i].done) batch[i].done(committed ? outcomes[i] : committed);
 }

@@ -3,6 +3,7 @@
 // then completes each job.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -45,6 +46,8 @@ struct WriteJob {
   bool is_kept = false;
   bool is_barrier = false;  // overtakes nothing but kept jobs that wait for another try
   bool is_alone = false;    // runs by itself, outside of a transaction
+  // True for a job after which a list of nodes, with their labels and stacks, may be another one.
+  bool may_change_nodes = false;
 };
 
 enum class Waited : std::uint8_t { kInTurn, kBarrier, kAlone };
@@ -87,6 +90,8 @@ class Writer {
   // jobs wait for another try.
   Status flush(double wait_seconds);
   [[nodiscard]] WriterStats stats() const;
+  // Commits so far with a job that may_change_nodes. A job is counted before its `done` is called.
+  [[nodiscard]] std::uint64_t node_changes() const { return node_changes_; }
 
  private:
   void loop();
@@ -119,6 +124,7 @@ class Writer {
   double failing_since_ns_ = 0;  // first failure of kept jobs; 0: none failed
   Error kept_for_;               // last failure of kept jobs
   Room allowed_ = Room::kAll;    // used on the writer thread only
+  std::atomic<std::uint64_t> node_changes_ = 0;
 
   std::thread thread_;  // last: starts when all other members exist
 };

@@ -272,6 +272,22 @@ TEST_F(WriterTest, ACallbackMaySubmit) {
   EXPECT_THAT(told_, ElementsAre(2));
 }
 
+TEST_F(WriterTest, CommitsThatMayChangeNodesAreCountedBeforeTheyAreReported) {
+  const auto nothing = [] { return Status(); };
+  ASSERT_TRUE(writer_->submit({.apply = nothing, .records = 1}));
+  ASSERT_TRUE(writer_->submit({.apply = nothing, .is_kept = true}));
+  ASSERT_TRUE(writer_->flush(5));
+  EXPECT_EQ(writer_->node_changes(), 0U);
+  std::uint64_t counted = 0;
+  ASSERT_TRUE(writer_->submit({.apply = nothing,
+                               .done = [&](const Status&) { counted = writer_->node_changes(); },
+                               .may_change_nodes = true}));
+  ASSERT_TRUE(writer_->flush(5));
+  EXPECT_EQ(counted, 1U);
+  ASSERT_TRUE(writer_->submit_and_wait(nothing, 5));
+  EXPECT_EQ(writer_->node_changes(), 2U) << "a topic's write may be about nodes";
+}
+
 TEST_F(WriterTest, WaitingHasADeadline) {
   const auto gate = hold();
   const Status late = writer_->submit_and_wait([] { return Status(); }, 0.01);

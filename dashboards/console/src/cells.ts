@@ -27,7 +27,7 @@ export function cellsOf(tile: MatrixTile): Cells {
   };
 }
 
-// What moves to another thread without a copy.
+// The buffers that move to another thread without a copy.
 export function buffersOf({ values, of_expected, untested, age_days }: Cells): ArrayBufferLike[] {
   return [values.buffer, of_expected.buffer, untested.buffer, age_days.buffer];
 }

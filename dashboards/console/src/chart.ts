@@ -1,46 +1,22 @@
 // One series over time on a uPlot canvas: interval, figures, ranges of changes, spikes, epochs.
 import uPlot from 'uplot';
-import { secondsOf } from './format';
+import { columnsOf, placesFor } from './columns';
 import type { Band } from './peers';
 import type { History, SeriesChanges, Upgrade } from './types';
 
 export type Axis = 'date' | 'run';
 // Height of a chart, in CSS pixels.
 const kHeight = 280;
+const kMostDots = 400; // points that have a dot each
 
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-// Columns that a chart draws of a history. A page draws it again with each answer that it waits for.
-interface Columns {
-  times: number[]; // seconds since 1970
-  low: (number | null)[]; // bounds of the 95 % interval, in the unit of the axis
-  high: (number | null)[];
-  figures: (number | null)[];
-}
-const drawn = new WeakMap<History, Columns>();
-
-function columnsOf(history: History): Columns {
-  const known = drawn.get(history);
-  if (known) return known;
-  const scale = scaleOf(history.series.unit);
-  const scaled = (value: number | null) => (value === null ? null : value / scale);
-  const { points } = history;
-  const columns = {
-    times: points.map((point) => secondsOf(point.measured_at)),
-    low: points.map((point) => scaled(point.rate_low ?? point.median_low)),
-    high: points.map((point) => scaled(point.rate_high ?? point.median_high)),
-    figures: points.map((point) => scaled(point.headline)),
-  };
-  drawn.set(history, columns);
-  return columns;
-}
 
 // Units of the axis: GB/s and microseconds.
 function scaleOf(unit: string): number {
   return unit === 'bytes_per_second' ? 1e9 : unit === 'ns' ? 1e3 : 1;
 }
 
-function drawMarks(plot: uPlot, x: number[], history: History, changes: SeriesChanges | undefined, upgrades: number[]) {
+function drawMarks(plot: uPlot, x: ArrayLike<number>, stacks: number[], changes: SeriesChanges | undefined, upgrades: number[]) {
   const { ctx, bbox } = plot;
   ctx.save();
   const at = (value: number) => plot.valToPos(value, 'x', true);
@@ -67,16 +43,13 @@ function drawMarks(plot: uPlot, x: number[], history: History, changes: SeriesCh
     ctx.lineTo(at(value), bbox.top + bbox.height);
     ctx.stroke();
   };
-  history.points.forEach((point, i) => {
-    const before = history.points[i - 1];
-    if (before && point.epoch !== null && point.epoch !== before.epoch) line(x[i], '--epoch', [6, 4]);
-  });
+  for (const point of stacks) line(x[point], '--epoch', [6, 4]);
   for (const upgrade of upgrades) line(upgrade, '--upgrade', [2, 3]);
   if (changes?.begin) line(new Date(changes.begin).getTime() / 1000, '--bad', []);
   ctx.restore();
 }
 
-function drawSpikes(plot: uPlot, x: number[], changes: SeriesChanges | undefined, scale: number) {
+function drawSpikes(plot: uPlot, x: ArrayLike<number>, changes: SeriesChanges | undefined, scale: number) {
   const { ctx } = plot;
   ctx.save();
   ctx.strokeStyle = colour('--bad');
@@ -102,13 +75,40 @@ function peersSeries(peers: Band | undefined): uPlot.Series[] {
   return [line('peers, least'), line('peers, most')];
 }
 
+// The lists that uPlot draws, in the unit of the axis.
+function dataOf(places: number[], x: ArrayLike<number>, scale: number, figures: ArrayLike<number | null>[]): uPlot.AlignedData {
+  const scaled = (value: number | null) => (value === null || Number.isNaN(value) ? null : value / scale);
+  return [places.map((place) => x[place]), ...figures.map((all) => places.map((place) => scaled(all[place])))] as uPlot.AlignedData;
+}
+
+// Keeps what is drawn as fine as the part of the axis that is shown: a zoom chooses anew.
+function refines(pixels: () => number, first: [number, number], data: (from: number, to: number, pixels: number) => uPlot.AlignedData): (plot: uPlot, scale: string) => void {
+  let [from, to] = first;
+  return (plot, scale) => {
+    const { min, max } = plot.scales.x;
+    if (scale !== 'x' || min === undefined || max === undefined || min === null || max === null || (min === from && max === to)) return;
+    [from, to] = [min, max];
+    queueMicrotask(() => {
+      if (plot.scales.x.min !== min || plot.scales.x.max !== max || !plot.root.isConnected) return;
+      plot.batch(() => {
+        plot.setData(data(min, max, pixels()), false);
+        plot.setScale('x', { min, max });
+      });
+    });
+  };
+}
+
 // Draws into `into`; charts with one `sync` key share cursor and zoom. Returns how to end it.
 export function draw(into: HTMLElement, history: History, changes: SeriesChanges | undefined, upgrades: Upgrade[], axis: Axis, sync: string, peers?: Band): () => void {
   const scale = scaleOf(history.series.unit);
-  const { times: measured, low, high, figures } = columnsOf(history);
+  const columns = columnsOf(history);
+  const { times: measured, low, high, figures, stacks } = columns;
   // A series by run has the number of the point.
   const x = axis === 'run' ? measured.map((_, i) => i) : measured;
-  const scaled = (values: (number | null)[]) => values.map((value) => (value === null ? null : value / scale));
+  const pixels = () => Math.ceil((into.clientWidth || 600) * devicePixelRatio);
+  const dataFor = (from: number, to: number, most: number) =>
+    dataOf(placesFor(x, columns, from, to, most), x, scale, [low, high, figures, ...(peers ? [peers.low, peers.high] : [])]);
+  const ends: [number, number] = [x[0], x[x.length - 1]];
   const marks = axis === 'date' ? upgrades.map((one) => new Date(one.since ?? one.created_at).getTime() / 1000) : [];
   const ink = colour('--ink');
   // In UTC, as every other time here.
@@ -133,20 +133,18 @@ export function draw(into: HTMLElement, history: History, changes: SeriesChanges
         { label: axis === 'date' ? 'UTC' : 'run', value: (_, at) => (at === null ? '–' : axis === 'date' ? new Date(at * 1000).toISOString().slice(0, 16) : String(at)) },
         { label: 'low', stroke: 'transparent', points: { show: false } },
         { label: 'high', stroke: 'transparent', points: { show: false } },
-        { label: unit, stroke: colour('--accent'), width: 1.5, points: { show: x.length < 400, size: 5 } },
+        { label: unit, stroke: colour('--accent'), width: 1.5, points: { show: (_, __, first, last) => last - first < kMostDots, size: 5 } },
         ...peersSeries(peers),
       ],
       bands: [...(peers ? [{ series: [5, 4] as [number, number], fill: colour('--peers') }] : []), { series: [2, 1], fill: colour('--band') }],
       legend: { live: true },
       hooks: {
-        drawClear: [(self) => drawMarks(self, x, history, changes, marks)],
+        drawClear: [(self) => drawMarks(self, x, stacks, changes, marks)],
         draw: [(self) => drawSpikes(self, x, changes, scale)],
+        setScale: [refines(pixels, ends, dataFor)],
       },
     },
-    [
-      x, low, high, figures,
-      ...(peers ? [scaled(peers.low), scaled(peers.high)] : []),
-    ] as uPlot.AlignedData,
+    dataFor(...ends, pixels()),
     into,
   );
   const resize = new ResizeObserver(() => plot.setSize({ width: into.clientWidth, height: kHeight }));

@@ -1,4 +1,5 @@
 // Series that measure the same on other places, and the band of their figures.
+import { runsOf } from './columns';
 import type { History, Series } from './types';
 
 export const kMostPeers = 12;
@@ -26,6 +27,6 @@ export function bandOf(history: History, peers: History[]): Band {
       const known = runs.get(run_id);
       runs.set(run_id, known ? [Math.min(known[0], headline), Math.max(known[1], headline)] : [headline, headline]);
     }
-  const side = (at: 0 | 1) => history.points.map((point) => runs.get(point.run_id)?.[at] ?? null);
+  const side = (at: 0 | 1) => runsOf(history).map((run) => runs.get(run)?.[at] ?? null);
   return { low: side(0), high: side(1) };
 }

@@ -1,7 +1,8 @@
 // The list of series, and series over time with what the detector finds in them.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { get, useApi } from './api';
+import { get, useApi, type Loaded } from './api';
 import { draw, type Axis } from './chart';
+import { columnsOf, countOf, isSynthetic } from './columns';
 import { bytes, figure, signed, time } from './format';
 import { pausesOf } from './maintenance';
 import { Name, Shown, Synthetic, Table, To } from './parts';
@@ -9,11 +10,11 @@ import { chosenOf, facetsOf, splitBy, type Chosen } from './facets';
 import { bandOf, peersOf } from './peers';
 import { change, link, type Route } from './route';
 import { onTheme } from './theme';
-import type { EventList, History, Series, SeriesChanges, Upgrade } from './types';
+import type { EventList, History, Series, SeriesChanges, SeriesColumns, Upgrade } from './types';
 import 'uplot/dist/uPlot.min.css';
 
 const kMostCharts = 6;
-const kPoints = 1000;
+const kPoints = 1000; // of a table, and among which changes are looked for
 const kMostSeries = 10_000;
 
 export function seriesTitle(series: Series): string {
@@ -140,8 +141,9 @@ function List({ route }: { route: Route }) {
 
 export function ChangeTable({ history, changes, caption }: { history: History; changes: SeriesChanges | undefined; caption?: string }) {
   if (!changes) return null;
-  if (changes.too_few) return <p class="quiet">{history.points.length} points are too few to look for changes.</p>;
-  const at = (index: number) => time(history.points[index]?.measured_at);
+  if (changes.too_few) return <p class="quiet">{countOf(history)} points are too few to look for changes.</p>;
+  const { times } = columnsOf(history);
+  const at = (index: number) => (index < times.length ? isoOf(times[index]) : '–');
   return (
     <Table
       caption={caption ?? 'changes'}
@@ -161,14 +163,19 @@ export function ChangeTable({ history, changes, caption }: { history: History; c
   );
 }
 
+// Read when it is opened: a table of all points of a chart would be its slowest part.
 function Points({ history }: { history: History }) {
   const unit = history.series.unit;
+  const [isOpen, setOpen] = useState(false);
+  const newest = useApi<History>(isOpen ? 'series/history' : undefined, { series_id: history.series.series_id, limit: kPoints });
+  const count = countOf(history);
   return (
-    <details>
-      <summary>The same as a table: {history.points.length} points</summary>
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>The same as a table: {Math.min(count, kPoints)} points{count > kPoints && `, the newest of ${count}`}</summary>
+      {isOpen && newest.error && <p class="error" role="alert">{newest.error}</p>}
       <Table
         caption="points of the series"
-        rows={[...history.points].reverse()}
+        rows={[...(newest.data?.points ?? [])].reverse()}
         columns={[
           { head: 'Measured', cell: (row) => time(row.measured_at) },
           { head: 'Run', cell: (row) => <To path={['runs', row.run_id]}>{row.run_id}</To> },
@@ -200,8 +207,13 @@ function usePeers(history: History | undefined, isAsked: boolean): History[] {
 }
 
 function Chart({ id, axis, upgrades, withPeers }: { id: string; axis: Axis; upgrades: Upgrade[]; withPeers: boolean }) {
-  const history = useApi<History>('series/history', { series_id: id, limit: kPoints });
-  const changes = useApi<SeriesChanges>('series/changes', { series_id: id, limit: kPoints });
+  const columns = useApi<SeriesColumns>('series/columns', { series_id: id });
+  const drawn = useMemo(() => columns.data && { series: columns.data.series, points: [], columns: columns.data }, [columns.data]);
+  const history: Loaded<History> = { ...columns, data: drawn };
+  const newest = useApi<SeriesChanges>('series/changes', { series_id: id, limit: kPoints });
+  const older = Math.max((history.data ? countOf(history.data) : 0) - kPoints, 0);
+  const found = useMemo(() => newest.data && shifted(newest.data, older), [newest.data, older]);
+  const changes = { data: found, error: newest.error };
   const peers = usePeers(history.data, withPeers);
   const nodes = [...new Set((history.data?.series.endpoints ?? []).map((one) => one.split('/')[0]))].join(',');
   const events = useApi<EventList>(nodes ? 'events' : undefined, { node_set: nodes, kinds: 'maintenance', limit: kPoints });
@@ -210,7 +222,7 @@ function Chart({ id, axis, upgrades, withPeers }: { id: string; axis: Axis; upgr
   const [theme, setTheme] = useState(0);
   useEffect(() => onTheme(() => setTheme((count) => count + 1)), []);
   useEffect(() => {
-    if (!place.current || !history.data || history.data.points.length === 0) return;
+    if (!place.current || !history.data || countOf(history.data) === 0) return;
     const band = peers.length > 0 ? bandOf(history.data, peers) : undefined;
     // Times have no place on the axis of runs.
     const marks: SeriesChanges = { ...(changes.data ?? kNoChanges), pauses: axis === 'date' ? pauses : [] };
@@ -226,7 +238,7 @@ function Chart({ id, axis, upgrades, withPeers }: { id: string; axis: Axis; upgr
             </h2>
             <p>
               <Name text={data.series.endpoints.join(' → ')} /> · {data.series.larger_is_better ? 'larger' : 'smaller'} is better{' '}
-              <Synthetic is={data.points.some((point) => point.synthetic)} />{' '}
+              <Synthetic is={isSynthetic(data)} />{' '}
               <To path={['playground']} values={{ series_id: id }}>playground</To>
             </p>
             {withPeers && <p class="quiet">{peers.length === 0 ? 'No series measures the same elsewhere, or it is being read.' : `The grey band spans ${peers.length} series that measure the same elsewhere.`}</p>}
@@ -248,6 +260,12 @@ function Chart({ id, axis, upgrades, withPeers }: { id: string; axis: Axis; upgr
 
 const kNone: Upgrade[] = [];
 const kNoChanges: SeriesChanges = { too_few: false, noise_percent: null, changes: [], spikes: [] };
+// Changes among the newest points, by their places among all points.
+const shifted = (changes: SeriesChanges, older: number): SeriesChanges => ({
+  ...changes,
+  changes: changes.changes.map((one) => ({ ...one, index: one.index + older, index_first: one.index_first + older, index_last: one.index_last + older })),
+  spikes: changes.spikes.map((one) => ({ ...one, index: one.index + older })),
+});
 const isoOf = (seconds: number) => time(new Date(1000 * seconds).toISOString());
 
 export function SeriesPage({ route }: { route: Route }) {

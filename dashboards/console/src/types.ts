@@ -219,10 +219,25 @@ export interface HistoryPoint {
   throttled: boolean;
   epoch: number | null;
 }
-// A series with its points, the oldest first.
+// The points of a series as lists with an element a point; runs and stacks are stretches of points.
+export interface SeriesColumns {
+  series: Series;
+  first_unix_ms: number;
+  steps_ms: number[]; // from the point before
+  headlines: (number | null)[];
+  lows: (number | null)[];
+  highs: (number | null)[];
+  run_ids: string[];
+  points_of_run: number[];
+  epochs: number[]; // 0: not known
+  points_of_epoch: number[];
+  synthetic: boolean;
+}
+// A series with its points, the oldest first, or with columns in their place.
 export interface History {
   series: Series;
   points: HistoryPoint[];
+  columns?: Omit<SeriesColumns, 'series'>;
 }
 // A change; indices count the points of the history, from 0.
 export interface SeriesChange {

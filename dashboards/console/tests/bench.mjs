@@ -56,12 +56,12 @@ function answer(url) {
   if (path === 'upgrades') return { upgrades: [] };
   if (path === 'session') return { who: 'bench', role: 'viewer', read_only: true, ends_at: null, version: '0' };
   if (path === 'series/changes') return { too_few: false, noise_percent: 1, changes: [], spikes: [] };
-  if (path === 'series/history') {
-    const points = Array.from({ length: 100_000 }, (_, i) => ({
-      measured_at: new Date(1.7e12 + i * 3.6e6).toISOString(), run_id: 'r', headline: 1500 + (i * 7919) % 50, median: 1500, median_low: 1480, median_high: 1560,
-      rate_low: null, rate_high: null, sample_count: 1000, converged: true, synthetic: true, epoch: 1, outcome: 'passed', p99: null, throttled: false,
-    }));
-    return { series: kSeries, points, days: [] };
+  if (path === 'series/columns') {
+    const figures = Array.from({ length: 100_000 }, (_, i) => 1500 + (i * 7919) % 50);
+    return {
+      series: kSeries, first_unix_ms: 1.7e12, steps_ms: figures.map((_, i) => (i === 0 ? 0 : 3.6e6)), headlines: figures, lows: figures.map(() => 1480), highs: figures.map(() => 1560),
+      run_ids: ['r'], points_of_run: [figures.length], epochs: [1], points_of_epoch: [figures.length], synthetic: true,
+    };
   }
   return {};
 }
@@ -90,6 +90,7 @@ for (const nodes of [1000, 10_000]) {
   const found = await matrixTimes(browser, `${origin}/#/matrix?run_id=r-${nodes}`, pictures && `${pictures}/bench_${nodes}.png`);
   console.log(`matrix ${nodes} x ${nodes}: first paint ${found.first.toFixed(0)} ms, panning p95 ${found.pan.toFixed(1)} ms a frame, of it drawing ${found.draw.toFixed(1)} ms`);
 }
-console.log(`series of 100,000 points: ${(await seriesTime(browser, `${origin}/#/series?series_id=1`)).toFixed(0)} ms from the answer to the picture`);
+const series = await seriesTime(browser, `${origin}/#/series?series_id=1`);
+console.log(`series of ${series.points.toLocaleString('en')} points: ${series.milliseconds.toFixed(0)} ms from the answer to the picture`);
 await browser.close();
 server.close();

@@ -50,15 +50,17 @@ export async function matrixTimes(browser, url, picture) {
   return { first, pan: quantile(frames.times, 0.95), draw: quantile(frames.draws, 0.95) };
 }
 
-// Milliseconds from the answer with a series' points in the page to its chart.
+// Milliseconds from the begin of the answer with a series' points in the page to its chart, and how many points it has.
 export async function seriesTime(browser, url) {
   const page = await browser.newPage();
   await page.setViewport({ width: 1280, height: 900 });
   await page.evaluateOnNewDocument(() => {
     const parse = Response.prototype.json;
     Response.prototype.json = async function () {
+      const begin = performance.now();
       const all = await parse.call(this);
-      if (all?.points?.length > 100) globalThis.readAt = performance.now();
+      const count = all?.headlines?.length ?? 0;
+      if (count > 100) Object.assign(globalThis, { readAt: begin, pointsRead: count });
       return all;
     };
     const stroke = CanvasRenderingContext2D.prototype.stroke;
@@ -70,7 +72,7 @@ export async function seriesTime(browser, url) {
   });
   await page.goto(url);
   await page.waitForFunction(() => globalThis.drawnAt, { timeout: 60_000 });
-  const took = await page.evaluate(() => globalThis.drawnAt - globalThis.readAt);
+  const took = await page.evaluate(() => ({ milliseconds: globalThis.drawnAt - globalThis.readAt, points: globalThis.pointsRead }));
   await page.close();
   return took;
 }

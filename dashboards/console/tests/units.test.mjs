@@ -371,6 +371,76 @@ test('a GPU has lines to the NICs that are nearest', async () => {
   assert.equal(devices.find((one) => one.name === 'z:1').numa, -1);
 });
 
+// A series of `count` points, an hour apart, with an interval around each figure.
+const { columnsOf, countOf, placesFor, isSynthetic, runsOf } = await load('columns');
+const long = (count, figure) => {
+  const figures = Array.from({ length: count }, (_, i) => figure(i));
+  return { series: { unit: 'ns' }, points: [], columns: {
+    first_unix_ms: 1.7e12, steps_ms: figures.map((_, i) => (i === 0 ? 0 : 3.6e6)), headlines: figures, lows: figures.map((one) => one - 10), highs: figures.map((one) => one + 10),
+    run_ids: ['r-1', 'r-2'], points_of_run: [count - 1, 1], epochs: [0, 4, 5], points_of_epoch: [1, count - 3, 2], synthetic: true,
+  } };
+};
+
+test('a history in columns is the history of the same points', () => {
+  const point = (at, run_id, epoch, headline, rate_low) => ({ measured_at: at, run_id, epoch, headline, rate_low, rate_high: null, median_low: 1, median_high: 9, synthetic: false });
+  const points = [point('2023-11-14T22:13:20.000Z', 'r-1', null, 5, null), point('2023-11-14T22:13:21.500Z', 'r-1', 4, 6, 2), point('2023-11-14T22:13:21.500Z', 'r-2', 5, 7, 2)];
+  const columns = { first_unix_ms: 1.7e12, steps_ms: [0, 1500, 0], headlines: [5, 6, 7], lows: [1, 2, 2], highs: [9, 9, 9], run_ids: ['r-1', 'r-2'], points_of_run: [2, 1], epochs: [0, 4, 5], points_of_epoch: [1, 1, 1], synthetic: false };
+  const inPoints = columnsOf({ points });
+  assert.deepEqual(columnsOf({ points: [], columns }), inPoints);
+  assert.deepEqual(inPoints.stacks, [1, 2]);
+  assert.deepEqual(runsOf({ points: [], columns }), ['r-1', 'r-1', 'r-2']);
+  assert.deepEqual(runsOf({ points }), ['r-1', 'r-1', 'r-2']);
+  assert.equal(countOf({ points: [], columns }), 3);
+  assert.ok(!isSynthetic({ points: [], columns }) && isSynthetic(long(5, () => 1)));
+});
+
+test('a chart draws few of many points, with each spike and each bound of the interval', () => {
+  const spikes = [3, 777, 50_000, 50_001, 99_998];
+  const columns = columnsOf(long(100_000, (i) => (spikes.includes(i) ? (i === 50_001 ? 2 : 9000) : 1500 + (i * 7919) % 50)));
+  columns.low[60_000] = 1;
+  columns.high[60_001] = 20_000;
+  columns.figures[70_000] = NaN;
+  const { times } = columns;
+  const pixels = 1000;
+  const places = placesFor(times, columns, times[0], times[99_999], pixels);
+  assert.ok(places.length <= 6 * (pixels + 2), `${places.length} places`);
+  assert.ok(places.length >= 3 * pixels);
+  for (const place of [0, ...spikes, 60_000, 60_001, 99_999]) assert.ok(places.includes(place), `point ${place} is not drawn`);
+  assert.deepEqual(places, [...new Set(places)].sort((a, b) => a - b));
+  // The extremes of each pixel are those of all its points.
+  const pixelOf = (i) => Math.floor(((times[i] - times[0]) / (times[99_999] - times[0])) * pixels);
+  const extremes = (all) => {
+    const found = new Map();
+    for (const i of all) {
+      const value = columns.figures[i];
+      if (Number.isNaN(value)) continue;
+      const [least, most] = found.get(pixelOf(i)) ?? [Infinity, -Infinity];
+      found.set(pixelOf(i), [Math.min(least, value), Math.max(most, value)]);
+    }
+    return [...found];
+  };
+  assert.deepEqual(extremes(places), extremes(times.keys()));
+});
+
+test('a step stays at its point, and a zoom draws all points again', () => {
+  const columns = columnsOf(long(100_000, (i) => (i < 40_000 ? 1500 : 1600)));
+  const { times } = columns;
+  const places = placesFor(times, columns, times[0], times[99_999], 500);
+  const above = places.findIndex((place) => columns.figures[place] === 1600);
+  assert.ok(times[places[above]] - times[places[above - 1]] <= (times[99_999] - times[0]) / 500);
+  const near = placesFor(times, columns, times[39_990], times[40_010], 500);
+  assert.deepEqual(near, [0, ...Array.from({ length: 23 }, (_, i) => 39_989 + i), 99_999]);
+});
+
+test('points of one time, one point and none are drawn as they are', () => {
+  const same = { figures: new Float64Array(9000).fill(5), low: new Float64Array(9000), high: new Float64Array(9000) };
+  same.figures[4000] = 7;
+  assert.ok(placesFor(new Float64Array(9000).fill(3), same, 3, 3, 10).includes(4000));
+  const one = columnsOf(long(3, () => 1));
+  assert.deepEqual(placesFor(one.times, one, one.times[0], one.times[2], 100), [0, 1, 2]);
+  assert.deepEqual(placesFor([], { figures: [], low: [], high: [] }, NaN, NaN, 100), []);
+});
+
 test('cells that were not measured are no numbers', () => {
   const cells = cellsOf({ step: 2, row: 1, column: 3, rows: 1, columns: 2, values: [null, 5], of_expected: [null, 0.5], untested: [4, 0], age_days: [] });
   assert.ok(Number.isNaN(cells.values[0]) && Number.isNaN(cells.of_expected[0]));
