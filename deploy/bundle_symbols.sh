@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Checks that programs and libraries need no newer C and C++ libraries on the host than those of glibc 2.36 and GCC 12:
+# Checks that programs and libraries need no newer C and C++ libraries on the host than those of glibc 2.35 and GCC 12:
 # each symbol imported from them carries the version that introduced it.
 #   deploy/bundle_symbols.sh FILE...                exit 4 and a line for the first symbol of each newer version; 2 wrong use
-#   deploy/bundle_symbols.sh --lowest FILE...       prints the lowest glibc that has all symbols: GLIBC_2.36
+#   deploy/bundle_symbols.sh --lowest FILE...       prints the lowest glibc that has all symbols: GLIBC_2.35
 #   deploy/bundle_symbols.sh --beyond 2.34 FILE...  prints "FILE VERSION SYMBOL" for each symbol of a newer glibc: why a system
 #                                                   with that glibc cannot run it
 set -euo pipefail
-# The newest version of each kind that Debian 12 has.
-declare -A newest=([GLIBC]=2.36 [GLIBCXX]=3.4.30 [CXXABI]=1.3.13 [GCC]=12.0.0)
+# The newest version of each kind that the bundle promises: glibc of Ubuntu 22.04, GCC of Debian 12.
+declare -A newest=([GLIBC]=2.35 [GLIBCXX]=3.4.30 [CXXABI]=1.3.13 [GCC]=12.0.0)
 
 # imported FILE...: prints "FILE VERSION SYMBOL" for each symbol that a file takes from glibc.
 imported() {

@@ -26,15 +26,15 @@ ended() {
 }
 says() { grep -qxF "bundle_symbols.sh: $1" "$work/err" || fails "not said: $1"; }
 
-for version in GLIBCXX_3.4.30 CXXABI_1.3.13 GCC_12.0.0 GLIBC_2.36 GLIBCXX_3.4.9 OTHER_99; do
+for version in GLIBCXX_3.4.30 CXXABI_1.3.13 GCC_12.0.0 GLIBC_2.35 GLIBCXX_3.4.9 OTHER_99; do
   program allowed $version
   ended 0 "$work/allowed"
 done
-for version in GLIBCXX_3.4.31 CXXABI_1.3.14 GCC_13.0.0 GLIBC_2.37; do
+for version in GLIBCXX_3.4.31 CXXABI_1.3.14 GCC_13.0.0 GLIBC_2.36 GLIBC_2.37; do
   program refused $version
   ended 4 "$work/allowed" "$work/refused"
   case $version in
-    GLIBCXX*) limit=GLIBCXX_3.4.30 ;; CXXABI*) limit=CXXABI_1.3.13 ;; GCC*) limit=GCC_12.0.0 ;; *) limit=GLIBC_2.36 ;;
+    GLIBCXX*) limit=GLIBCXX_3.4.30 ;; CXXABI*) limit=CXXABI_1.3.13 ;; GCC*) limit=GCC_12.0.0 ;; *) limit=GLIBC_2.35 ;;
   esac
   says "refused: needs newcomer of $version, newer than $limit; build on an older distribution"
 done

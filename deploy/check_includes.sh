@@ -45,7 +45,7 @@ kernels/mpi/pt2pt: kernels/mpi
 kernels/mpi/path: =core kernels/net/device
 kernels/mpi: =gpu kernels/gpu/ceiling kernels/mpi/binding kernels/mpi/path
 kernels/nccl/collective: kernels/nccl
-kernels/nccl/communicator: =gpu
+kernels/nccl/communicator: =gpu kernels/net/device
 kernels/nccl/gin: =gpu kernels/gpu/session kernels/nccl kernels/nccl/communicator
 kernels/nccl/pt2pt: kernels/nccl
 kernels/nccl: =gpu kernels/gpu/ceiling kernels/gpu/session kernels/nccl/communicator

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes the table of wires that treat one message of so many wrongly, and of what each kernel says, to
-# deploy/docs/results/corruption.md. The lines come from the test programs *corruption_test and verbs_proof_test, which
+# deploy/docs/results/corruption.md. The lines come from *corruption_test, verbs_proof_test and nccl_gin_test, which
 # run on fakes. A test whose time ended on a busy machine runs again, after all others, and the page names
 # it; a fault that was missed does not. Exit 1 where a program fails, or none is there; the page then stays as it was.
 #   deploy/corruption.sh --bin DIR [--only PROGRAM,...] [--keep FOLDER] [--page FILE]
@@ -35,7 +35,7 @@ export RAILGAUGE_BUILD_DIR RAILGAUGE_CHECK_FULL=1
 shopt -s nullglob
 programs=() left_out=()
 # Those of MPI last: their ranks want the machine for themselves.
-for program in "$bin"/verbs_proof_test "$bin"/[!m]*corruption_test "$bin"/m*corruption_test; do
+for program in "$bin"/verbs_proof_test "$bin"/nccl_gin_test "$bin"/[!m]*corruption_test "$bin"/m*corruption_test; do
   [[ -x $program ]] || continue
   if [[ -z $only || ,$only, == *",$(basename "$program"),"* ]]; then programs+=("$program"); else left_out+=("$(basename "$program")"); fi
 done

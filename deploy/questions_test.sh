@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks that each command on the page of standing questions, and of the guides to a first cluster, exists: its help
+# Checks that each command on the page of standing questions, and of the guides to a first cluster, RoCE and InfiniBand, exists: its help
 # appears. The commands themselves need a fabric.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 4
@@ -16,7 +16,7 @@ while read -r line; do
       --*) grep -q -- "$word" <<<"$help" || { failures=$((failures + 1)); echo "FAILED: $line: the help has no $word"; } ;;
     esac
   done
-done < <(grep -oh '`railgauge[a-z-]* [^`]*`' deploy/docs/guide/questions.md deploy/docs/guide/first-cluster.md | tr -d '`"' | sed 's/--cron .*/--cron x/')
+done < <(grep -oh '`railgauge[a-z-]* [^`]*`' deploy/docs/guide/{questions,first-cluster,roce,infiniband}.md | tr -d '`"' | sed 's/--cron .*/--cron x/')
 [ $failures = 0 ] || { echo "$failures of $cases commands failed"; exit 1; }
 [ $cases -gt 10 ] || { echo "only $cases commands were found"; exit 1; }
 echo "questions: $cases commands exist"

@@ -74,6 +74,21 @@ TEST(Catalog, ParametersAreUniqueExplainedAndTheirDefaultsAllowed) {
   }
 }
 
+// MPI alone moves empty messages, as OSU's programs do.
+TEST(Catalog, RefusesASizeOfNothingWhereNoMessageIsEmpty) {
+  std::size_t refused = 0;
+  for (const KernelInfo& info : infos()) {
+    const auto params = Params::parse(info, {{"sizes", "0"}});
+    const bool has_sizes = std::ranges::any_of(
+        info.parameters(), [](const auto& parameter) { return parameter.name() == "sizes"; });
+    if (has_sizes && params)
+      EXPECT_THAT(info.name(), ::testing::StartsWith("mpi."));
+    else if (has_sizes && ++refused > 0)
+      EXPECT_THAT(params.error().message, ::testing::HasSubstr("sizes: 0 is out of range"));
+  }
+  EXPECT_GT(refused, 40U);
+}
+
 // Each kernel is one file that defines a row: none may be forgotten here.
 TEST(Catalog, ListsEachRowThatAFileOfAFamilyDefines) {
   std::size_t rows = 0;

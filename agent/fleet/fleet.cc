@@ -30,8 +30,14 @@ constexpr double kClockLookMs = 3;
 Result<std::unique_ptr<Fleet>> Fleet::open(FleetOptions options, Scenario scenario,
                                            std::vector<KernelInfo> kernels) {
   auto inbox = RG_TRY(Inbox::open());
-  return std::unique_ptr<Fleet>(
+  std::unique_ptr<Fleet> fleet(
       new Fleet(std::move(options), std::move(scenario), std::move(kernels), std::move(inbox)));
+  const std::string& path = fleet->options_.acknowledged;
+  if (path.empty()) return fleet;
+  fleet->acknowledged_.open(path, std::ios::app);
+  if (!fleet->acknowledged_)
+    return fail(Code::kPermissionDenied, "--acknowledged {}: it cannot be written", path);
+  return fleet;
 }
 
 Fleet::Fleet(FleetOptions options, Scenario scenario, std::vector<KernelInfo> kernels,
@@ -142,9 +148,19 @@ void Fleet::take_message(Node& node, const api::ControllerMessage& message) {
   } else {
     if (message.has_go()) ++counts_.tasks;
     if (message.has_prepare()) note_prepare();
+    if (message.has_ack()) note_ack(node.agent.spool(), message.ack().through_spool_id());
     obey(index, node.agent.received(message, now()));
   }
   if (node.stream) node.stream->read_next();
+}
+
+// Written at once: a drill compares the file with the archive when the controller is killed.
+void Fleet::note_ack(const MemorySpool& spool, std::uint64_t through) {
+  if (!acknowledged_.is_open()) return;
+  for (const RecordKey& key : spool.points_through(through))
+    acknowledged_ << fmt::format("{}\t{}\t{}\t{}\t{}\n", key.run_id(), key.task_id(), key.attempt(),
+                                 key.rank(), key.sequence());
+  acknowledged_.flush();
 }
 
 // By the host's clock: a simulated one has no time for what a round takes.

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <queue>
@@ -30,6 +31,9 @@ struct FleetOptions {
   double welcome_seconds = 30;
   // The controller's simulated clock; absent: scenario's time flows from `at_ns` on.
   std::shared_ptr<ClockPage> clock{};
+  // File that gets run, task, attempt, rank and sequence of each point that a controller has
+  // acknowledged, a line each; "": none.
+  std::string acknowledged{};
 };
 
 // Counts of the fleet, for its log.
@@ -47,7 +51,7 @@ struct FleetCounts {
 // Not thread safe: create it and run it on one thread.
 class Fleet {
  public:
-  // kResourceExhausted: no descriptor is left.
+  // kResourceExhausted: no descriptor is left. kPermissionDenied: `acknowledged` cannot be written.
   static Result<std::unique_ptr<Fleet>> open(FleetOptions options, Scenario scenario,
                                              std::vector<KernelInfo> kernels);
   ~Fleet();
@@ -83,6 +87,7 @@ class Fleet {
   void take_events();
   void take_message(Node& node, const api::ControllerMessage& message);
   void note_prepare();
+  void note_ack(const MemorySpool& spool, std::uint64_t through);
   void tick_due();
   // After a jump of the simulated clock every agent looks at its node.
   void notice_jump();
@@ -115,6 +120,7 @@ class Fleet {
   std::queue<std::uint32_t> to_dial_;
   std::uint64_t streams_ = 0;
   FleetCounts counts_;
+  std::ofstream acknowledged_;
   // Jumps of the simulated clock; none yet.
   std::uint64_t noticed_jump_ = kNoJump;
   std::uint64_t followed_jump_ = kNoJump;

@@ -52,6 +52,7 @@ struct Settings {
   std::string at = "0";
   std::string simulated_clock;
   std::uint32_t dials = 256;
+  std::string acknowledged;
   std::string log_level = "info";
   std::string log_format = "text";
 };
@@ -92,6 +93,9 @@ void declare(CLI::App& app, Settings& settings) {
       ->excludes(at);
   app.add_option("--dials", settings.dials, "most agents that dial at once")
       ->check(CLI::Range(1U, kMaxNodes).description(""));
+  app.add_option("--acknowledged", settings.acknowledged,
+                 "file for the key of each point that a controller acknowledged: run, task, "
+                 "attempt, rank and sequence, a line each");
   app.add_option("--log-level", settings.log_level, "trace, debug, info, warn or error");
   app.add_option("--log-format", settings.log_format, "text, or json for one object a line")
       ->check(CLI::IsMember({"text", "json"}));
@@ -192,7 +196,8 @@ Result<std::unique_ptr<Fleet>> open_fleet(const Settings& settings) {
                       .certificates = settings.certificates,
                       .at_ns = static_cast<Nanoseconds>(begun_ns),
                       .dials = settings.dials,
-                      .clock = std::move(clock)},
+                      .clock = std::move(clock),
+                      .acknowledged = settings.acknowledged},
                      std::move(scenario), kernels);
 }
 

@@ -8,8 +8,7 @@
 #include <fmt/format.h>
 
 #include "controller/findings/changes/run_changes.h"
-#include "controller/findings/run_judge.h"
-#include "controller/nodes/pause_times.h"
+#include "controller/findings/run_findings.h"
 #include "kernels/core/base/lookup.h"
 #include "kernels/core/base/outcome.h"
 #include "kernels/core/base/severity.h"
@@ -25,17 +24,16 @@ constexpr double kSuspectShare = 1.5;
 // Smaller messages use one port by design.
 constexpr double kLeastBytes = 1U << 20U;
 constexpr std::size_t kPortsKept = 20;
-constexpr std::uint32_t kPortFindingsCompared = 1'000;
 constexpr std::uint32_t kPortFiguresRead = 10'000;
 
 std::string node_of(const std::string& endpoint) { return endpoint.substr(0, endpoint.find('/')); }
 
 // The figure's host: that of the rank which the point names.
 std::optional<std::string> node_of_row(const store::ResultRow& row) {
-  const auto told = parse_integer(value_of(row.point.facts(), std::string("unequal_host_rank")));
-  if (!told || *told < 0 || *told >= static_cast<std::int64_t>(row.endpoints.size()))
+  const auto rank = parse_integer(value_of(row.point.facts(), std::string("unequal_host_rank")));
+  if (!rank || *rank < 0 || *rank >= static_cast<std::int64_t>(row.endpoints.size()))
     return std::nullopt;
-  return node_of(row.endpoints[static_cast<std::size_t>(*told)]);
+  return node_of(row.endpoints[static_cast<std::size_t>(*rank)]);
 }
 
 bool counts(const store::ResultRow& row) {
@@ -87,38 +85,13 @@ store::FindingRow row_of_port(const FailedPort& port, const store::RunRow& run,
           .worse = std::nullopt};
 }
 
-// Opens, confirms or reopens. One that an operator put aside stays as it is.
-Status keep_port(store::Store& store, store::FindingRow row) {
-  const std::string id = row.finding_id;
-  store::FindingStepRow step{.at = row.opened_at,
-                             .who = std::string(kRunJudgeWho),
-                             .action = "confirm",
-                             .text = fmt::format("run {}: {}", row.run_id, row.summary)};
-  const auto known = store.read(store::read_finding, id);
-  if (!known && known.error().code != Code::kNotFound) return tl::unexpected(known.error());
-  if (!known) return store.write(store::write_finding, std::move(row));
-  if (known->run_id == row.run_id) return {};  // judged twice
-  if (known->state == store::FindingState::kFixed) step.action = "reopen";
-  if (!api::is_unseen(known->state) && known->state != store::FindingState::kFixed) return {};
-  return store.write(store::write_finding_again, std::move(row), std::move(step));
-}
-
 // Ends findings of nodes of which this run has figures, none of them suspect.
 Status end_ports(store::Store& store, const store::RunRow& run,
                  const std::set<std::string>& measured, const std::set<std::string>& bad,
                  double now) {
-  for (const store::FindingRow& row :
-       RG_TRY(store.read(store::read_findings, {}, kPortFindingsCompared))) {
-    if (row.kind != kFailedPortKind || !api::is_open(row.state) || !row.upgrade_id.empty() ||
-        row.run_id == run.run_id || bad.contains(row.suspect) || !measured.contains(row.suspect))
-      continue;
-    RG_TRY_OK(store.write(
-        store::write_finding_step, row.finding_id,
-        {.at = now,
-         .who = std::string(kRunJudgeWho),
-         .action = "resolve",
-         .text = fmt::format("run {}: the ports of the node carried alike", run.run_id)}));
-  }
+  for (const store::FindingRow& row : RG_TRY(findings_to_end(store, kFailedPortKind, run)))
+    if (!bad.contains(row.suspect) && measured.contains(row.suspect))
+      RG_TRY_OK(end_run_finding(store, row, run, "the ports of the node carried alike", now));
   return {};
 }
 
@@ -137,17 +110,10 @@ Status judge_failed_ports(store::Store& store, const store::RunRow& run, double 
   std::set<std::string> bad;
   for (const FailedPort& port : ports) bad.insert(port.node);
   if (ports.size() > kPortsKept) ports.resize(kPortsKept);
-  std::map<std::string, std::string> node_ids;
-  std::set<std::string> paused;
-  if (!ports.empty()) {
-    for (const store::NodeRow& node : RG_TRY(store.list_nodes()))
-      node_ids[node.name] = node.node_id;
-    const auto [from, until] = span_of(run);
-    paused = RG_TRY(PauseTimes::of(store, from)).nodes_during(from, until);
-  }
+  const RunNodes nodes = ports.empty() ? RunNodes() : RG_TRY(read_run_nodes(store, run));
   for (const FailedPort& port : ports)
-    if (!paused.contains(port.node))
-      RG_TRY_OK(keep_port(store, row_of_port(port, run, node_ids, now)));
+    if (!nodes.paused.contains(port.node))
+      RG_TRY_OK(keep_run_finding(store, row_of_port(port, run, nodes.ids, now), false));
   return end_ports(store, run, measured, bad, now);
 }
 

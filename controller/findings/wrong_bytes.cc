@@ -11,8 +11,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/findings/changes/run_changes.h"
-#include "controller/findings/run_judge.h"
-#include "controller/nodes/pause_times.h"
+#include "controller/findings/run_findings.h"
 #include "controller/upgrades/judge_functions.h"
 #include "kernels/core/base/lookup.h"
 #include "kernels/core/base/severity.h"
@@ -26,8 +25,6 @@ using NodeSet = std::set<std::string>;
 
 // Places of one run that become findings; more say that the run is at fault.
 constexpr std::size_t kPlacesKept = 20;
-// Newest findings among which those that may be over are searched.
-constexpr std::uint32_t kWrongBytesCompared = 1'000;
 // Passed tasks that end a finding, at least.
 constexpr double kLeastPassed = 3;
 // Partners with which two nodes of one task are both named; of fewer neither is.
@@ -139,25 +136,6 @@ store::FindingRow row_of_wrong_bytes(const WrongBytes& place, const store::RunRo
           .worse = std::nullopt};
 }
 
-Status keep_wrong_bytes(store::Store& store, const WrongBytes& place, store::FindingRow row) {
-  const bool is_proved = !place.node.empty() && place.partners.size() >= 2;
-  const std::string id = row.finding_id;
-  store::FindingStepRow step{.at = row.opened_at,
-                             .who = std::string(kRunJudgeWho),
-                             .action = "confirm",
-                             .text = fmt::format("run {}: {}", row.run_id, row.summary)};
-  const auto known = store.read(store::read_finding, id);
-  if (!known && known.error().code != Code::kNotFound) return tl::unexpected(known.error());
-  if (!known) {
-    RG_TRY_OK(store.write(store::write_finding, std::move(row)));
-    return is_proved ? store.write(store::write_finding_step, id, std::move(step)) : Status();
-  }
-  if (known->run_id == row.run_id) return {};  // judged twice
-  if (known->state == store::FindingState::kFixed) step.action = "reopen";
-  if (!api::is_unseen(known->state) && known->state != store::FindingState::kFixed) return {};
-  return store.write(store::write_finding_again, std::move(row), std::move(step));
-}
-
 // Number of tasks with wrong bytes by which the finding was opened or confirmed.
 double failed_tasks_of(const store::FindingRow& row) {
   google::protobuf::Struct evidence;
@@ -169,22 +147,14 @@ double failed_tasks_of(const store::FindingRow& row) {
 // Ends those whose place passed in this run; `bad` has the nodes of wrong bytes.
 Status end_wrong_bytes(store::Store& store, const store::RunRow& run, const NodeSet& bad,
                        double now) {
-  for (const store::FindingRow& row :
-       RG_TRY(store.read(store::read_findings, {}, kWrongBytesCompared))) {
-    if (row.kind != kWrongBytesKind || !api::is_open(row.state) || !row.upgrade_id.empty() ||
-        row.run_id == run.run_id)
-      continue;
+  for (const store::FindingRow& row : RG_TRY(findings_to_end(store, kWrongBytesKind, run))) {
     std::vector<std::string> nodes;
     for (const std::string_view word : words_of(row.suspect)) nodes.emplace_back(word);
     if (std::ranges::any_of(nodes, [&](const auto& node) { return bad.contains(node); })) continue;
     const auto passed = RG_TRY(store.read(store::count_passed_tasks, run.run_id, nodes));
     if (static_cast<double>(passed) < std::max(kLeastPassed, failed_tasks_of(row))) continue;
-    RG_TRY_OK(store.write(store::write_finding_step, row.finding_id,
-                          {.at = now,
-                           .who = std::string(kRunJudgeWho),
-                           .action = "resolve",
-                           .text = fmt::format("run {}: {} tasks passed there, with right bytes",
-                                               run.run_id, passed)}));
+    RG_TRY_OK(end_run_finding(store, row, run,
+                              fmt::format("{} tasks passed there, with right bytes", passed), now));
   }
   return {};
 }
@@ -201,17 +171,11 @@ Status judge_wrong_bytes(store::Store& store, const store::RunRow& run, double n
                  places.size(), kPlacesKept);
     places.resize(kPlacesKept);
   }
-  std::map<std::string, std::string> node_ids;
-  NodeSet paused;
-  if (!places.empty()) {
-    for (const store::NodeRow& node : RG_TRY(store.list_nodes()))
-      node_ids[node.name] = node.node_id;
-    const auto [from, until] = span_of(run);
-    paused = RG_TRY(PauseTimes::of(store, from)).nodes_during(from, until);
-  }
+  const RunNodes nodes = places.empty() ? RunNodes() : RG_TRY(read_run_nodes(store, run));
   for (const WrongBytes& place : places)
-    if (!paused.contains(place.node))
-      RG_TRY_OK(keep_wrong_bytes(store, place, row_of_wrong_bytes(place, run, node_ids, now)));
+    if (!nodes.paused.contains(place.node))
+      RG_TRY_OK(keep_run_finding(store, row_of_wrong_bytes(place, run, nodes.ids, now),
+                                 !place.node.empty() && place.partners.size() >= 2));
   return end_wrong_bytes(store, run, bad, now);
 }
 

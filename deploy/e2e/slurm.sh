@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tests the busy guard with a real Slurm of one node on this host (own munged, slurmctld and slurmd below the test's
 # folder, on free ports). Agent a sees jobs only by the files of deploy/slurm's prolog and epilog, agent b only by
-# slurmstepd's control groups. Measuring is on the fake verbs provider. Exit 77 where Slurm cannot run.
+# slurmstepd's control groups. Measuring is on the fake verbs provider. Exit 77 where Slurm is not installed, or the host forbids it
+# its control groups; a Slurm that does not start for another reason is a failure.
 # shellcheck source-path=SCRIPTDIR disable=SC2119
 waive() { echo "waived: $1"; exit 77; }
 for program in munged slurmctld slurmd sbatch srun scancel; do
@@ -9,6 +10,7 @@ for program in munged slurmctld slurmd sbatch srun scancel; do
 done
 [ "$(id -u)" = 0 ] || waive "slurmd starts jobs, which needs root"
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/slurm_host.sh"
 PATH=$PATH:/usr/sbin:/sbin
 slurm=$work/slurm
 export SLURM_CONF=$slurm/slurm.conf
@@ -261,7 +263,12 @@ at_most_2_percent_are_drained() {
 
 mkdir -p "$slurm"
 configure cgroup
-start_slurm || { tail -5 "$work"/{munged,slurmctld,slurmd}.log; waive "this host's kernel or container lets no slurmd run"; }
+start_slurm || {
+  tail -5 "$work"/{munged,slurmctld,slurmd}.log
+  ! host_forbids_slurmd "$work/slurmd.log" || waive "this host's kernel or container lets no slurmd run"
+  echo "FAILED Slurm does not start; its logs are above"
+  exit 1
+}
 start_controller
 mkdir -p "$work/sys-b/fs"; make_sysfs "$work/sys-b"; ln -s /sys/fs/cgroup "$work/sys-b/fs/cgroup"
 RAILGAUGE_BUSY_SOURCES=slurm RAILGAUGE_BUSY_JOBS_FOLDER=$work/jobs RAILGAUGE_BUSY_SETTLE_SECONDS=0.5 start_agent a

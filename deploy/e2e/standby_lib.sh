@@ -1,9 +1,10 @@
 # Shared by the drills of a site with two controllers: controllers a and b, a private PostgreSQL, and modelled nodes of
 # railgauge-fleet over their unix sockets. All figures are SYNTHETIC. PostgreSQL is reached over a relay for each
 # controller, and each controller by the other one likewise, so that a test can cut or slow a way: deploy/e2e/relay.py.
-# Wants kNodes, kLeaseSeconds and kMatchings, and makes the work folder of lib.sh.
+# Wants kNodes, kLeaseSeconds and kMatchings, and makes the work folder of lib.sh. STANDBY_ACKNOWLEDGE: store (default) or mirror.
 # shellcheck shell=bash source-path=SCRIPTDIR
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/standby_judge.sh"
 : "${kNodes:?}" "${kLeaseSeconds:?}" "${kMatchings:?}"
 
 postgres=$(dirname "$(ls -d /usr/lib/postgresql/*/bin/initdb 2>/dev/null | sort -V | tail -n 1)" 2>/dev/null || true)
@@ -56,13 +57,15 @@ classes: [{name: small, gpus: 2, nics: 2}]
 noise: [{kind: gaussian, size: 0.01}]
 Y
 export RAILGAUGE_CONTROLLER="unix:$work/a.sock,unix:$work/b.sock" RAILGAUGE_CONSOLE_LISTEN=none
-more=()
+readonly setting=${STANDBY_ACKNOWLEDGE:-store}
+: >"$work/acknowledged"
+acknowledged_seen=0
 
 # Names of controllers are a and b.
 start_one() {
   "$bin/railgauge-controller" --socket "$work/$1.sock" --database "$work/$1.db" --suites "$work" --metrics-listen "127.0.0.1:0" \
     --audit-log none --mirror "postgres://railgauge@/archive?host=$work/pg-$1" --site east --standby --lease-seconds "$kLeaseSeconds" \
-    --advertise "unix:$work/to-$1.sock" "${more[@]}" >>"$work/$1.log" 2>&1 &
+    --advertise "unix:$work/to-$1.sock" --acknowledge "$setting" >>"$work/$1.log" 2>&1 &
   echo $! >"$work/$1.pid"
 }
 other_of() { if [ "$1" = a ]; then echo b; else echo a; fi; }
@@ -75,19 +78,6 @@ now() { date +%s.%N; }
 since() { echo "$(now) $1" | awk '{ printf "%.1f", $1 - $2 }'; }
 sql_of() { sqlite3 -readonly -cmd ".timeout 5000" "$work/$1.db" "$2"; }
 
-# Every record that one database has is in the other, as a point or put aside as an orphan, and none twice: NAME OTHER.
-# Prints points, those that are missing, those that are there twice, and those that are put aside.
-has_all_of() {
-  sqlite3 "$work/$2.db" "ATTACH '$work/kept-$1.db' AS old;
-    CREATE TEMP VIEW theirs AS SELECT run_id, task_id, attempt.attempt, rank.rank, sequence, median FROM old.point JOIN old.rank ON rank.id=point.rank
-      JOIN old.attempt ON attempt.id=rank.attempt JOIN old.task ON task.id=attempt.task JOIN old.run ON run.id=task.run;
-    CREATE TEMP VIEW ours AS SELECT run_id, task_id, attempt.attempt, rank.rank, sequence, median FROM main.point JOIN main.rank ON rank.id=point.rank
-      JOIN main.attempt ON attempt.id=rank.attempt JOIN main.task ON task.id=attempt.task JOIN main.run ON run.id=task.run;
-    CREATE TEMP TABLE absent AS SELECT * FROM theirs EXCEPT SELECT * FROM ours;
-    CREATE TEMP VIEW aside AS SELECT a.* FROM absent a JOIN main.orphan_record o USING (run_id, task_id, attempt, rank, sequence);
-    SELECT (SELECT count(*) FROM theirs), (SELECT count(*) FROM absent) - (SELECT count(*) FROM aside),
-      (SELECT count(*) - count(DISTINCT run_id || task_id || '/' || attempt || '/' || rank || '/' || sequence) FROM ours), (SELECT count(*) FROM aside)" 2>"$work/compare.err"
-}
 # The database of a killed controller, before anybody opens it.
 keep_database() {
   rm -f "$work/kept-$1.db"*
@@ -95,7 +85,39 @@ keep_database() {
 }
 dispatched_since() { sql_of "$1" "SELECT coalesce(min(dispatched_at), 0) FROM attempt WHERE dispatched_at > $2"; }
 has_dispatched_since() { [[ $(dispatched_since "$1" "$2" 2>/dev/null) =~ ^[1-9] ]]; }
-nothing_is_missing() { local found; found=$(has_all_of "$1" "$2"); echo "$found" >"$work/found"; [[ $found =~ ^[1-9][0-9]*\|0\|0\|[0-9]+$ ]]; }
+nothing_is_missing() {
+  local found
+  found=$(compare_records "$work/kept-$1.db" "$work/$2.db" 2>"$work/compare.err")
+  echo "$found" >"$work/found"
+  compared_well "$found"
+}
+# Measurements that the archive has under two keys.
+archived_twice() { ask "SELECT coalesce(sum(times - 1), 0) FROM (SELECT count(*) AS times FROM railgauge.point GROUP BY site, series, measured_at, median) AS each"; }
+# Points were acknowledged to agents since the last look.
+# acknowledges NAME: a record of the newest run is acknowledged; those of the run before it may still come.
+acknowledges() { grep -q "^$(sql_of "$1" "SELECT run_id FROM run ORDER BY id DESC LIMIT 1")" "$work/acknowledged"; }
+# look_at_the_archive NAME: prints how many points were acknowledged to agents since the last look, how many of them the
+# archive lacks, and its generation, all of one moment. Points that the dead NAME had put aside are in no archive.
+look_at_the_archive() {
+  whole_lines "$work/acknowledged" "$acknowledged_seen" >"$work/told"
+  : >"$work/aside"
+  [ ! -e "$work/kept-$1.db" ] || sqlite3 -separator $'\t' "$work/kept-$1.db" \
+    "SELECT DISTINCT run_id, task_id, attempt, rank, sequence FROM orphan_record" >"$work/aside"
+  "$postgres/psql" -h "$data" -U railgauge -d archive -qAt -v ON_ERROR_STOP=1 2>&1 <<Q
+SET search_path=railgauge; BEGIN ISOLATION LEVEL REPEATABLE READ;
+CREATE TEMP TABLE told (run_id text, task_id text, attempt integer, rank integer, sequence bigint) ON COMMIT DROP;
+CREATE TEMP TABLE aside (LIKE told) ON COMMIT DROP;
+\\copy told FROM '$work/told'
+\\copy aside FROM '$work/aside'
+DELETE FROM told USING aside WHERE told = aside;
+CREATE TEMP TABLE wanted ON COMMIT DROP AS SELECT (r.id << 20) + t.sequence AS id FROM told t JOIN run ON run.run_id = t.run_id
+  JOIN task ON task.run = run.id AND task.task_id = t.task_id JOIN attempt a ON a.task = task.id AND a.attempt = t.attempt
+  JOIN rank r ON r.attempt = a.id AND r.rank = t.rank;
+SELECT (SELECT count(*) FROM told), (SELECT count(*) FROM told) - (SELECT count(DISTINCT id) FROM point WHERE id IN (SELECT id FROM wanted)),
+  (SELECT generation FROM lease);
+COMMIT;
+Q
+}
 # Points of the newest run whose series the run that it continues had measured too, in the database of NAME.
 measured_again() {
   sql_of "$1" "WITH first AS (SELECT DISTINCT t.run, p.series FROM point p JOIN rank r ON r.id=p.rank JOIN attempt a ON a.id=r.attempt JOIN task t ON t.id=a.task)
@@ -112,7 +134,8 @@ both_start() {
   start_one a
   wait_for "a is active" 30 is_role a active
   start_one b
-  "$bin/railgauge-fleet" --controller "$RAILGAUGE_CONTROLLER" --scenario "$work/scenario.yaml" >>"$work/fleet.log" 2>&1 &
+  "$bin/railgauge-fleet" --controller "$RAILGAUGE_CONTROLLER" --scenario "$work/scenario.yaml" --acknowledged "$work/acknowledged" \
+    >>"$work/fleet.log" 2>&1 &
   echo $! >"$work/fleet.pid"
   wait_for "$kNodes nodes attach" 120 attached "$kNodes"
   wait_for "b has a copy" 120 is_ready
@@ -121,12 +144,15 @@ a_night_begins() {
   cli schedules add "night$1" night --cron @yearly >/dev/null
   cli schedules run-now "night$1" >/dev/null
 }
-# kill_the_active NAME: writes the time to the next dispatch of the other one to the file rto.
+# kill_the_active NAME: writes the look at the archive to the file look, and the time to the next dispatch of the other one to rto.
 kill_the_active() {
   local name=$1 begin
+  rm -f "$work/rto" "$work/look"
   kill -KILL "$(pid_of "$name")"; wait "$(pid_of "$name")" 2>/dev/null || true
   begin=$(now)  # what the dead one dispatched before is no answer to its death
   keep_database "$name"
+  look_at_the_archive "$name" >"$work/look" || true
+  acknowledged_seen=$((acknowledged_seen + $(wc -l <"$work/told")))
   wait_for "the other one dispatches" 60 has_dispatched_since "$(other_of "$name")" "$begin" || return 1
   echo "$(dispatched_since "$(other_of "$name")" "$begin") $begin" | awk '{ printf "%.1f\n", $1 - $2 }' >"$work/rto"
 }

@@ -31,6 +31,10 @@ expect "the agent reads its pod's labels" grep -q 'downwardAPI: {items: \[{path:
 expect "the controller has a file of labels" grep -qx '    gpu001 rack=r1' "$work/all.yaml"
 boards=$(find ../../dashboards/grafana -name '*.json' | wc -l)
 expect "each board is a ConfigMap" test "$(grep -c -- '-board$' "$work/all.yaml")" = "$boards"
+expect "that of the archive is none without an archive" sh -c "! grep -q 'name: railgauge-archive-board' '$work/all.yaml'"
+template --set monitoring.enabled=true --set 'archive.url=postgres://railgauge@db/railgauge' >"$work/archive.yaml"
+expect "with an archive its board is there too" test "$(grep -c -- '-board$' "$work/archive.yaml")" = $((boards + 1))
+expect "it is valid" valid "$work/archive.yaml"
 template --set agent.rdmaResource= --set agent.runtimeClass= --set agent.hostNetwork=false --set networkPolicy.enabled=false >"$work/less.yaml"
 expect "without RDMA resource, runtime class and the host's network it is valid" valid "$work/less.yaml"
 expect "an agent elsewhere needs no controller here" sh -c "'$tools/helm/helm' template railgauge chart --kube-version 1.30.0 --set controller.enabled=false --set agent.controller=c:7443 2>/dev/null | grep -q 'value: \"c:7443\"'"
@@ -50,6 +54,14 @@ expect "they reach DNS, the archive, the receiver and each other alone" grep -qx
 expect "a standby without an archive is refused" refuses --set controller.standby.enabled=true
 expect "an archive alone makes no pair" sh -c "'$tools/helm/helm' template railgauge chart --kube-version 1.30.0 --set archive.url=postgres://u@db/x 2>/dev/null | grep -qx '  replicas: 1'"
 expect "a password in the address is refused" refuses --set archive.url=postgres://u:secret@db/x
+conditions=(--set conditions.enabled=true --set conditions.image=r/conditions:1 --set conditions.secret=s)
+template "${conditions[@]}" >"$work/conditions.yaml"
+expect "with conditions it is valid" valid "$work/conditions.yaml"
+expect "their account may patch the status of nodes alone" sh -c "grep -qF 'resources: [nodes], verbs: [get, list]}' '$work/conditions.yaml' && grep -qF 'resources: [nodes/status], verbs: [patch]}' '$work/conditions.yaml'"
+template "${conditions[@]}" --set conditions.taints=true >"$work/taints.yaml"
+expect "with taints it may patch nodes too" grep -qF 'resources: [nodes], verbs: [get, list, patch]}' "$work/taints.yaml"
+expect "by default there is neither account nor role" sh -c "! grep -E '^kind: (ServiceAccount|ClusterRole|CronJob)' '$work/plain.yaml'"
+expect "conditions without an image are refused" refuses --set conditions.enabled=true --set conditions.secret=s
 expect "an unknown value is refused" refuses --set agent.hostNetwrok=true
 expect "a wrong type too" refuses --set-string agent.gpuCount=two
 expect "a setting is a variable's name" refuses --set controller.settings.keep-points=1

@@ -6,8 +6,8 @@ folder=${RAILGAUGE_BUSY_JOBS_FOLDER:-/run/railgauge-jobs}
 case "${SLURM_JOB_ID:-}" in '' | *[!0-9]*) exit 0 ;; esac
 cd -P "$folder" 2>/dev/null || exit 0
 [ "$(pwd -P)" = "$folder" ] && [ -O . ] && rm -f "./$SLURM_JOB_ID" 2>/dev/null
-# As the prolog: which job was on a node that failed meanwhile.
+# As the prolog, and as bounded: which job was on a node that failed meanwhile.
 verdict=${RAILGAUGE_VERDICT:-/usr/share/railgauge/slurm/verdict.sh}
-[ ! -x "$verdict" ] || "$verdict" | sed -n "s/^fail [0-9]* /job $SLURM_JOB_ID ended on a node whose last preflight failed: /p" |
-  logger -t railgauge 2>/dev/null
+[ ! -x "$verdict" ] || timeout -s KILL 0.9 sh -c '"$1" | sed -n "s/^fail [0-9]* /$2/p" | logger -t railgauge' \
+  sh "$verdict" "job $SLURM_JOB_ID ended on a node whose last preflight failed: " >/dev/null 2>&1
 exit 0

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Slurm's HealthCheckProgram: reads the local agent's last verdict and ends within a second. It measures nothing.
+# RAILGAUGE_HEALTH_SECONDS: how long it waits for its own work, which continues without it [0.9].
 #   slurm.conf: HealthCheckProgram=/usr/share/railgauge/slurm/healthcheck.sh   HealthCheckInterval=300
 # Exit 0 always: a node whose agent made no preflight lately is left alone.
 #
@@ -9,6 +10,12 @@
 # A node that asked passes again once each check of the Comment passed; one that was not made is no pass.
 # A Comment that is not ours is never replaced.
 here=$(dirname "$(readlink -f "$0")")
+# The work has a session of its own, in which it outlives this process where Slurm or the system log answers late.
+if [ -z "${RAILGAUGE_HEALTH_INNER:-}" ]; then
+  RAILGAUGE_HEALTH_INNER=1 setsid "$0" </dev/null >/dev/null 2>&1 &
+  timeout -s KILL "${RAILGAUGE_HEALTH_SECONDS:-0.9}" tail --pid=$! -s 0.02 -f /dev/null
+  exit 0
+fi
 settings=${RAILGAUGE_SLURM_SETTINGS:-/etc/railgauge/slurm.env}
 # shellcheck source=/dev/null
 [ ! -r "$settings" ] || { set -a; . "$settings"; set +a; }
@@ -17,6 +24,8 @@ node=${SLURMD_NODENAME:-$(hostname -s)}
 umask 077
 mkdir -p "$folder" 2>/dev/null
 [ -O "$folder" ] && [ ! -L "$folder" ] || exit 0
+exec 9>"$folder/lock"
+flock -n 9 || exit 0  # the last one still waits for Slurm
 
 # learn: leaves the node's Comment in $folder/said when it is ours, else nothing. Fails when Slurm does not answer, or the
 # Comment is another program's.
@@ -58,7 +67,7 @@ case $verdict in
     ;;
   fail)
     if [ "$(cat "$folder/logged" 2>/dev/null)" != "$at" ]; then
-      logger -t railgauge "preflight failed: $checks" 2>/dev/null
+      timeout -s KILL 5 logger -t railgauge "preflight failed: $checks" 2>/dev/null
       echo "$at" >"$folder/logged"
     fi
     if ! read -r first before 2>/dev/null <"$folder/failed"; then

@@ -17,7 +17,7 @@ matches() { [[ $("${@:2}") =~ ^$1$ ]] || { "${@:2}"; return 1; }; }
 
 # ---- an agent ------------------------------------------------------------------------------------
 mkdir -m 700 "$work/agent"
-export RAILGAUGE_AGENT_STATE=$work/agent RAILGAUGE_VERDICT_SECONDS=30  # this machine may be busy
+export RAILGAUGE_AGENT_STATE=$work/agent RAILGAUGE_VERDICT_SECONDS=30 RAILGAUGE_HEALTH_SECONDS=30  # this machine may be busy
 # preflight TIME CHECK[:STATE]...: the agent's file after a preflight in which these failed or had the state; gid passed.
 preflight() {
   local time=$1 word; shift
@@ -66,6 +66,16 @@ if [ "$(id -u)" = 0 ]; then
   expect "nor a folder of one" matches "unknown .* belongs to neither root nor railgauge-agent" ./verdict.sh
   chown 0 "$work/agent"; rm "$work/agent/agent-shown"
 fi
+
+# ---- a waiver of deploy/e2e/slurm.sh ------------------------------------------------------------
+. ../e2e/slurm_host.sh
+# forbids LINE: slurmd's log has it.
+forbids() { echo "slurmd: error: $1" >"$work/slurmd.log"; host_forbids_slurmd "$work/slurmd.log"; }
+expect "a host without leave for control groups waives" forbids "unable to create cgroup '/sys/fs/cgroup/system.slice': Read-only file system"
+expect "so does one where they are not mounted" forbids "cgroup namespace 'freezer' not mounted. aborting"
+expect "a wrong slurm.conf does not" eval '! forbids "Parsing error at unrecognized key: SlurmdPrt"'
+expect "nor does a port that is in use" eval '! forbids "Unable to bind listen port (36818): Address already in use"'
+expect "nor a spool that is not its own" eval '! forbids "mkdir(/var/spool/slurmd): Permission denied"'
 
 # ---- a node's health check ---------------------------------------------------------------------------
 # Nodes are files with the lines of `scontrol show node`; calls are counted.
@@ -149,6 +159,36 @@ export SLURMD_NODENAME=n5 RAILGAUGE_SLURM_STATE=$work/run5
 expect "a node that never asked says nothing" lacks n5 Comment
 rm "$work/nodes/n5"
 export SLURMD_NODENAME=n1 RAILGAUGE_SLURM_STATE=$work/run
+
+# ---- nothing of it waits for others ------------------------------------------------------------------
+# hangs PROGRAM: it sleeps for a minute. ends HOOK: the hook ends with 0 all the same, long before.
+hangs() { printf '#!/bin/sh\nsleep 60\n' >"$work/hung/$1"; chmod +x "$work/hung/$1"; }
+ends() { local from=$EPOCHREALTIME; env PATH="$work/hung:$PATH" "$@" || return; awk -v from="$from" -v to="$EPOCHREALTIME" 'BEGIN { printf "%.1f s\n", to - from; exit to - from > 5 }'; }
+mkdir -m 755 "$work/hung" "$work/jobs"
+node n6
+export SLURMD_NODENAME=n6 RAILGAUGE_SLURM_STATE=$work/run6 RAILGAUGE_BUSY_JOBS_FOLDER=$work/jobs SLURM_JOB_ID=7
+export RAILGAUGE_VERDICT=$PWD/verdict.sh
+preflight "$now" acs
+hangs logger
+unset RAILGAUGE_VERDICT_SECONDS RAILGAUGE_HEALTH_SECONDS
+expect "a system log that hangs keeps no job from its begin" ends ./prolog.sh
+expect "which is marked all the same" test -e "$work/jobs/7"
+expect "nor from its end" ends ./epilog.sh
+expect "which is marked too" test ! -e "$work/jobs/7"
+expect "nor does it hold the health check" ends ./healthcheck.sh
+rm "$work/hung/logger"
+# Whose folder it is has to be looked up, unless it is root's.
+[ "$(id -u)" != 0 ] || chown 65534 "$work/agent"
+hangs id
+expect "a name service that hangs is no verdict" matches "unknown the verdict was not read within 0.8 s" env PATH="$work/hung:$PATH" ./verdict.sh
+expect "and holds no hook" ends ./prolog.sh
+rm "$work/hung/id"; hangs scontrol
+[ "$(id -u)" != 0 ] || chown 0 "$work/agent"
+expect "a Slurm that hangs does not hold the health check" ends ./healthcheck.sh
+rm -r "$work/hung"
+unset RAILGAUGE_VERDICT SLURM_JOB_ID
+export RAILGAUGE_VERDICT_SECONDS=30 RAILGAUGE_HEALTH_SECONDS=30 SLURMD_NODENAME=n1 RAILGAUGE_SLURM_STATE=$work/run
+rm "$work/nodes/n6"
 
 # ---- the drain -------------------------------------------------------------------------------------
 expect "it is off by default" matches "drain.sh: off; .*" env RAILGAUGE_SLURM_SETTINGS="$work/none" ./drain.sh

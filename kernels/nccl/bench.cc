@@ -344,8 +344,12 @@ Status CollectiveBench::report(Context& context, const Measured& measured,
       throttled.push_back(fmt::format("{} ({})", rank, all[rank].throttle_reasons()));
   const std::uint64_t count =
       share_of_size(*operation_, measured.asked_bytes, bytes_of(plan_.type), plan_.ranks);
-  const auto ceiling = algbw_ceiling(*operation_, share_of(plan_, plan_.rank, count),
-                                     gpu::peer_parts(state_->session.gpu()));
+  const Share share = share_of(plan_, plan_.rank, count);
+  auto ceiling = algbw_ceiling(*operation_, share, gpu::peer_parts(state_->session.gpu()));
+  if (hosts_meet_at_ports_)
+    ceiling = lower_ceiling(
+        std::move(ceiling),
+        port_ceiling(*operation_, share, bytes_of(plan_.type), host_rates(all, used_ports_)));
   for (Point& point : points_of(*operation_, measured)) {
     RG_TRY_OK(check_links(*operation_, ceiling, point));
     auto& facts = *point.mutable_facts();
@@ -647,6 +651,10 @@ Status CollectiveBench::first_calls(Context& context, Team& team) {
   }
   over_network_ =
       std::ranges::any_of(kinds, [](const std::string& kind) { return kind.starts_with("NET"); });
+  // NVLink between hosts passes no port.
+  hosts_meet_at_ports_ = over_network_ && std::ranges::none_of(kinds, [](const std::string& kind) {
+                           return kind.find("MNNVL") != std::string::npos;
+                         });
   Told path;
   if (team.leads()) path.set_path(path_of(kinds));
   report_facts(context, seen, RG_TRY(team.agree({}, std::move(path))).front().path());

@@ -110,10 +110,11 @@ class CollectiveBench final : public Kernel {
   // Around the measured size's kept samples.
   std::vector<PortBytes> ports_before_;
   std::vector<PortBytes> ports_after_;
-  UsedPorts used_ports_;          // on rank 0
-  std::string host_;              // a hash: the same on ranks of one host
-  bool over_network_ = false;     // on rank 0: NCCL says so of a connection of any rank
-  std::optional<Choice> choice_;  // of the measured size
+  UsedPorts used_ports_;              // on rank 0
+  std::string host_;                  // a hash: the same on ranks of one host
+  bool hosts_meet_at_ports_ = false;  // on rank 0: nothing else connects them
+  bool over_network_ = false;         // on rank 0: NCCL says so of a connection of any rank
+  std::optional<Choice> choice_;      // of the measured size
 };
 
 }  // namespace railgauge::nccl

@@ -1,11 +1,14 @@
-// The physical ceiling of a collective: the bytes that one rank must move over its links, whatever
-// the algorithm.
+// The physical ceiling of a collective: the bytes that one rank must move over its links and one
+// host over its ports, whatever the algorithm.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "kernels/gpu/ceiling/ceiling.h"
+#include "kernels/nccl/communicator/ports.h"
 #include "kernels/nccl/operation.h"
 
 namespace railgauge::nccl {
@@ -22,6 +25,29 @@ double least_share(const Operation& operation, const Share& share);
 // where the links are unknown, and for one rank. Pure.
 std::optional<gpu::Ceiling> algbw_ceiling(const Operation& operation, const Share& share,
                                           const gpu::PeerParts& rank0);
+
+// Bytes that enter and leave a host in one call, at least.
+struct HostBytes {
+  double in = 0;
+  double out = 0;
+};
+// Returns them for each host; `host_of` has each rank's host, numbered from 0. A host gets each
+// content once that only others have; of a reduction, the others' part. Pure; its time grows with
+// the contents, in an all-to-all with the square of the ranks.
+std::vector<HostBytes> least_host_bytes(const Operation& operation, Share share,
+                                        std::uint64_t element_bytes,
+                                        std::span<const std::uint32_t> host_of);
+
+// Returns the bound of algbw set by one direction of the hosts' ports. Absent on one host, where
+// the rates of the ports are unknown, and for more than 512 ranks, whose contents take too long to
+// count. Pure.
+std::optional<gpu::Ceiling> port_ceiling(const Operation& operation, const Share& share,
+                                         std::uint64_t element_bytes,
+                                         std::span<const HostRate> hosts);
+
+// Returns the lower one; absent where both are.
+std::optional<gpu::Ceiling> lower_ceiling(std::optional<gpu::Ceiling> one,
+                                          std::optional<gpu::Ceiling> other);
 
 // Adds the ceiling and the share of it to an algbw, as facts; other figures stay as they are.
 // kDataLoss when the algbw exceeds it.

@@ -43,6 +43,65 @@ TEST(NcclCeiling, IsAbsentForOneRankAndUnknownLinks) {
   EXPECT_FALSE(algbw_ceiling(all_reduce, {.ranks = 2}, {}));
 }
 
+// Four ranks, two on each host.
+std::vector<HostRate> two_hosts(double first, double second) {
+  return {{.ranks = {0, 1}, .ports = 2, .bytes_per_second = first},
+          {.ranks = {2, 3}, .ports = 1, .bytes_per_second = second}};
+}
+
+Operation operation_with(double (*bus_factor)(double), bool shared_out,
+                         std::vector<Segment> (*result)(const Share&)) {
+  Operation made = operation_of(bus_factor, false, shared_out);
+  made.result = result;
+  return made;
+}
+
+TEST(NcclPortCeiling, IsTheSlowestHostsPortsOverTheBytesThatMustPass) {
+  constexpr std::uint64_t kCount = 1'000;
+  const Share share{.ranks = 4, .count = kCount};
+  const std::vector<std::uint32_t> host_of{0, 0, 1, 1};
+  const Operation all_reduce = operation_with(
+      factor_both_ways, false,
+      +[](const Share& one) { return std::vector<Segment>{{.count = one.count}}; });
+  for (const HostBytes& host : least_host_bytes(all_reduce, share, 4, host_of)) {
+    EXPECT_DOUBLE_EQ(host.in, 4.0 * kCount);
+    EXPECT_DOUBLE_EQ(host.out, 4.0 * kCount);
+  }
+  const auto reduced = port_ceiling(all_reduce, share, 4, two_hosts(100e9, 50e9));
+  ASSERT_TRUE(reduced);
+  EXPECT_DOUBLE_EQ(reduced->bytes_per_second, 50e9) << "algbw is the message over the time";
+  EXPECT_EQ(reduced->words, "1 port of rank 2's host, which 4000 B of a call must pass");
+  // Each host lacks two of four shares.
+  const Operation all_gather = operation_with(factor_share, true, shares_of_all);
+  const auto gathered = port_ceiling(all_gather, share, 4, two_hosts(50e9, 50e9));
+  ASSERT_TRUE(gathered);
+  EXPECT_DOUBLE_EQ(gathered->bytes_per_second, 100e9);
+  EXPECT_EQ(gathered->words, "2 ports of rank 0's host, which 8000 B of a call must pass");
+}
+
+TEST(NcclPortCeiling, OfARingCountsTheRanksWhoseNeighbourIsElsewhere) {
+  const Operation ring = operation_with(
+      factor_one, false, +[](const Share& one) {
+        const int before = static_cast<int>((one.rank + one.ranks - 1) % one.ranks);
+        return std::vector<Segment>{{.count = one.count, .source = before}};
+      });
+  const Share share{.ranks = 4, .count = 10};
+  const std::vector<std::uint32_t> neighbours{0, 0, 1, 1};
+  const std::vector<std::uint32_t> in_turn{0, 1, 0, 1};
+  EXPECT_DOUBLE_EQ(least_host_bytes(ring, share, 4, neighbours)[0].in, 40);
+  EXPECT_DOUBLE_EQ(least_host_bytes(ring, share, 4, in_turn)[0].in, 80);
+}
+
+TEST(NcclPortCeiling, IsAbsentOnOneHostAndWhereARateIsUnknown) {
+  const Operation all_gather = operation_with(factor_share, true, shares_of_all);
+  const Share share{.ranks = 4, .count = 10};
+  const std::vector<HostRate> one_host{{.ranks = {0, 1, 2, 3}, .ports = 1, .bytes_per_second = 1}};
+  EXPECT_FALSE(port_ceiling(all_gather, share, 4, one_host));
+  EXPECT_FALSE(port_ceiling(all_gather, share, 4, two_hosts(0, 0)));
+  EXPECT_TRUE(port_ceiling(all_gather, share, 4, two_hosts(0, 1))) << "the other one has its bound";
+  EXPECT_FALSE(lower_ceiling({}, {}));
+}
+
 TEST(NcclCeiling, AnAlgbwAboveItIsNoFigureAndOthersAreNotCompared) {
   const Operation all_reduce = operation_of(factor_both_ways, false, false);
   const auto ceiling = algbw_ceiling(all_reduce, {.ranks = 2}, kGpu);

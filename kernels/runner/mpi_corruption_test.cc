@@ -156,30 +156,30 @@ TEST_P(MpiCorruption, OfOneMessageOfManyFailsTheTaskAndIsNamed) {
 INSTANTIATE_TEST_SUITE_P(
     Catalog, MpiCorruption,
     ::testing::Combine(
-        ::testing::Values(Case{"mpi.lat", 1}, Case{"mpi.bw", 1, true, "single"},
-                          Case{"mpi.bw", 1, true, "each"}, Case{"mpi.bibw", 0, true, "single"},
-                          Case{"mpi.bibw", 0, true, "each"}, Case{"mpi.rate", 1, true, "single"},
-                          Case{"mpi.rate", 1, true, "each"}, Case{"mpi.put_lat", 0},
-                          Case{"mpi.get_lat", 0}, Case{"mpi.put_bw", 0, true},
-                          Case{"mpi.get_bw", 0, true}, Case{"mpi.broadcast", 1},
-                          Case{"mpi.reduce", 0}, Case{"mpi.all_reduce", 1},
-                          Case{"mpi.all_gather", 1}, Case{"mpi.reduce_scatter", 1},
-                          Case{"mpi.all_to_all", 1}, Case{"mpi.all_gather_v", 1},
-                          Case{"mpi.all_to_all_v", 1}, Case{"mpi.gather", 0},
-                          Case{"mpi.gather_v", 0}, Case{"mpi.scatter", 1}, Case{"mpi.scatter_v", 1},
-                          Case{"mpi.neighbor_all_gather", 1}, Case{"mpi.multi_lat", 1},
-                          Case{"mpi.get_multi_lat", 0}, Case{"mpi.fan_in_bw", 0, true, "each"},
-                          Case{"mpi.fan_out_bw", 1, true, "each"}, Case{"mpi.put_bibw", 0, true},
-                          Case{"mpi.all_reduce", 1, false, {}, "nonblocking"},
-                          Case{"mpi.all_to_all", 1, false, {}, "nonblocking"},
-                          Case{"mpi.lat", 1, false, {}, "persistent"},
-                          Case{"mpi.reduce_scatter_block", 1}, Case{"mpi.all_to_all_w", 1},
-                          Case{"mpi.neighbor_all_to_all", 1}, Case{"mpi.neighbor_all_to_all_v", 1},
-                          Case{"mpi.put_lat", 0, false, {}, {}, "sync", "fence"},
-                          Case{"mpi.put_lat", 0, false, {}, {}, "sync", "pscw"},
-                          Case{"mpi.get_bw", 0, true, {}, {}, "sync", "lock"},
-                          Case{"mpi.all_reduce", 1, false, {}, {}, "in-place", "true"},
-                          Case{"mpi.threads_lat", 1, false, {}, {}, "threads", "1"}),
+        ::testing::Values(
+            Case{"mpi.lat", 1}, Case{"mpi.bw", 1, true, "single"}, Case{"mpi.bw", 1, true, "each"},
+            Case{"mpi.bibw", 0, true, "single"}, Case{"mpi.bibw", 0, true, "each"},
+            Case{"mpi.rate", 1, true, "single"}, Case{"mpi.rate", 1, true, "each"},
+            Case{"mpi.put_lat", 0}, Case{"mpi.get_lat", 0}, Case{"mpi.put_bw", 0, true},
+            Case{"mpi.get_bw", 0, true},
+            Case{"mpi.broadcast", 1}, Case{"mpi.reduce", 0}, Case{"mpi.all_reduce", 1},
+            Case{"mpi.all_gather", 1}, Case{"mpi.reduce_scatter", 1},
+            Case{"mpi.all_to_all", 1}, Case{"mpi.all_gather_v", 1}, Case{"mpi.all_to_all_v", 1},
+            Case{"mpi.gather", 0}, Case{"mpi.gather_v", 0}, Case{"mpi.scatter", 1},
+            Case{"mpi.scatter_v", 1}, Case{"mpi.neighbor_all_gather", 1}, Case{"mpi.multi_lat", 1},
+            Case{"mpi.get_multi_lat", 0}, Case{"mpi.fan_in_bw", 0, true, "each"},
+            Case{"mpi.fan_out_bw", 1, true, "each"}, Case{"mpi.put_bibw", 0, true},
+            Case{"mpi.all_reduce", 1, false, {}, "nonblocking"},
+            Case{"mpi.all_to_all", 1, false, {}, "nonblocking"},
+            Case{"mpi.lat", 1, false, {}, "persistent"}, Case{"mpi.reduce_scatter_block", 1},
+            Case{"mpi.all_to_all_w", 1}, Case{"mpi.neighbor_all_to_all", 1},
+            Case{"mpi.neighbor_all_to_all_v", 1}, Case{"mpi.neighbor_all_gather_v", 1},
+            Case{"mpi.neighbor_all_to_all_w", 1}, Case{"mpi.get_multi_bw", 0, true},
+            Case{"mpi.put_lat", 0, false, {}, {}, "sync", "fence"},
+            Case{"mpi.put_lat", 0, false, {}, {}, "sync", "pscw"},
+            Case{"mpi.get_bw", 0, true, {}, {}, "sync", "lock"},
+            Case{"mpi.all_reduce", 1, false, {}, {}, "in-place", "true"},
+            Case{"mpi.threads_lat", 1, false, {}, {}, "threads", "1"}),
         ::testing::ValuesIn(kFaults)),
     [](const auto& chosen) {
       const Case& one = std::get<0>(chosen.param);
@@ -191,6 +191,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // Calls that change memory: one of seven is lost, comes twice, or brings another value. The kernel
 // compares what each timed call fetched; an accumulate is proved call by call behind its time.
+constexpr int kChangesOfOneFault = 7;
 class MpiChanges : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
 TEST_P(MpiChanges, AreComparedCallByCall) {
@@ -214,10 +215,14 @@ TEST_P(MpiChanges, AreComparedCallByCall) {
                                std::string("LD_PRELOAD=") + RAILGAUGE_FAULTY_MPI,
                                fmt::format("RAILGAUGE_FAULT={}", fault), "RAILGAUGE_FAULT_RANK=0",
                                fmt::format("RAILGAUGE_FAULT_BYTES={}", of_a_number ? 8 : kBytes),
-                               "RAILGAUGE_FAULT_EVERY=7"})
+                               fmt::format("RAILGAUGE_FAULT_EVERY={}", kChangesOfOneFault)})
                           .wait();
+  RunnerReport report;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(ended.out, &report).ok())
+      << ended.out << ended.err;
+  print_corruption(kMpi + " " + kernel, fault, kChangesOfOneFault, report.outcome(), "0");
   EXPECT_EQ(ended.exit_code, kExitFailed) << ended.err << ended.out;
-  EXPECT_THAT(ended.out, HasSubstr("verify ")) << ended.err;
+  EXPECT_THAT(report.reason(), HasSubstr("verify ")) << ended.err;
 }
 
 INSTANTIATE_TEST_SUITE_P(

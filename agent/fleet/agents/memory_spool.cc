@@ -27,4 +27,14 @@ std::vector<api::SpooledRecord> MemorySpool::read(std::uint64_t after, std::size
   return out;
 }
 
+std::vector<RecordKey> MemorySpool::points_through(std::uint64_t through) const {
+  std::vector<RecordKey> out;
+  for (const api::SpooledRecord& record : records_) {
+    if (record.spool_id() > through) break;
+    if (record.spool_id() > acknowledged_ && record.record().has_point())
+      out.push_back(record.record().key());
+  }
+  return out;
+}
+
 }  // namespace railgauge::fleet

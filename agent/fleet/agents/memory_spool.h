@@ -22,6 +22,8 @@ class MemorySpool {
   void acknowledge(std::uint64_t through);
   // Returns records after `after`, in order, at most `most`.
   [[nodiscard]] std::vector<api::SpooledRecord> read(std::uint64_t after, std::size_t most) const;
+  // Keys of the points that acknowledge(through) would acknowledge for the first time, in order.
+  [[nodiscard]] std::vector<RecordKey> points_through(std::uint64_t through) const;
 
   [[nodiscard]] std::uint64_t acknowledged() const { return acknowledged_; }
   [[nodiscard]] std::uint64_t last_id() const { return last_id_; }

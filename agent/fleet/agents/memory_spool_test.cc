@@ -34,6 +34,21 @@ TEST(MemorySpool, AnAcknowledgementNeverFallsAndNeverPassesTheLastRecord) {
   EXPECT_EQ(spool.waiting(), 1U);
 }
 
+// A drill compares them with the archive at the moment of a kill.
+TEST(MemorySpool, NamesThePointsThatAnAcknowledgementIsTheFirstFor) {
+  MemorySpool spool;
+  std::vector<Record> records = numbered(0, 5);
+  for (const std::uint32_t point : {1U, 2U, 4U}) records[point].mutable_point();
+  spool.append(std::move(records));
+  spool.acknowledge(2);  // sequences 0 and 1
+  const std::vector<RecordKey> named = spool.points_through(99);
+  ASSERT_EQ(named.size(), 2U);
+  EXPECT_EQ(named[0].sequence(), 2U);
+  EXPECT_EQ(named[1].sequence(), 4U);
+  EXPECT_EQ(spool.points_through(4).size(), 1U);
+  EXPECT_TRUE(spool.points_through(2).empty());
+}
+
 TEST(MemorySpool, AcknowledgedRecordsStayAWhileForARestoredController) {
   MemorySpool spool;
   spool.append(numbered(0, 600));

@@ -203,6 +203,21 @@ TEST_F(McpProtocol, SyntheticFiguresAreSaidToBeSo) {
   EXPECT_THAT(marked, HasSubstr(R"("data_kind":"synthetic"}})")) << "as in the CLI's document";
 }
 
+TEST_F(McpProtocol, ADocumentHasRoomForItsMark) {
+  is_synthetic_ = true;
+  constexpr std::string_view kBegin = "\"document\":";
+  for (std::size_t more = 0; more < 40; ++more) {
+    control_.nodes.clear_nodes();
+    for (int i = 0; i < 900; ++i)
+      control_.nodes.add_nodes()->set_name(fmt::format("n{:03}{}", i, std::string(more, 'x')));
+    const std::string text = tool("list", R"({"what":"nodes","limit":1000})");
+    const std::size_t begin = text.rfind(kBegin) + kBegin.size();
+    const std::size_t bytes = text.rfind(R"(},"isError")") - begin;
+    EXPECT_LE(bytes, kMostBytes) << more;
+    EXPECT_GT(bytes, kMostBytes * 9 / 10) << more;
+  }
+}
+
 TEST_F(McpProtocol, AFailedCallIsAResultThatSaysWhy) {
   control_.nodes.clear_nodes();
   const std::string text = tool("show", R"({"what":"node","id":"n<99>"})");

@@ -219,7 +219,8 @@ std::string failure_text(const Error& error) {
 // Reads the document, cuts it, and notes what limits it. Synthetic figures are noted first.
 Result<std::string> answer_of(Reads& reads, const Thing& thing, const Wanted& wanted) {
   Document document = RG_TRY(thing.read(reads, wanted));
-  std::vector<std::string> notes = RG_TRY(cut(document, wanted.window));
+  const std::size_t mark = marked_object(reads.output(), "{}").size();
+  std::vector<std::string> notes = RG_TRY(cut(document, wanted.window, kMostBytes - mark));
   if (is_synthetic(*document.message) || reads.output().mark->is_synthetic)
     notes.insert(notes.begin(),
                  "SYNTHETIC: figures of a model or a fake device, of no real fabric");

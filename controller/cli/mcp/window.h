@@ -38,7 +38,7 @@ struct Document {
   std::string command{};        // of the CLI, that prints the whole: "railgauge findings show F"
 };
 
-// Cuts `document` to the window and to kMostBytes, and returns a note for each cut. Long lists
+// Cuts `document` to the window and to `most_bytes`, and returns a note for each cut. Long lists
 // inside the rows are cut before rows are. kResourceExhausted: it does not fit however it is cut.
 Result<std::vector<std::string>> cut(Document& document, const Window& window,
                                      std::size_t most_bytes = kMostBytes);

@@ -31,12 +31,7 @@ function tell(state: Link): void {
   for (const listener of listeners) listener(state);
 }
 
-// Reads one path. Throws ApiError for a refusal, and what fetch throws without an answer.
-export async function get<Answer>(
-  path: string,
-  values: Values = {},
-  signal?: AbortSignal,
-): Promise<Answer> {
+async function ask(path: string, values: Values, signal: AbortSignal | undefined): Promise<Response> {
   let answer: Response;
   try {
     answer = await fetch(`api/v1/${path}${query(values)}`, {
@@ -49,10 +44,28 @@ export async function get<Answer>(
   }
   if (answer.status === 401) tell('ended');
   else tell(answer.status === 503 ? 'lost' : 'well');
+  return answer;
+}
+
+// Reads one path. Throws ApiError for a refusal, and what fetch throws without an answer.
+export async function get<Answer>(
+  path: string,
+  values: Values = {},
+  signal?: AbortSignal,
+): Promise<Answer> {
+  const answer = await ask(path, values, signal);
   const document = await answer.json().catch(() => null);
   if (!answer.ok || document === null)
     throw new ApiError(answer.status, document?.error?.message ?? `HTTP ${answer.status}`);
   return document as Answer;
+}
+
+// The same as the bytes of the answer, which another thread reads.
+export async function getBody(path: string, values: Values, signal: AbortSignal): Promise<ArrayBuffer> {
+  const answer = await ask(path, values, signal);
+  if (answer.ok) return answer.arrayBuffer();
+  const document = await answer.json().catch(() => null);
+  throw new ApiError(answer.status, document?.error?.message ?? `HTTP ${answer.status}`);
 }
 
 // A reading under way or done.

@@ -32,6 +32,7 @@ const kLabel = 96;
 const kStrip = 10;
 const kMostScale = 40; // pixels a pair
 const kNameHeight = 11;
+const known = (value: number) => (Number.isNaN(value) ? null : value);
 const kPixels = kHeats.map((heat) => pixel(heat.colour));
 
 export class MatrixView {
@@ -45,6 +46,10 @@ export class MatrixView {
   private readonly context: CanvasRenderingContext2D;
   private readonly pointers = new Map<number, { x: number; y: number }>();
   private moved = 0;
+  private width = 0; // of the canvas, as it was measured last
+  private height = 0;
+  private side = 10; // of the picture in it
+  private readonly borders: number[]; // first nodes of leaves, but for the first leaf
   private hatch: CanvasPattern | null = null;
   private readonly rowStrip = document.createElement('canvas');
   private readonly columnStrip = document.createElement('canvas');
@@ -61,6 +66,8 @@ export class MatrixView {
     private readonly onBlock: (block: Block | undefined) => void = () => {},
   ) {
     this.context = canvas.getContext('2d')!;
+    this.measure();
+    this.borders = frame.leaves.flatMap((leaf, i) => (i > 0 && leaf !== frame.leaves[i - 1] ? [i] : []));
     const middle = frame.nodes.length / 2;
     this.place = place ?? { x: middle, y: middle, zoom: 1 };
     this.observer = new ResizeObserver(() => this.redraw());
@@ -87,8 +94,12 @@ export class MatrixView {
   }
 
   // --- where things are, in CSS pixels ---------------------------------------------------------
-  private get side(): number {
-    return Math.max(Math.min(this.canvas.clientWidth, this.canvas.clientHeight) - kLabel - kStrip, 10);
+  // The browser looks for changes of the page each time that it is asked for a size, which a picture
+  // needs thousands of times: it is asked once a picture.
+  private measure(): void {
+    this.width = this.canvas.clientWidth;
+    this.height = this.canvas.clientHeight;
+    this.side = Math.max(Math.min(this.width, this.height) - kLabel - kStrip, 10);
   }
   private get scale(): number {
     return (this.side * this.place.zoom) / this.frame.nodes.length;
@@ -164,15 +175,16 @@ export class MatrixView {
   // --- drawing -----------------------------------------------------------------------------------
   draw(): void {
     const ratio = devicePixelRatio || 1;
-    const width = Math.round(this.canvas.clientWidth * ratio);
-    const height = Math.round(this.canvas.clientHeight * ratio);
+    this.measure();
+    const width = Math.round(this.width * ratio);
+    const height = Math.round(this.height * ratio);
     if (this.canvas.width !== width || this.canvas.height !== height) {
       this.canvas.width = width;
       this.canvas.height = height;
     }
     const context = this.context;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, this.canvas.clientWidth, this.canvas.clientHeight);
+    context.clearRect(0, 0, this.width, this.height);
     context.imageSmoothingEnabled = false;
     const style = getComputedStyle(this.canvas);
     const ink = style.getPropertyValue('--ink').trim() || '#000';
@@ -243,18 +255,18 @@ export class MatrixView {
   }
 
   private drawLeaves(ink: string): void {
-    const { leaves } = this.frame;
+    const { borders } = this;
     if (this.frame.order !== 'fabric') return;
-    const borders = leaves.flatMap((leaf, i) => (i > 0 && leaf !== leaves[i - 1] ? [i] : []));
     if (borders.length === 0 || (this.side * this.place.zoom) / (borders.length + 1) < 8) return;
     const context = this.context;
     context.strokeStyle = ink;
     context.lineWidth = 1;
     context.globalAlpha = 0.6;
     context.beginPath();
+    const [left, top, scale] = [this.left, this.top, this.scale];
     for (const border of borders) {
-      const x = Math.round(this.left + border * this.scale) + 0.5;
-      const y = Math.round(this.top + border * this.scale) + 0.5;
+      const x = Math.round(left + border * scale) + 0.5;
+      const y = Math.round(top + border * scale) + 0.5;
       context.moveTo(x, kLabel);
       context.lineTo(x, kLabel + kStrip + this.side);
       context.moveTo(kLabel, y);
@@ -311,10 +323,12 @@ export class MatrixView {
   private strip(shares: (number | null)[], offset: number, width: number, height: number): HTMLCanvasElement {
     const { larger_is_better: larger } = this.frame;
     const length = width * height;
+    const { scale } = this;
+    const begin = kLabel + kStrip - offset;
     const pixels = new Uint32Array(length);
     for (let at = 0; at < length; ++at) {
-      const from = Math.max(Math.floor((kLabel + kStrip + at - offset) / this.scale), 0);
-      const to = Math.max(Math.floor((kLabel + kStrip + at + 1 - offset) / this.scale - 1e-9), from);
+      const from = Math.max(Math.floor((begin + at) / scale), 0);
+      const to = Math.max(Math.floor((begin + at + 1) / scale - 1e-9), from);
       let worst: number | null = null;
       for (let node = from; node <= to && node < shares.length; ++node) {
         const share = shares[node];
@@ -369,7 +383,7 @@ export class MatrixView {
     const { tile } = found;
     if (row >= tile.row + tile.rows || column >= tile.column + tile.columns) return undefined;
     const at = (row - tile.row) * tile.columns + column - tile.column;
-    return { step, row, column, value: tile.values[at], share: tile.of_expected[at], untested: tile.untested[at] };
+    return { step, row, column, value: known(tile.values[at]), share: known(tile.of_expected[at]), untested: tile.untested[at] };
   }
 
   // The pair under the pointer, or the nearest one.

@@ -1,8 +1,9 @@
 // Tiles of a matrix: read when they are first looked at, kept while there is room.
-import { get } from './api';
+import type { Cells } from './cells';
+import { readCells } from './cell_reader';
 import { farOf, heatOf, kFar, kHeats, kRamp, pixel } from './heat';
 import type { Values } from './route';
-import type { MatrixFrame, MatrixTile } from './types';
+import type { MatrixFrame } from './types';
 
 // The meaning of a colour: the share of what is expected, the figure, the distance from the peers
 // in standard deviations, the age, or how many pairs were tested.
@@ -16,7 +17,7 @@ const kMostFineReads = 2;
 const kAgainMilliseconds = 3000; // after which a tile that was not read is asked for again
 
 export interface Drawn {
-  tile: MatrixTile;
+  tile: Cells;
   picture: HTMLCanvasElement;
 }
 
@@ -33,16 +34,16 @@ function ramp(share: number): number {
 }
 
 // The pixel of a cell; 0 is transparent, so that the hatching of untested pairs shows through.
-function cellPixel(tile: MatrixTile, at: number, row: number, column: number, mode: Mode, frame: MatrixFrame, range: [number, number]): number {
+function cellPixel(tile: Cells, at: number, row: number, column: number, mode: Mode, frame: MatrixFrame, range: [number, number]): number {
   const share = tile.of_expected[at];
   const value = tile.values[at];
   const untested = tile.untested[at];
-  if (value === null) return untested === 0 && row === column ? kSelf : 0;
+  if (Number.isNaN(value)) return untested === 0 && row === column ? kSelf : 0;
   if (mode === 'coverage') return ramp(1 - untested / (tile.step * tile.step));
-  if (mode === 'age') return ramp((tile.age_days[at] ?? 0) / kOldestDays);
-  if (mode === 'far') return share === null ? 0 : kFarPixels[farOf(share, frame.larger_is_better, frame.scatter_share)];
+  if (mode === 'age') return ramp((tile.age_days[at] || 0) / kOldestDays);
+  if (mode === 'far') return Number.isNaN(share) ? 0 : kFarPixels[farOf(share, frame.larger_is_better, frame.scatter_share)];
   if (mode === 'value') return ramp((value - range[0]) / Math.max(range[1] - range[0], 1e-9));
-  return share === null ? 0 : kHeatPixels[heatOf(share, frame.larger_is_better)];
+  return Number.isNaN(share) ? 0 : kHeatPixels[heatOf(share, frame.larger_is_better)];
 }
 
 export class Tiles {
@@ -61,7 +62,7 @@ export class Tiles {
     private readonly mode: Mode,
     // With '' after a tile was read, with its cause after one was not, and with nothing to draw again.
     private readonly changed: (error?: string) => void,
-    private readonly read = (values: Values, signal: AbortSignal) => get<MatrixTile>('matrix/tile', values, signal),
+    private readonly read = readCells as (values: Values, signal: AbortSignal) => Promise<Cells>,
   ) {
     // Its figures span the colours of all others.
     if (mode === 'value') this.at(this.coarsest, 0, 0);
@@ -156,14 +157,14 @@ export class Tiles {
   }
 
   // Widens the span of the colours to the figures of a tile. Whether it has become wider.
-  private widen(tile: MatrixTile): boolean {
+  private widen(tile: Cells): boolean {
     const [least, most] = this.range;
     for (const value of tile.values)
-      if (value !== null) this.range = [Math.min(this.range[0], value), Math.max(this.range[1], value)];
+      if (!Number.isNaN(value)) this.range = [Math.min(this.range[0], value), Math.max(this.range[1], value)];
     return this.range[0] !== least || this.range[1] !== most;
   }
 
-  private keep(key: string, tile: MatrixTile): void {
+  private keep(key: string, tile: Cells): void {
     if (this.isOver) return;
     // Finer tiles may have been painted before.
     if (tile.step === this.coarsest && this.widen(tile) && this.mode === 'value')
@@ -177,7 +178,7 @@ export class Tiles {
     this.changed('');
   }
 
-  private paint(tile: MatrixTile): HTMLCanvasElement {
+  private paint(tile: Cells): HTMLCanvasElement {
     const picture = document.createElement('canvas');
     picture.width = Math.max(tile.columns, 1);
     picture.height = Math.max(tile.rows, 1);

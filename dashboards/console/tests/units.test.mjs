@@ -61,7 +61,8 @@ const tilesOf = (mode, read, changed = () => {}) => {
   };
   return new Tiles({}, { steps: [1, 4], nodes: [], larger_is_better: true }, mode, changed, read);
 };
-const tile = (step, values) => ({ step, row: 0, column: 0, rows: 2, columns: 2, values, of_expected: [1, 1, 1, 1], untested: [0, 0, 0, 0] });
+const { cellsOf } = await load('cells');
+const tile = (step, values) => cellsOf({ step, row: 0, column: 0, rows: 2, columns: 2, values, of_expected: [1, 1, 1, 1], untested: [0, 0, 0, 0], age_days: [] });
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 test('colours of figures span those of the whole matrix, whichever tile comes first', async () => {
@@ -368,4 +369,10 @@ test('a GPU has lines to the NICs that are nearest', async () => {
   assert.deepEqual(of('gpu0').map(({ nic, distance }) => [nic.name, distance]), [['x:1', 'PXB'], ['y:1', 'PXB']]);
   assert.deepEqual(of('gpu1'), []);
   assert.equal(devices.find((one) => one.name === 'z:1').numa, -1);
+});
+
+test('cells that were not measured are no numbers', () => {
+  const cells = cellsOf({ step: 2, row: 1, column: 3, rows: 1, columns: 2, values: [null, 5], of_expected: [null, 0.5], untested: [4, 0], age_days: [] });
+  assert.ok(Number.isNaN(cells.values[0]) && Number.isNaN(cells.of_expected[0]));
+  assert.deepEqual([cells.values[1], cells.of_expected[1], ...cells.untested], [5, 0.5, 4, 0]);
 });

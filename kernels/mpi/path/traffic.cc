@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/net/device/netdev_facts.h"
+#include "kernels/net/device/port_rate.h"
 
 namespace railgauge::mpi {
 namespace {
@@ -53,15 +54,6 @@ std::string first_word(const fs::path& file) {
   std::string word;
   std::ifstream(file) >> word;
   return word;
-}
-
-// The rate of an RDMA port, whose file begins with gigabits: "200 Gb/sec (4X HDR)". Software has a
-// rate too, but no device; the port of a bond's member shows the rate of that member alone.
-double port_rate(const fs::path& device, const fs::path& port) {
-  if (!is_there(device / "device")) return 0;
-  for (const fs::path& netdev : entries(device / "device/net"))
-    if (is_there(netdev / "master/bonding")) return 0;
-  return count_in(port / "rate") * 1e9 / 8;
 }
 
 double netdev_rate(const std::string& sysfs, const std::string& netdev) {
@@ -107,12 +99,12 @@ TrafficReader::TrafficReader(const std::string& sysfs) {
       } else if (is_there(own / "tx_bytes") && !is_there(standard)) {
         rdma_.push_back({.bytes = own / "tx_bytes",
                          .packets = own / "tx_pkts",
-                         .bytes_per_second = port_rate(device, port)});
+                         .bytes_per_second = net::port_rate(device, port)});
       } else {
         rdma_.push_back({.bytes = standard,
                          .packets = port / "counters/port_xmit_packets",
                          .unit = kPortWordBytes,
-                         .bytes_per_second = port_rate(device, port)});
+                         .bytes_per_second = net::port_rate(device, port)});
       }
     }
   for (const fs::path& netdev : entries(fs::path(sysfs) / "class/net")) {

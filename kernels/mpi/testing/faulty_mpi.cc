@@ -336,6 +336,25 @@ int faulty_neighbor_alltoallv(const void* data, const int* counts, const int* pl
   arrived();
   return done;
 }
+int faulty_neighbor_allgatherv(const void* data, int count, MPI_Datatype type, void* all,
+                               const int* counts, const int* places, MPI_Datatype type_each,
+                               MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Neighbor_allgatherv);
+  expect(all, length_of(counts[0], type_each), length_of(counts[0], type_each));
+  const int done = kReal(data, count, type, all, counts, places, type_each, comm);
+  arrived();
+  return done;
+}
+int faulty_neighbor_alltoallw(const void* data, const int* counts, const MPI_Aint* places,
+                              const MPI_Datatype* types, void* all, const int* counts_in,
+                              const MPI_Aint* places_in, const MPI_Datatype* types_in,
+                              MPI_Comm comm) {
+  static const auto kReal = RAILGAUGE_REAL(MPI_Neighbor_alltoallw);
+  expect(all, length_of(counts_in[0], types_in[0]), length_of(counts_in[0], types_in[0]));
+  const int done = kReal(data, counts, places, types, all, counts_in, places_in, types_in, comm);
+  arrived();
+  return done;
+}
 // The call that begins; MPI_Wait completes it.
 int faulty_ialltoall(const void* data, int count, MPI_Datatype type, void* all, int count_each,
                      MPI_Datatype type_each, MPI_Comm comm, MPI_Request* request) {
@@ -509,6 +528,8 @@ extern "C" __attribute__((visibility("default"))) void* dlsym(void* library,
       replaced("MPI_Alltoallw", faulty_alltoallw),
       replaced("MPI_Neighbor_alltoall", faulty_neighbor_alltoall),
       replaced("MPI_Neighbor_alltoallv", faulty_neighbor_alltoallv),
+      replaced("MPI_Neighbor_allgatherv", faulty_neighbor_allgatherv),
+      replaced("MPI_Neighbor_alltoallw", faulty_neighbor_alltoallw),
       replaced("MPI_Ialltoall", faulty_ialltoall),
       replaced("MPI_Recv_init", faulty_recv_init),
       replaced("MPI_Startall", faulty_startall),

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "kernels/net/device/netdev_facts.h"
+#include "kernels/net/device/port_rate.h"
 
 namespace railgauge::nccl {
 namespace {
@@ -52,6 +56,11 @@ bool is_link_active(const std::string& file) {
          line == "up" || line == "unknown";
 }
 
+double netdev_rate(const std::string& netdev, const std::string& sysfs) {
+  const net::NetdevFacts facts = net::netdev_facts(netdev, sysfs);
+  return facts.is_rate_physical ? facts.rate_bits_per_second / 8 : 0;
+}
+
 // One host's ports of one kind.
 struct HostPorts {
   std::size_t rank = 0;
@@ -59,6 +68,10 @@ struct HostPorts {
   double busiest = 0;
   int ports = 0;
   bool is_rdma = false;
+  // Those that carried something: their number, those without a rate, and the rate of the others.
+  int carried = 0;
+  int without_rate = 0;
+  double rate = 0;
 
   [[nodiscard]] double share() const { return all > 0 ? busiest * ports / all : 0; }
 };
@@ -74,14 +87,24 @@ HostPorts ports_of_host(std::size_t rank, const Told& told, const std::set<std::
   HostPorts rdma{.rank = rank, .is_rdma = true};
   HostPorts netdev{.rank = rank};
   for (const PortBytes& port : told.ports()) {
-    if (!counts(port, used)) continue;
     HostPorts& kind = port.is_rdma() ? rdma : netdev;
     const double moved = port.sent() + port.received();
+    if (moved > 0) {
+      ++kind.carried;
+      kind.rate += port.rate();
+      if (port.rate() <= 0) ++kind.without_rate;
+    }
+    if (!counts(port, used)) continue;
     kind.all += moved;
     kind.busiest = std::max(kind.busiest, moved);
     ++kind.ports;
   }
   return rdma.all >= netdev.all && rdma.all > 0 ? rdma : netdev;
+}
+
+std::set<std::string> used_of(const UsedPorts& used, const Told& told) {
+  const auto found = used.find(told.host());
+  return found == used.end() ? std::set<std::string>{} : found->second;
 }
 
 std::string words_of(const HostPorts& host, const Told& told, const std::set<std::string>& used) {
@@ -106,7 +129,8 @@ PortReader::PortReader(const std::string& sysfs) {
   for (const fs::path& device : sorted_entries(fs::path(sysfs) / "class/infiniband"))
     for (const fs::path& port : sorted_entries(device / "ports")) {
       Port made{.name = device.filename().string() + ":" + port.filename().string(),
-                .is_rdma = true};
+                .is_rdma = true,
+                .rate = net::port_rate(device, port)};
       const fs::path standard = port / "counters";
       const fs::path own = port / "hw_counters";
       if (there(standard / "port_xmit_data")) {
@@ -127,7 +151,8 @@ PortReader::PortReader(const std::string& sysfs) {
       ports_.push_back({.name = netdev.filename(),
                         .sent = netdev / "statistics/tx_bytes",
                         .received = netdev / "statistics/rx_bytes",
-                        .state = netdev / "operstate"});
+                        .state = netdev / "operstate",
+                        .rate = netdev_rate(netdev.filename(), sysfs)});
 }
 
 std::vector<PortBytes> PortReader::read() const {
@@ -137,6 +162,7 @@ std::vector<PortBytes> PortReader::read() const {
     now.set_name(port.name);
     now.set_is_rdma(port.is_rdma);
     now.set_is_active(is_link_active(port.state));
+    now.set_rate(port.rate);
     now.set_sent(count_of(port.sent) * port.unit);
     now.set_received(count_of(port.received) * port.unit);
   }
@@ -158,22 +184,34 @@ std::vector<PortBytes> grown_ports(const std::vector<PortBytes>& before,
   return grown;
 }
 
+std::vector<HostRate> host_rates(const std::vector<Told>& all, const UsedPorts& used) {
+  std::vector<HostRate> hosts;
+  std::map<std::string, std::size_t> numbers;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const auto [at, is_new] = numbers.try_emplace(all[rank].host(), hosts.size());
+    if (is_new) hosts.emplace_back();
+    HostRate& host = hosts[at->second];
+    host.ranks.push_back(static_cast<std::uint32_t>(rank));
+    const HostPorts ports = ports_of_host(rank, all[rank], used_of(used, all[rank]));
+    if (host.ports != 0 || ports.carried == 0) continue;
+    host.ports = ports.carried;
+    host.bytes_per_second = ports.without_rate == 0 ? ports.rate : 0;
+  }
+  return hosts;
+}
+
 PortUse port_use(const std::vector<Told>& all, const UsedPorts& used) {
-  const auto used_of = [&](const Told& told) {
-    const auto found = used.find(told.host());
-    return found == used.end() ? std::set<std::string>{} : found->second;
-  };
   std::vector<HostPorts> hosts;
   std::set<std::string> seen;
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank].ports_size() > 0 && seen.insert(all[rank].host()).second)
-      hosts.push_back(ports_of_host(rank, all[rank], used_of(all[rank])));
+      hosts.push_back(ports_of_host(rank, all[rank], used_of(used, all[rank])));
   std::ranges::stable_sort(hosts, std::ranges::greater{}, &HostPorts::share);
   PortUse use;
   for (std::size_t i = 0; i < std::min(hosts.size(), kHostsNamed); ++i) {
     if (hosts[i].share() <= 0) break;
-    use.words +=
-        (i == 0 ? "" : "; ") + words_of(hosts[i], all[hosts[i].rank], used_of(all[hosts[i].rank]));
+    use.words += (i == 0 ? "" : "; ") +
+                 words_of(hosts[i], all[hosts[i].rank], used_of(used, all[hosts[i].rank]));
   }
   if (!hosts.empty()) {
     use.busiest_share = hosts.front().share();

@@ -36,6 +36,7 @@ class PortReader {
     std::string received{};
     std::string state{};  // of the link
     double unit = 1;      // bytes of one count
+    double rate = 0;      // bytes per second, one direction; 0: unknown
   };
   std::vector<Port> ports_;
 };
@@ -60,5 +61,14 @@ struct PortUse {
 using UsedPorts = std::map<std::string, std::set<std::string>>;
 // Judges from the ranks' growth; of ranks on one host the first counts. Pure.
 PortUse port_use(const std::vector<Told>& all, const UsedPorts& used = {});
+
+// One host's ports that carried something of the kind that carried more.
+struct HostRate {
+  std::vector<std::uint32_t> ranks;
+  int ports = 0;
+  double bytes_per_second = 0;  // one direction of all; 0: nothing carried, or a rate is unknown
+};
+// Returns the hosts in the order of their first ranks. Pure.
+std::vector<HostRate> host_rates(const std::vector<Told>& all, const UsedPorts& used = {});
 
 }  // namespace railgauge::nccl

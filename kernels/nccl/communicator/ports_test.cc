@@ -129,5 +129,39 @@ TEST_F(Ports, OfSocketsAreTheInterfaces) {
   EXPECT_EQ(port_use({}).words, "");
 }
 
+TEST_F(Ports, HaveTheRateOfTheirHardwareWhereItIsABound) {
+  for (const char* device : {"mlx5_0", "mlx5_bond_0", "rdmap0", "rxe0"}) {
+    count(device, 1, 1);
+    write(std::string("class/infiniband/") + device + "/ports/1/rate", "200 Gb/sec (4X HDR)");
+    if (std::string_view(device) != "rxe0")
+      std::filesystem::create_directories(root_ / "class/infiniband" / device / "device/net");
+  }
+  write("class/infiniband/mlx5_bond_0/device/net/eth2/master/bonding/mode", "802.3ad 4");
+  std::filesystem::create_directory_symlink("../../bus/pci/drivers/efa",
+                                            root_ / "class/infiniband/rdmap0/device/driver");
+  for (const PortBytes& one : PortReader(root_.string()).read())
+    EXPECT_EQ(one.rate(), one.name() == "mlx5_0:1" ? 25e9 : 0) << one.name();
+}
+
+PortBytes rated(PortBytes made, double rate) {
+  made.set_rate(rate);
+  return made;
+}
+
+TEST_F(Ports, OfAHostAddUpWhereTheyCarriedAndAllRatesAreKnown) {
+  const std::vector<PortBytes> rails{
+      rated(port("mlx5_0:1", true, 900), 50e9), rated(port("mlx5_1:1", true, 900), 50e9),
+      rated(port("mlx5_2:1", true, 0), 50e9), rated(port("eth0", false, 5), 3e9)};
+  const std::vector<PortBytes> unknown{rated(port("mlx5_0:1", true, 900), 50e9),
+                                       port("mlx5_1:1", true, 900)};
+  const auto hosts = host_rates({told("a", rails), told("b", unknown), told("a", rails)});
+  ASSERT_EQ(hosts.size(), 2U);
+  EXPECT_THAT(hosts[0].ranks, ::testing::ElementsAre(0, 2));
+  EXPECT_EQ(hosts[0].ports, 2);
+  EXPECT_EQ(hosts[0].bytes_per_second, 100e9);
+  EXPECT_EQ(hosts[1].ports, 2);
+  EXPECT_EQ(hosts[1].bytes_per_second, 0);
+}
+
 }  // namespace
 }  // namespace railgauge::nccl

@@ -1,8 +1,11 @@
 // Communication that GPUs begin, on the fakes.
+#include <algorithm>
+
 #include "kernels/core/base/outcome.h"
 #include "kernels/nccl/gin/bench.h"
 #include "kernels/nccl/gin/side.h"
 #include "kernels/nccl/testing/on_fake_ranks.h"
+#include "kernels/testing/corruption.h"
 
 namespace railgauge::nccl {
 namespace {
@@ -79,6 +82,14 @@ class Gin : public OnFakeRanks {
   }
 };
 
+// A row of the table of wrong messages, whose column is the number of the first wrong one.
+void print_fault(const std::string& verb, const std::string& fault,
+                 const std::vector<RankResult>& results) {
+  print_corruption("nccl.gin_" + verb + "_lat", fault,
+                   std::max<std::uint64_t>(1, nccl_control().gin_fault_from),
+                   outcome_word(results[0].status), "0");
+}
+
 TEST_F(Gin, HasAFigureOfEachSizeForTwoToFourRanks) {
   for (const std::uint32_t ranks : {2U, 3U, 4U})
     for (const std::string verb : {"put", "signal", "get"}) {
@@ -114,7 +125,9 @@ TEST_F(Gin, WithAWrongByteIsAFailure) {
   for (const std::string verb : {"put", "get"}) {
     reset_fakes();
     nccl_control().gin_fault = 1;
-    expect_all(run_gin(verb, 3), kFailed, "expected 0x");
+    const auto results = run_gin(verb, 3);
+    print_fault(verb, "corrupt", results);
+    expect_all(results, kFailed, "expected 0x");
   }
 }
 
@@ -129,7 +142,9 @@ TEST_F(Gin, WhoseGetEndsBeforeItsBytesIsAFailure) {
     reset_fakes();
     nccl_control().gin_fault = 2;
     nccl_control().gin_fault_from = from;
-    expect_all(run_gin("get", 3, {{"sizes", "4KiB"}}), kFailed, "ended before their bytes came");
+    const auto results = run_gin("get", 3, {{"sizes", "4KiB"}});
+    print_fault("get", "late", results);
+    expect_all(results, kFailed, "ended before their bytes came");
   }
 }
 
@@ -138,7 +153,9 @@ TEST_F(Gin, WhoseSignalComesTwiceIsAFailure) {
     reset_fakes();
     nccl_control().gin_fault = 4;
     nccl_control().gin_fault_from = 30;
-    expect_all(run_gin(verb, 2), kFailed, "signals came since the begin, expected");
+    const auto results = run_gin(verb, 2);
+    print_fault(verb, "repeated", results);
+    expect_all(results, kFailed, "signals came since the begin, expected");
   }
 }
 
@@ -152,14 +169,17 @@ TEST_F(Gin, ThatIsBrokenIsAnError) {
 TEST_F(Gin, ThatLosesBytesInTheProofAloneIsAFailure) {
   nccl_control().gin_fault = 2;
   nccl_control().gin_fault_from = 2 * 40 + 1;
-  expect_all(run_gin("put", 2, {{"sizes", "8"}}), kFailed, "came with another round's number");
+  const auto results = run_gin("put", 2, {{"sizes", "8"}});
+  print_fault("put", "dropped", results);
+  expect_all(results, kFailed, "came with another round's number");
 }
 
 TEST_F(Gin, WhoseSignalIsLostEndsAllRanksInTime) {
   nccl_control().gin_fault = 3;
   nccl_control().gin_fault_from = 5;
-  expect_all(run_gin("signal", 2, {{"stall_timeout", "300ms"}}), kTimedOut,
-             "not done after 0.3 s; another rank is gone or stuck");
+  const auto results = run_gin("signal", 2, {{"stall_timeout", "300ms"}});
+  print_fault("signal", "dropped", results);
+  expect_all(results, kTimedOut, "not done after 0.3 s; another rank is gone or stuck");
 }
 
 TEST_F(Gin, WaivesWithTheReasonWhereSomethingLacks) {
