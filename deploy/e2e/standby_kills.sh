@@ -25,7 +25,7 @@ lane() {
     a_night_begins "k$number"
     wait_for "a night begins" 60 has_dispatched_since "$name" "$night" || return 1
     # A kill before that could lose nothing.
-    wait_for "points are acknowledged" 60 acknowledges || return 1
+    wait_for "points of the night are acknowledged" 60 acknowledges "$name" || return 1
     sleep "$((RANDOM % 3)).$((RANDOM % 10))"
     kill_the_active "$name" || { echo "kill $number: nobody took over"; return 1; }
     # The dead one starts while the night continues: it must not act.

@@ -94,7 +94,8 @@ nothing_is_missing() {
 # Measurements that the archive has under two keys.
 archived_twice() { ask "SELECT coalesce(sum(times - 1), 0) FROM (SELECT count(*) AS times FROM railgauge.point GROUP BY site, series, measured_at, median) AS each"; }
 # Points were acknowledged to agents since the last look.
-acknowledges() { [ "$(wc -l <"$work/acknowledged")" -gt "$acknowledged_seen" ]; }
+# acknowledges NAME: a record of the newest run is acknowledged; those of the run before it may still come.
+acknowledges() { grep -q "^$(sql_of "$1" "SELECT run_id FROM run ORDER BY id DESC LIMIT 1")" "$work/acknowledged"; }
 # look_at_the_archive NAME: prints how many points were acknowledged to agents since the last look, how many of them the
 # archive lacks, and its generation, all of one moment. Points that the dead NAME had put aside are in no archive.
 look_at_the_archive() {
