@@ -88,11 +88,11 @@ Status serve(Metrics& metrics, const std::string& address, const std::string& we
 // folder. Absent: certificates are renewed by hand.
 std::unique_ptr<Renewer> renewer_of(const Settings& settings) {
   if (settings.renew_from.empty()) return nullptr;
-  auto server = parse_enrol_server(settings.renew_from);
-  if (!server) return nullptr;  // check_settings() refused it
+  auto servers = parse_enrol_servers(settings.renew_from);
+  if (!servers) return nullptr;  // check_settings() refused it
   const LinkOptions& link = settings.agent.link;
   return std::make_unique<Renewer>(
-      std::move(*server),
+      std::move(*servers),
       trust::PemFiles{.certificate = link.tls_cert, .key = link.tls_key, .authority = link.tls_ca});
 }
 

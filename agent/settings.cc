@@ -103,8 +103,9 @@ void declare_agent(CLI::App& app, Settings& settings) {
   app.add_option("--tls-key", link.tls_key, "its private key (PEM)");
   app.add_option("--tls-ca", link.tls_ca, "CA that signed the controller's certificate (PEM)");
   app.add_option("--renew-from", settings.renew_from,
-                 "HOST[:7444] of the controller's enrolment port, where the certificate is renewed "
-                 "when a third of its life is left; by default it is not");
+                 "HOST[:7444] of the enrolment port of each controller, several by commas: where "
+                 "the certificate is renewed when a third of its life is left; by default it is "
+                 "not");
   app.add_flag("--insecure", link.insecure, "plain TCP, without certificates");
   // The empty group keeps both out of the help: they serve tests and containers.
   app.add_option("--sysfs-root", agent.sysfs_root, "folder read in place of /sys")->group("");
@@ -202,8 +203,8 @@ Status check_settings(const Settings& settings) {
     return fail(Code::kInvalidArgument, "--watch-seconds: not between 0 and 3600");
   if (!settings.renew_from.empty()) {
     if (settings.agent.link.tls_cert.empty()) return invalid("--renew-from needs --tls-cert");
-    if (const auto server = parse_enrol_server(settings.renew_from); !server)
-      return invalid("--renew-from {}: HOST or HOST:PORT is needed",
+    if (const auto servers = parse_enrol_servers(settings.renew_from); !servers)
+      return invalid("--renew-from {}: HOST or HOST:PORT is needed, or several by commas",
                      in_quotes(settings.renew_from));
   }
   return check_link_options(settings.agent.link);

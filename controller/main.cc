@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -236,18 +237,31 @@ int end_start(const Config& config, const Error& error) {
   return error.code == Code::kInvalidArgument ? kExitUsage : kExitInvalid;
 }
 
-// The service manager hears of a start that is complete and of a loop that lives, as it does of an
-// active controller: a standby is at work.
-// Waits as a standby; `signal`: that ended the wait, 0: it is this controller's turn.
-Result<Turn> stand_by(const Config& config, char** arguments, ServiceManager& manager,
+// Waits as a standby; `signal`: that ended the wait, 0: it is this controller's turn. The service
+// manager hears of a start that is complete and of a loop that lives, as it does of an active
+// controller: a standby is at work. A deposed controller is watched while it opens its database
+// as well, and an update may have a migration then, for which no loop runs yet.
+Result<Turn> stand_by(const Config& config, const SelfStart& again, ServiceManager& manager,
                       const sigset_t& signals, int& signal) {
+  constexpr auto kLook = std::chrono::milliseconds(200);
   const std::string state = fmt::format("a standby of site {}", config.mirror.site);
-  manager.ready(state);
-  return await_turn(config, arguments, [&] {
+  std::atomic<bool> is_open = false;
+  std::jthread signs([&] {
+    for (; !is_open; std::this_thread::sleep_for(kLook))
+      manager.alive(monotonic_now_ns(), state + ", which opens its database");
+  });
+  const auto opened = [&] {
+    is_open = true;
+    signs.join();
+    manager.ready(state);
+  };
+  Result<Turn> turn = await_turn(config, again, opened, [&] {
     manager.alive(monotonic_now_ns(), state);
     if (const int came = wait_for_signal(signals, 0); came != 0 && came != SIGHUP) signal = came;
     return signal != 0;
   });
+  is_open = true;
+  return turn;
 }
 
 // The next active controller begins with what the archive has.
@@ -279,16 +293,17 @@ int serve(const CommandLine& command_line, const Config& config, Values in_force
   own.standby.is_forced = command_line.take_over;
   own.sql_program = "/proc/self/exe";  // also after an upgrade replaced the file
   own.post_program = own.sql_program;
+  const SelfStart again{.arguments = arguments, .variables = manager.variables()};
   int signal = 0;
   Turn turn;
   if (own.standby.is_on) {
-    Result<Turn> came = stand_by(own, arguments, manager, signals, signal);
+    Result<Turn> came = stand_by(own, again, manager, signals, signal);
     if (!came) return end_start(config, came.error());
     if (signal != 0) return exit_code_of(signal);
     turn = std::move(*came);
   }
   Result<std::unique_ptr<Server>> server =
-      start_server(own, turn.lease ? term_of(turn, arguments) : fleet::Term());
+      start_server(own, turn.lease ? term_of(turn, again) : fleet::Term());
   if (!server) return end_start(config, server.error());
   spdlog::info("railgauge-controller {} serves", RAILGAUGE_VERSION);
   (*server)->report_to(manager);
@@ -307,8 +322,7 @@ int serve(const CommandLine& command_line, const Config& config, Values in_force
   constexpr double kLookSeconds = 0.05;
   const double give_up = fleet::monotonic_seconds() + kDrainSeconds;
   while (!(*server)->idle() && fleet::monotonic_seconds() < give_up)
-    if (const int again = wait_for_signal(signals, kLookSeconds); again != 0 && again != SIGHUP)
-      break;
+    if (const int came = wait_for_signal(signals, kLookSeconds); came != 0 && came != SIGHUP) break;
   end_within(kStopSeconds);
   if (turn.lease) hand_over(**server);
   server->reset();

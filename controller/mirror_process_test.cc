@@ -11,6 +11,7 @@
 
 #include <gmock/gmock.h>
 
+#include "controller/log/testing/manager_socket.h"
 #include "controller/mirror/testing/archive_testing.h"
 #include "controller/testing/controller_process.h"
 #include "controller/testing/scripted_agent.h"
@@ -67,7 +68,31 @@ class MirrorProcessTest : public ArchiveTest {
     EXPECT_EQ(differences(*store), "");
   }
 
+  // A controller with these flags below a service manager that wants a sign of life every 0.2 s.
+  std::unique_ptr<ControllerProcess> start_watched(const std::vector<std::string>& more,
+                                                   const std::string& failpoint = "") {
+    std::vector<std::string> words = flags();
+    words.insert(words.end(), more.begin(), more.end());
+    ::setenv("NOTIFY_SOCKET", systemd_.path().c_str(), 1);
+    ::setenv("WATCHDOG_USEC", "400000", 1);
+    auto controller = std::make_unique<ControllerProcess>(bench_, words, failpoint);
+    ::unsetenv("NOTIFY_SOCKET");
+    ::unsetenv("WATCHDOG_USEC");
+    return controller;
+  }
+  // Waits until the manager has heard `text` since the last call; what it heard until then.
+  std::string hear(const std::string& text) {
+    std::string said;
+    for (int look = 0; look < 3'000 && said.find(text) == said.npos; ++look) {
+      said += systemd_.next();
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_THAT(said, HasSubstr(text));
+    return said;
+  }
+
   ServerBench bench_;
+  ManagerSocket systemd_;
 };
 
 TEST_F(MirrorProcessTest, EverythingOfARunReachesTheArchive) {
@@ -122,6 +147,28 @@ TEST_F(MirrorProcessTest, AnArchiveThatIsAwayDelaysNoStartAndNoStop) {
   controller.signal(SIGTERM);
   EXPECT_EQ(controller.wait_for(20).value_or(-1), 143) << controller.error_text();
   EXPECT_THAT(controller.error_text(), HasSubstr("the outbox keeps what is new"));
+}
+
+// Under systemd: a standby that sends nothing is killed, and people read its state.
+TEST_F(MirrorProcessTest, ADeposedControllerReportsToItsManagerAsAStandby) {
+  const auto controller =
+      start_watched({"--standby", "--advertise=" + bench_.target(), "--lease-seconds=5"});
+  hear("STATUS=attached nodes: 0; no run\n");
+  EXPECT_EQ(ask("UPDATE railgauge.lease SET holder='another', generation=generation+1, "
+                "expires_at=now() + interval '1 h' RETURNING generation"),
+            "2");
+  EXPECT_THAT(hear("READY=1\nSTATUS=a standby of site east\n"), HasSubstr("WATCHDOG=1\n"));
+  hear("WATCHDOG=1\n");
+  EXPECT_FALSE(controller->has_ended()) << controller->error_text();
+}
+
+// Its database may be migrated for longer than a watchdog waits.
+TEST_F(MirrorProcessTest, AStandbyIsReadyOnceItsDatabaseIsOpenAndAliveBefore) {
+  const auto controller =
+      start_watched({"--standby", "--advertise=" + bench_.target()}, "hang:standby.opening");
+  std::string said = hear("STATUS=a standby of site east, which opens its database\n");
+  for (int sign = 0; sign < 4; ++sign) said += hear("WATCHDOG=1\n");
+  EXPECT_THAT(said, ::testing::Not(HasSubstr("READY=1")));
 }
 
 TEST_F(MirrorProcessTest, AnAddressWithAPasswordIsWrongUse) {

@@ -33,13 +33,19 @@ std::string own_program(const char* started_as) {
 }
 
 // Nothing of the active controller continues: threads, streams, calls, runs and locks end at once,
-// as with a kill. Its commits are in the archive, or in the agents' spools.
-[[noreturn]] void become_standby(char** arguments, const std::string& why) {
+// as with a kill. Its commits are in the archive, or in the agents' spools. The service manager
+// watches the same process, so that the standby needs the variables of the start.
+[[noreturn]] void become_standby(const SelfStart& again, const std::string& why) {
   spdlog::warn("lease: {}; this controller is a standby from now on", why);
   spdlog::default_logger()->flush();
+  std::vector<char*> variables;
+  for (char** each = environ; *each != nullptr; ++each) variables.push_back(*each);
+  std::vector<std::string> added = again.variables;
+  for (std::string& each : added) variables.push_back(each.data());
+  variables.push_back(nullptr);
   ::alarm(0);
   ::syscall(SYS_close_range, kFirstOwnDescriptor, ~0U, CLOSE_RANGE_CLOEXEC);
-  ::execv(own_program(arguments[0]).c_str(), arguments);
+  ::execve(own_program(again.arguments[0]).c_str(), again.arguments, variables.data());
   ::_exit(kExitInvalid);
 }
 
@@ -94,7 +100,8 @@ standby::PeerAccess access_of(const Config& config) {
 
 // One second for a promise: the lease has to be prolonged before its margin begins, also where
 // several controllers are asked in turn.
-standby::LeaseKeeperOptions lease_options(const Config& config, std::string id, char** arguments) {
+standby::LeaseKeeperOptions lease_options(const Config& config, std::string id,
+                                          const SelfStart& again) {
   return {.url = config.mirror.url,
           .site = config.mirror.site,
           .self = {.holder = std::move(id), .address = config.standby.advertise},
@@ -106,7 +113,7 @@ standby::LeaseKeeperOptions lease_options(const Config& config, std::string id, 
                                                            seconds, kPromiseSeconds);
                 return promised && *promised;
               },
-          .deposed = [arguments](const std::string& why) { become_standby(arguments, why); }};
+          .deposed = [again](const std::string& why) { become_standby(again, why); }};
 }
 
 }  // namespace
@@ -118,11 +125,12 @@ standby::OpenPort standby_port(const TcpOptions& options) {
 }
 
 // The standby ends with the wait: its ports and its file are free before the controller opens them.
-Result<Turn> await_turn(const Config& config, char** arguments,
+Result<Turn> await_turn(const Config& config, const SelfStart& again,
+                        const std::function<void()>& is_open,
                         const std::function<bool()>& is_over) {
   std::string id = RG_TRY(standby::controller_id(config.database));
   auto waiting =
-      RG_TRY(standby::Standby::open({.lease = lease_options(config, std::move(id), arguments),
+      RG_TRY(standby::Standby::open({.lease = lease_options(config, std::move(id), again),
                                      .database = config.database,
                                      .keep_point_days = config.keep_days.points,
                                      .is_forced = config.standby.is_forced,
@@ -131,6 +139,7 @@ Result<Turn> await_turn(const Config& config, char** arguments,
                                                .open_port = standby_port(config.tcp),
                                                .metrics_listen = config.metrics_listen,
                                                .web_config = config.web_config_file}}));
+  is_open();
   Turn turn;
   turn.lease = RG_TRY(waiting->wait(is_over));
   turn.has_taken_over = waiting->has_taken_over();
@@ -139,15 +148,14 @@ Result<Turn> await_turn(const Config& config, char** arguments,
 
 // An agent that has seen a higher generation knows better than the lease: the archive may have been
 // restored to an earlier state.
-fleet::Term term_of(const Turn& turn, char** arguments) {
+fleet::Term term_of(const Turn& turn, const SelfStart& again) {
   const standby::LeaseKeeper* lease = turn.lease.get();
   return {.generation = static_cast<std::uint64_t>(lease->generation()),
           .has_taken_over = turn.has_taken_over,
           .may_act = [lease] { return lease->may_act(); },
           .outranked =
-              [arguments](std::uint64_t generation) {
-                become_standby(arguments,
-                               fmt::format("an agent has seen generation {}", generation));
+              [again](std::uint64_t generation) {
+                become_standby(again, fmt::format("an agent has seen generation {}", generation));
               }};
 }
 

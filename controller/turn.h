@@ -4,6 +4,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "controller/config.h"
 #include "controller/fleet/fleet.h"
@@ -19,16 +21,22 @@ struct Turn {
   bool has_taken_over = false;                    // another controller was active before
 };
 
+// How the process begins anew as a standby.
+struct SelfStart {
+  char** arguments = nullptr;            // main's
+  std::vector<std::string> variables{};  // NAME=VALUE, beside those of the environment
+};
+
 // Waits for this controller's turn, with ports and database of the settings, which are free again
-// at the return. `is_over` is looked at several times a second. When the lease is lost later, the
-// process begins anew as a standby: `arguments` are main's. Errors are one line that names the
-// setting at fault.
-Result<Turn> await_turn(const Config& config, char** arguments,
-                        const std::function<bool()>& is_over);
+// at the return. `is_open` is called once they are open, which takes long where the database is
+// migrated; from then on `is_over` is looked at several times a second. When the lease is lost
+// later, the process begins anew as a standby. Errors are one line that names the setting at fault.
+Result<Turn> await_turn(const Config& config, const SelfStart& again,
+                        const std::function<void()>& is_open, const std::function<bool()>& is_over);
 // The standby's TCP port: that of an active controller, with its certificates, its revocation list
 // and its bounds. Its errors name the setting at fault.
 standby::OpenPort standby_port(const TcpOptions& options);
 // The turn as the fleet needs it. The lease outlives the fleet.
-fleet::Term term_of(const Turn& turn, char** arguments);
+fleet::Term term_of(const Turn& turn, const SelfStart& again);
 
 }  // namespace railgauge

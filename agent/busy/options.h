@@ -17,7 +17,7 @@ struct BusyOptions {
   std::string sources = "auto";
   std::string sysfs_root = "/sys";
   std::string proc_root = "/proc";
-  std::string marker = "/run/railgauge/busy";
+  std::string marker = "/run/railgauge-agent/busy";
   std::string jobs_folder = "/run/railgauge-jobs";
   std::string kubelet_socket = "/var/lib/kubelet/pod-resources/kubelet.sock";
   std::string own_pod{};      // "namespace/name" of the agent's own pod

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/api/controller_list.h"
 #include "controller/http/call.h"
 #include "controller/trust/identity_uri.h"
 #include "controller/trust/signing_request.h"
@@ -115,6 +116,14 @@ Result<EnrolServer> parse_enrol_server(const std::string& text) {
   return server;
 }
 
+Result<std::vector<EnrolServer>> parse_enrol_servers(const std::string& text) {
+  std::vector<EnrolServer> servers;
+  for (const std::string& part : api::controllers_of(text))
+    servers.push_back(RG_TRY(parse_enrol_server(part)));
+  if (servers.empty()) return tl::unexpected(parse_enrol_server(text).error());
+  return servers;
+}
+
 // The fingerprint proves the body alone: headers come over a connection that nothing vouches for.
 Result<Authority> ask_authority(const EnrolServer& server, const trust::EnrolmentToken& token) {
   const http::Reply reply = RG_TRY(ask(server, {.path = "/v1/authority", .checks_server = false}));
@@ -184,6 +193,16 @@ Result<std::string> ask_renewal(const EnrolServer& server, const trust::PemFiles
                              .key_file = files.key,
                              .seconds = kAnswerSeconds}))
       .body;
+}
+
+Result<std::string> ask_renewal(const std::vector<EnrolServer>& servers,
+                                const trust::PemFiles& files) {
+  Result<std::string> answer = fail(Code::kUnavailable, "no controller is named");
+  for (const EnrolServer& server : servers) {
+    answer = ask_renewal(server, files);
+    if (answer || answer.error().code != Code::kUnavailable) break;
+  }
+  return answer;
 }
 
 std::string node_of(const trust::Certificate& certificate) {

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "controller/trust/enrolment_token.h"
 #include "controller/trust/pem_files.h"
@@ -25,6 +26,9 @@ struct EnrolServer {
 };
 // Reads HOST, HOST:PORT or [IPV6]:PORT. kInvalidArgument: anything else. Pure.
 Result<EnrolServer> parse_enrol_server(const std::string& text);
+// Reads one or several of them by commas: the controllers of a site. The port of a standby is
+// closed. kInvalidArgument: as above, or there is none.
+Result<std::vector<EnrolServer>> parse_enrol_servers(const std::string& text);
 
 // The authority that answered, and whose fingerprint fits.
 struct Authority {
@@ -50,6 +54,9 @@ Result<std::string> ask_certificate(const EnrolServer& server, const std::string
 
 // Asks for another certificate of the same key, with the present one. Returns PEM.
 Result<std::string> ask_renewal(const EnrolServer& server, const trust::PemFiles& files);
+// The same of the first server that answers. kUnavailable: none does; the line is the last one's.
+Result<std::string> ask_renewal(const std::vector<EnrolServer>& servers,
+                                const trust::PemFiles& files);
 
 // The name of an agent's certificate; "" for any other certificate.
 std::string node_of(const trust::Certificate& certificate);

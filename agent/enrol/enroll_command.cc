@@ -16,6 +16,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "agent/enrol/agent_settings.h"
@@ -83,7 +84,7 @@ Status check_node_name(const std::string& name) {
 // All that is known before a certificate is asked for.
 struct Plan {
   std::string name{};
-  std::string controller{};  // HOST:PORT where the agent attaches
+  std::string controller{};  // HOST:PORT where the agent attaches, or several by commas
   EditedSettings settings{};
 };
 
@@ -97,14 +98,20 @@ std::string name_of(const EnrollCommand& command, const AgentSettings& settings)
 // Makes the plan: where the agent attaches, and the settings as they are to be. Nothing of it costs
 // a use of the token, so that a fault of the settings does not either.
 Result<Plan> plan_of(const EnrollCommand& command, const AgentSettings& settings,
-                     const EnrolServer& server, const std::string& name,
+                     const std::vector<EnrolServer>& servers, const std::string& name,
                      const trust::PemFiles& files, int agent_port, double now_unix) {
-  Plan plan{.name = name, .controller = server.with_port(agent_port)};
+  std::vector<std::string> attaches_to;
+  std::vector<std::string> renews_from;
+  for (const EnrolServer& server : servers) {
+    attaches_to.push_back(server.with_port(agent_port));
+    renews_from.push_back(server.with_port(server.port));
+  }
+  Plan plan{.name = name, .controller = fmt::format("{}", fmt::join(attaches_to, ","))};
   Wanted wanted{{"controller", plan.controller},
                 {"tls_ca", files.authority},
                 {"tls_cert", files.certificate},
                 {"tls_key", files.key},
-                {"renew_from", server.with_port(server.port)}};
+                {"renew_from", fmt::format("{}", fmt::join(renews_from, ","))}};
   if (name != host_of_this_node()) wanted.emplace_back("name", name);
   plan.settings = RG_TRY(settings.with(
       wanted, fmt::format("Written by railgauge-agent enroll at {}", rfc3339(now_unix)),
@@ -167,7 +174,8 @@ CLI::App* declare_enroll(CLI::App& app, EnrollCommand& command) {
       "enroll", "get a certificate by a token, write the settings, start the service");
   enroll->option_defaults()->always_capture_default(false)->group("Options");
   enroll->add_option("--controller", command.controller,
-                     "HOST or HOST:PORT of the controller's enrolment port [:7444]");
+                     "HOST or HOST:PORT of the controller's enrolment port [:7444], or of each "
+                     "controller of the site by commas");
   enroll->add_option("--token", command.token, "as railgauge tokens create printed it");
   enroll->add_option("--token-file", command.token_file, "file with the token; - is stdin");
   enroll->add_option("--name", command.name, "name of this node [the host's name]");
@@ -212,7 +220,8 @@ tl::unexpected<Error> is_enrolled(const NodeFiles& files, const trust::Certifica
 struct Call {
   const EnrollCommand& command;
   const trust::EnrolmentToken& token;
-  const EnrolServer& server;
+  const std::vector<EnrolServer>& servers;  // of the site
+  const EnrolServer& server;                // the one that answers
   const AgentSettings& settings;
   double now_unix;
   NodeFiles files;
@@ -228,7 +237,7 @@ Result<EnrolledNode> do_the_rest(Call& call, const trust::Material& held) {
   if (!is_same_name || !fingerprint || *fingerprint != call.token.fingerprint)
     return is_enrolled(call.files, held.own);
   const int port = RG_TRY(ask_agent_port(call.server, call.files.files().authority, call.now_unix));
-  const Plan plan = RG_TRY(plan_of(call.command, call.settings, call.server, name,
+  const Plan plan = RG_TRY(plan_of(call.command, call.settings, call.servers, name,
                                    call.files.files(), port, call.now_unix));
   RG_TRY_OK(call.files.begin_call({.token_id = call.token.id, .serial = held.own.id.serial}));
   call.rights.reset();
@@ -248,7 +257,7 @@ Result<EnrolledNode> do_all(Call& call) {
   const std::string ca_file = RG_TRY(call.files.stage_authority(authority.certificate));
   const int port =
       RG_TRY(ask_agent_port(call.server, ca_file, call.now_unix, authority.claimed_time));
-  const Plan plan = RG_TRY(plan_of(call.command, call.settings, call.server, name,
+  const Plan plan = RG_TRY(plan_of(call.command, call.settings, call.servers, name,
                                    call.files.files(), port, call.now_unix));
   const std::string key = RG_TRY(call.files.staged_key());
   const std::string request = RG_TRY(trust::make_request(plan.name, key));
@@ -272,18 +281,33 @@ Result<EnrolledNode> do_all(Call& call) {
   return node_with(plan, call.files, call.settings, placed.own);
 }
 
+// The active one of the site's controllers: the port of a standby is closed. One controller alone
+// is asked when it is needed.
+Result<EnrolServer> one_that_answers(const std::vector<EnrolServer>& servers,
+                                     const trust::EnrolmentToken& token) {
+  for (const EnrolServer& server : servers) {
+    if (&server == &servers.back()) break;
+    const auto answer = ask_authority(server, token);
+    if (answer) return server;
+    if (answer.error().code != Code::kUnavailable) return tl::unexpected(answer.error());
+  }
+  return servers.back();
+}
+
 }  // namespace
 
 Result<EnrolledNode> enroll_node(const EnrollCommand& command, double now_unix) {
   const trust::EnrolmentToken token = RG_TRY(token_of(command));
-  const EnrolServer server = RG_TRY(parse_enrol_server(command.controller));
+  const std::vector<EnrolServer> servers = RG_TRY(parse_enrol_servers(command.controller));
   const AgentSettings settings = RG_TRY(AgentSettings::read(command.config));
   RG_TRY_OK(NodeFiles::make_state(command.state_dir));
   // The service's user has the state folder, and may have put links into it.
   std::optional<OwnersRights> rights(RG_TRY(OwnersRights::take(command.state_dir)));
   NodeFiles files = RG_TRY(NodeFiles::open(command.state_dir));
+  const EnrolServer server = RG_TRY(one_that_answers(servers, token));
   Call call{.command = command,
             .token = token,
+            .servers = servers,
             .server = server,
             .settings = settings,
             .now_unix = now_unix,

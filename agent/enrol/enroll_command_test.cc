@@ -120,6 +120,21 @@ TEST_F(EnrollCommandTest, TheRestIsDoneForTheSameNodeAndAuthorityAlone) {
   EXPECT_EQ(another.uses, 0);
 }
 
+// The node is to find the active one later as well, whichever it is then.
+TEST_F(EnrollCommandTest, OfSeveralControllersOneAnswersAndTheSettingsNameAll) {
+  command_.controller = "localhost:1," + port_.address();
+  const auto node = enroll(command_);
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ(node->controller, "localhost:7443,localhost:7443");
+  EXPECT_THAT(text(kOwn), AllOf(HasSubstr("controller = localhost:7443,localhost:7443\n"),
+                                HasSubstr("renew_from = localhost:1," + port_.address() + "\n")));
+  command_.controller = "localhost:1,,";
+  std::filesystem::remove(path(kOwn));
+  EXPECT_THAT(refused(command_), HasSubstr("https://localhost:1: no connection"));
+  command_.controller = " , ";
+  EXPECT_THAT(refused(command_), HasSubstr("--controller \" , \": HOST"));
+}
+
 TEST_F(EnrollCommandTest, APackagesFileStaysAsItIsByteForByte) {
   const std::string shipped = "# controller = controller.example:7443\nlabels = rack=r1\n";
   std::ofstream(path("agent.conf")) << shipped;

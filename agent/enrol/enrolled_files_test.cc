@@ -141,16 +141,32 @@ TEST_F(NodeFilesTest, ARenewalThatIsDueWaitsForTheEndOfAnEnrolment) {
   stage(port.authority, "n1");
   auto files = open();
   ASSERT_TRUE(files);
-  const auto server = parse_enrol_server(port.address()).value();
-  const auto refused = renew_if_due(server, files->files(), trust::unix_now());
+  const auto servers = parse_enrol_servers(port.address()).value();
+  const auto refused = renew_if_due(servers, files->files(), trust::unix_now());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnavailable);
   EXPECT_EQ(port.renewals, 0);
   const trust::PemFiles paths = files->files();
   files = fail(Code::kNotFound, "closed");
-  const auto renewed = renew_if_due(server, paths, trust::unix_now());
+  const auto renewed = renew_if_due(servers, paths, trust::unix_now());
   ASSERT_TRUE(renewed) << renewed.error().message;
   EXPECT_EQ(open()->held()->own.id.serial, *renewed);
+}
+
+// After a takeover the port of the first one is closed.
+TEST_F(NodeFilesTest, ARenewalIsAskedOfEachControllerInTurn) {
+  FakeEnrolmentPort port;
+  ASSERT_TRUE(trust::issue(port.authority.path(), {.role = "agent", .names = {"n1"}, .days = 30},
+                           trust::unix_now() - 25 * 86'400));
+  ASSERT_TRUE(open());
+  stage(port.authority, "n1");
+  const trust::PemFiles paths = open()->files();
+  const auto servers = parse_enrol_servers("localhost:1, " + port.address()).value();
+  ASSERT_EQ(servers.size(), 2U);
+  const auto renewed = renew_if_due(servers, paths, trust::unix_now());
+  ASSERT_TRUE(renewed) << renewed.error().message;
+  EXPECT_FALSE(renewed->empty());
+  EXPECT_EQ(port.renewals, 1);
 }
 
 TEST_F(NodeFilesTest, ALookOfTheRenewerFinishesAKilledCall) {
@@ -163,7 +179,7 @@ TEST_F(NodeFilesTest, ALookOfTheRenewerFinishesAKilledCall) {
                               .key = path(in_tls("agent.key")),
                               .authority = path(in_tls("ca.crt"))};
   const auto looked =
-      renew_if_due(parse_enrol_server(port.address()).value(), paths, trust::unix_now());
+      renew_if_due(parse_enrol_servers(port.address()).value(), paths, trust::unix_now());
   ASSERT_TRUE(looked) << looked.error().message;
   EXPECT_EQ(*looked, "");
   EXPECT_TRUE(trust::load_material(paths));

@@ -45,8 +45,8 @@ double renewal_pause(int failures) {
 }
 
 // The new certificate is tried with the key in place before it takes the old one's file.
-Result<std::string> renew_if_due(const EnrolServer& server, const trust::PemFiles& files,
-                                 double now_unix) {
+Result<std::string> renew_if_due(const std::vector<EnrolServer>& servers,
+                                 const trust::PemFiles& files, double now_unix) {
   const std::filesystem::path file(files.certificate);
   const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
   const bool has_cut = NodeFiles::has_cut(folder);
@@ -64,18 +64,18 @@ Result<std::string> renew_if_due(const EnrolServer& server, const trust::PemFile
         fmt::format("the certificate ended at {}, so that it proves nothing; railgauge-agent "
                     "enroll --force with a new token enrols the node again",
                     rfc3339(held.own.until_unix)));
-  std::string pem = RG_TRY(ask_renewal(server, files));
+  std::string pem = RG_TRY(ask_renewal(servers, files));
   const trust::Material fresh = RG_TRY(trust::check_material(pem, held.key, held.authority));
   if (node_of(fresh.own) != node_of(held.own) || fresh.own.until_unix < held.own.until_unix)
     return fail(
         Code::kInternal,
-        fmt::format("{}: the new certificate is for another node, or ends earlier", server.url()));
+        "the certificate that came is for another node, or ends earlier than the one in use");
   RG_TRY_OK(locked.replace_certificate(file.filename().string(), pem));
   return fresh.own.id.serial;
 }
 
-Renewer::Renewer(EnrolServer server, trust::PemFiles files)
-    : server_(std::move(server)), files_(std::move(files)), thread_([this] { run(); }) {}
+Renewer::Renewer(std::vector<EnrolServer> servers, trust::PemFiles files)
+    : servers_(std::move(servers)), files_(std::move(files)), thread_([this] { run(); }) {}
 
 Renewer::~Renewer() {
   {
@@ -90,7 +90,7 @@ Renewer::~Renewer() {
 void Renewer::run() {
   int failures = 0;  // in a row
   for (;;) {
-    const auto renewed = renew_if_due(server_, files_, unix_seconds_now());
+    const auto renewed = renew_if_due(servers_, files_, unix_seconds_now());
     if (!renewed) {
       ++failures;
       spdlog::warn("TLS: the certificate is not renewed: {}", renewed.error().message);

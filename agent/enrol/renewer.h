@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "agent/enrol/enrol_client.h"
 #include "controller/trust/pem_files.h"
@@ -27,15 +28,15 @@ double renewal_pause(int failures);
 // killed `enroll` left there. Returns the new certificate's serial, "" if it was not time. Errors:
 // those of the call, of files, kUnavailable while `enroll` has the lock, and kInternal for a
 // certificate of another name or key.
-Result<std::string> renew_if_due(const EnrolServer& server, const trust::PemFiles& files,
-                                 double now_unix);
+Result<std::string> renew_if_due(const std::vector<EnrolServer>& servers,
+                                 const trust::PemFiles& files, double now_unix);
 
-// A controller that is away, or whose port is off, costs a line of the log at each try, and the
+// Controllers that are away, or whose ports are off, cost a line of the log at each try, and the
 // node nothing until its certificate ends. Looks each minute, on a thread of its own. The
 // destructor ends it, within a call's time at most.
 class Renewer {
  public:
-  Renewer(EnrolServer server, trust::PemFiles files);
+  Renewer(std::vector<EnrolServer> servers, trust::PemFiles files);
   ~Renewer();
   Renewer(const Renewer&) = delete;
   Renewer& operator=(const Renewer&) = delete;
@@ -43,7 +44,7 @@ class Renewer {
  private:
   void run();
 
-  const EnrolServer server_;
+  const std::vector<EnrolServer> servers_;
   const trust::PemFiles files_;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -19,9 +19,11 @@ namespace {
 constexpr double kMicrosecondsPerSecond = 1e6;
 constexpr double kNanosecondsPerSecond = 1e9;
 
-std::string taken_from_environment(const char* name) {
+std::string taken_from_environment(const char* name, std::vector<std::string>& taken) {
   const char* value = std::getenv(name);
-  std::string text = value == nullptr ? "" : value;
+  if (value == nullptr) return "";
+  std::string text = value;
+  taken.push_back(std::string(name) + "=" + text);
   ::unsetenv(name);
   return text;
 }
@@ -32,12 +34,13 @@ std::string status_line(const std::string& state) { return "STATUS=" + printable
 }  // namespace
 
 ServiceManager ServiceManager::of_environment() {
-  std::string socket = taken_from_environment("NOTIFY_SOCKET");
-  const std::string interval = taken_from_environment("WATCHDOG_USEC");
-  const std::string pid = taken_from_environment("WATCHDOG_PID");
+  std::vector<std::string> taken;
+  std::string socket = taken_from_environment("NOTIFY_SOCKET", taken);
+  const std::string interval = taken_from_environment("WATCHDOG_USEC", taken);
+  const std::string pid = taken_from_environment("WATCHDOG_PID", taken);
   const bool is_ours = pid.empty() || pid == std::to_string(::getpid());
   const double seconds = std::strtod(interval.c_str(), nullptr) / kMicrosecondsPerSecond;
-  return {std::move(socket), is_ours && seconds > 0 ? seconds : 0};
+  return {std::move(socket), is_ours && seconds > 0 ? seconds : 0, std::move(taken)};
 }
 
 void ServiceManager::ready(const std::string& state) {

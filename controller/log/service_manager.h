@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "kernels/core/base/result.h"
 
@@ -18,12 +19,18 @@ class ServiceManager {
   static ServiceManager of_environment();
   // Reports to `socket` (a path, or @NAME of the abstract name space; "": to nobody), with signs of
   // life every `watchdog_seconds` / 2 (0: none).
-  ServiceManager(std::string socket, double watchdog_seconds)
-      : socket_(std::move(socket)), watchdog_seconds_(watchdog_seconds) {}
+  ServiceManager(std::string socket, double watchdog_seconds,
+                 std::vector<std::string> variables = {})
+      : socket_(std::move(socket)),
+        watchdog_seconds_(watchdog_seconds),
+        variables_(std::move(variables)) {}
 
   [[nodiscard]] bool is_asked() const { return !socket_.empty(); }
   // 0: the manager wants no sign of life.
   [[nodiscard]] double watchdog_seconds() const { return watchdog_seconds_; }
+  // The variables that of_environment() removed, as NAME=VALUE: for execve of this process, which
+  // the manager watches on.
+  [[nodiscard]] const std::vector<std::string>& variables() const { return variables_; }
 
   // The start is complete; `state` in words.
   void ready(const std::string& state);
@@ -39,6 +46,7 @@ class ServiceManager {
 
   const std::string socket_;
   const double watchdog_seconds_;
+  const std::vector<std::string> variables_;
   std::mutex mutex_;
   bool is_ready_ = false;
   bool is_ready_told_ = false;

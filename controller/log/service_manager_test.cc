@@ -61,6 +61,9 @@ TEST(ServiceManager, TheEnvironmentNamesTheManagerAndChildrenDoNotInheritIt) {
   EXPECT_EQ(manager.watchdog_seconds(), 60);
   EXPECT_EQ(::getenv("NOTIFY_SOCKET"), nullptr);
   EXPECT_EQ(::getenv("WATCHDOG_USEC"), nullptr);
+  EXPECT_THAT(manager.variables(),
+              testing::ElementsAre("NOTIFY_SOCKET=" + systemd.path(), "WATCHDOG_USEC=60000000",
+                                   fmt::format("WATCHDOG_PID={}", ::getpid())));
   manager.ready("");
   EXPECT_EQ(systemd.next(), "READY=1\nSTATUS=\n");
 }

@@ -133,5 +133,30 @@ TEST_F(LeaseRowTest, ATakeoverEndsTheSessionsOfTheGenerationBefore) {
   EXPECT_TRUE((*foreign)->query("SELECT 1"));
 }
 
+// A batch that takes long to commit costs its own controller no lease, and no other one gets it.
+TEST_F(LeaseRowTest, ABatchUnderWayLetsItsHolderRenewAndNobodyElseTakeIt) {
+  auto batch = pq::Connection::open({.url = url_});
+  auto keeper = pq::Connection::open({.url = url_, .answer_seconds = 5});
+  auto taker = pq::Connection::open({.url = url_});
+  ASSERT_TRUE(batch && keeper && taker && ensure_schema(**keeper));
+  ASSERT_TRUE((*taker)->execute("SET lock_timeout='500ms'"));
+  const SiteController a{.holder = "aa", .address = "a:7443"};
+  const LeaseWish of_b{.site = "east", .controller = {.holder = "bb"}, .seconds = 60};
+  ASSERT_TRUE(*take_lease(**keeper, {.site = "east", .controller = a, .seconds = 60}));
+  ASSERT_TRUE((*batch)->script("BEGIN; SELECT railgauge.require_lease('east', 1)"));
+  for (const double seconds : {60.0, -1.0}) {  // it has ended after the second
+    const auto renewed = renew_lease(
+        **keeper,
+        {.site = "east", .controller = a, .generation = 1, .seconds = seconds, .admitted = {"bb"}});
+    ASSERT_TRUE(renewed) << renewed.error().message;
+    EXPECT_TRUE(*renewed);
+  }
+  EXPECT_FALSE(take_lease(**taker, of_b)) << "it was taken before the batch had ended";
+  ASSERT_TRUE((*batch)->execute("COMMIT"));
+  const auto taken = take_lease(**taker, of_b);
+  ASSERT_TRUE(taken && *taken);
+  EXPECT_EQ((*taken)->generation, 2);
+}
+
 }  // namespace
 }  // namespace railgauge::mirror

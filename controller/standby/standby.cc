@@ -13,6 +13,7 @@
 
 #include "controller/clock/wall_clock.h"
 #include "controller/mirror/archive_schema.h"
+#include "kernels/core/base/failpoint.h"
 
 namespace railgauge::standby {
 namespace {
@@ -47,6 +48,7 @@ Result<std::string> controller_id(const std::string& database) {
 // Ports open before the archive is reached, so that agents and people get a sentence, and not
 // silence, whatever this controller waits for.
 Result<std::unique_ptr<Standby>> Standby::open(StandbyOptions options) {
+  failpoint("standby.opening");
   WarmFile file = RG_TRY(WarmFile::open(options.database, options.keep_point_days));
   std::unique_ptr<Standby> standby(new Standby(std::move(options), std::move(file)));
   const RoleAnswers answers{

@@ -60,7 +60,30 @@ for suite in suites/*.yaml; do
   expect "the controller has $suite" has railgauge-controller "/usr/share/railgauge/$suite"
 done
 expect "the controller has the alerts" has railgauge-controller /usr/share/railgauge/dashboards/prometheus/alerts.yml
+expect "and the board of the archive" has railgauge-controller /usr/share/railgauge/dashboards/postgres/railgauge-archive.json
+for board in dashboards/grafana/*.json; do
+  expect "the controller has $board" has railgauge-controller "/usr/share/railgauge/$board"
+done
+# A build without Node.js has no pages, and says so itself.
+if [ -e "$build/share/railgauge/console/index.html" ]; then
+  expect "the controller has the console's pages" has railgauge-controller /usr/share/railgauge/console/index.html
+  expect "with all their parts" test "$(grep -c '/usr/share/railgauge/console/.*[^/]$' "$work/railgauge-controller.list")" = "$(find "$build/share/railgauge/console" -type f | wc -l)"
+else
+  echo "waived: this build has no pages of the console, so no package has them: install nodejs and npm"
+fi
 expect "tests stay at home" sh -c "! grep -q _test '$work/files'"
+# A service manager of a half-broken host: each call fails.
+mkdir "$work/broken"
+printf '#!/bin/sh\necho "systemctl $*" >>%s\nexit 1\n' "$work/calls" >"$work/broken/systemctl"
+printf '#!/bin/sh\nexit 0\n' | tee "$work/broken/systemd-sysusers" >"$work/broken/systemd-tmpfiles"
+chmod +x "$work"/broken/*
+# survives SCRIPT ARGUMENT...: the maintainer script ends with 0 there. A test's host need not be one of systemd.
+survives() {
+  # Every path of the host is one below the work folder: a purge must not find the machine's own agent.
+  sed "s|-d /run/systemd/system|-d /|; s|/var/|$work/host/var/|g; s|/etc/|$work/host/etc/|g; s|/run/|$work/host/run/|g" "$1" >"$work/script"
+  ! sed "s|$work/host/||g" "$work/script" | grep -nE '(^|[^a-z])/(var|etc|run)/' || return
+  PATH="$work/broken:$PATH" sh "$work/script" "${@:2}"
+}
 for service in agent controller; do
   mkdir "$work/$service"
   dpkg-deb -e "$(deb railgauge-$service)" "$work/$service"
@@ -72,6 +95,20 @@ for service in agent controller; do
     expect "$service: $script is POSIX sh" sh -n "$work/$service/$script"
     if command -v shellcheck >/dev/null; then expect "$service: $script" shellcheck -s sh "$work/$service/$script"; fi
   done
+  : >"$work/calls"
+  expect "$service: a systemd that fails stops no removal" survives "$work/$service/prerm" remove
+  expect "$service: which asked it to stop" grep -q "systemctl disable --now railgauge-$service.service" "$work/calls"
+  expect "$service: nor a purge" survives "$work/$service/postrm" purge
+  expect "$service: nor an installation" survives "$work/$service/postinst" configure
+  expect "$service: nor an upgrade" survives "$work/$service/postinst" configure 0.1.0
+  if [ $service = agent ] && [ "$(id -u)" = 0 ]; then
+    mkdir -p "$work/host/run/railgauge" "$work/host/run/railgauge-agent"
+    touch "$work/host/run/railgauge/busy"
+    survives "$work/agent/postinst" configure 2>/dev/null
+    expect "agent: a first installation takes over no marker" test ! -e "$work/host/run/railgauge-agent/busy"
+    expect "agent: an upgrade" survives "$work/agent/postinst" configure 0.1.0
+    expect "agent: keeps a marked node busy" test -e "$work/host/run/railgauge-agent/busy"
+  fi
   dpkg-deb -x "$(deb railgauge-$service)" "$work/root"
   expect "$service: every unset setting of its file is a known one" \
     sh -c "sed -n 's/^# \([a-z_]*\) = .*/\1/p' '$work/root/etc/railgauge/$service.conf' | while read -r key; do
@@ -83,6 +120,11 @@ for service in agent controller; do
   done
   expect "$service: its unit reads its environment file" grep -qx "EnvironmentFile=-/etc/railgauge/$service.env" "$work/root/usr/lib/systemd/system/railgauge-$service.service"
 done
+# Two services with one folder: whoever starts last owns it.
+runtime=$(sed -n 's/^RuntimeDirectory=//p' "$work"/root/usr/lib/systemd/system/railgauge-*.service | tr ' ' '\n' | sed 's|^|/run/|')
+expect "the controller has a folder below /run" test "$runtime" = /run/railgauge
+expect "no line of tmpfiles.d makes a folder that a service owns" sh -c "! awk '\$1 ~ /^[a-zA-Z]/ { print \$2 }' '$work'/root/usr/lib/tmpfiles.d/*.conf | grep -xF '$runtime'"
+expect "the agent's busy marker is in one of root's" sh -c "'$work/root/usr/bin/railgauge-agent' --help | tr -s ' \n' ' ' | grep -q 'busy-marker TEXT=/run/railgauge-agent/busy '"
 expect "an MPI's runner needs the agent of its own version" sh -c "! [ -x '$build/bin/railgauge-runner-openmpi' ] || dpkg-deb -f '$(deb railgauge-runner-openmpi)' Depends | grep -qF 'railgauge-agent (= $version)'"
 expect "the agent depends on no MPI" sh -c "! dpkg-deb -f '$(deb railgauge-agent)' Depends | grep -qE 'openmpi|mpich'"
 expect "nor on a library that it loads at run time" sh -c "! dpkg-deb -f '$(deb railgauge-agent)' Depends | grep -qE 'ibverbs|cuda|nccl|rdmacm'"

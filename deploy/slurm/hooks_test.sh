@@ -17,7 +17,7 @@ matches() { [[ $("${@:2}") =~ ^$1$ ]] || { "${@:2}"; return 1; }; }
 
 # ---- an agent ------------------------------------------------------------------------------------
 mkdir -m 700 "$work/agent"
-export RAILGAUGE_AGENT_STATE=$work/agent RAILGAUGE_VERDICT_SECONDS=30 RAILGAUGE_HEALTH_SECONDS=30  # this machine may be busy
+export RAILGAUGE_AGENT_STATE=$work/agent RAILGAUGE_VERDICT_SECONDS=30 RAILGAUGE_HEALTH_SECONDS=30 RAILGAUGE_HOOK_SECONDS=30  # this machine may be busy
 # preflight TIME CHECK[:STATE]...: the agent's file after a preflight in which these failed or had the state; gid passed.
 preflight() {
   local time=$1 word; shift
@@ -170,7 +170,7 @@ export SLURMD_NODENAME=n6 RAILGAUGE_SLURM_STATE=$work/run6 RAILGAUGE_BUSY_JOBS_F
 export RAILGAUGE_VERDICT=$PWD/verdict.sh
 preflight "$now" acs
 hangs logger
-unset RAILGAUGE_VERDICT_SECONDS RAILGAUGE_HEALTH_SECONDS
+unset RAILGAUGE_VERDICT_SECONDS RAILGAUGE_HEALTH_SECONDS RAILGAUGE_HOOK_SECONDS
 expect "a system log that hangs keeps no job from its begin" ends ./prolog.sh
 expect "which is marked all the same" test -e "$work/jobs/7"
 expect "nor from its end" ends ./epilog.sh
@@ -187,7 +187,7 @@ rm "$work/hung/id"; hangs scontrol
 expect "a Slurm that hangs does not hold the health check" ends ./healthcheck.sh
 rm -r "$work/hung"
 unset RAILGAUGE_VERDICT SLURM_JOB_ID
-export RAILGAUGE_VERDICT_SECONDS=30 RAILGAUGE_HEALTH_SECONDS=30 SLURMD_NODENAME=n1 RAILGAUGE_SLURM_STATE=$work/run
+export RAILGAUGE_VERDICT_SECONDS=30 RAILGAUGE_HEALTH_SECONDS=30 RAILGAUGE_HOOK_SECONDS=30 SLURMD_NODENAME=n1 RAILGAUGE_SLURM_STATE=$work/run
 rm "$work/nodes/n6"
 
 # ---- the drain -------------------------------------------------------------------------------------

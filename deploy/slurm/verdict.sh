@@ -13,7 +13,7 @@
 # In processes that timeout ends: a name service may hang as well as a file system.
 if [ -z "${RAILGAUGE_VERDICT_INNER:-}" ]; then
   seconds=${RAILGAUGE_VERDICT_SECONDS:-0.8}
-  RAILGAUGE_VERDICT_INNER=1 timeout -s KILL "$seconds" "$0" 2>/dev/null || echo "unknown the verdict was not read within $seconds s"
+  { RAILGAUGE_VERDICT_INNER=1 timeout -s KILL "$seconds" "$0"; } 2>/dev/null || echo "unknown the verdict was not read within $seconds s"
   exit 0
 fi
 folder=${RAILGAUGE_AGENT_STATE:-/var/lib/railgauge-agent} hours=${RAILGAUGE_VERDICT_HOURS:-26}

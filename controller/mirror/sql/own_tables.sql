@@ -52,11 +52,14 @@ CREATE TABLE IF NOT EXISTS railgauge.controller (
   seen_at timestamptz NOT NULL,
   PRIMARY KEY (site_name, holder)
 );
--- Fails the transaction of a controller whose lease another one has taken; keeps the lease until its end.
+-- Makes the generation a part of the row's key: an UPDATE of it waits for FOR KEY SHARE, one of the other columns does not.
+CREATE UNIQUE INDEX IF NOT EXISTS lease_generation ON railgauge.lease (site_name, generation);
+-- Fails the transaction of a controller whose lease another one has taken. Nobody else takes it before the transaction's end;
+-- its holder renews it meanwhile, however long the commit takes.
 CREATE OR REPLACE FUNCTION railgauge.require_lease(wanted_site text, wanted_generation bigint) RETURNS void
 LANGUAGE plpgsql AS $body$
 BEGIN
-  PERFORM 1 FROM railgauge.lease WHERE site_name=wanted_site AND generation=wanted_generation FOR SHARE;
+  PERFORM 1 FROM railgauge.lease WHERE site_name=wanted_site AND generation=wanted_generation FOR KEY SHARE;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'generation % has lost the lease of site %', wanted_generation, wanted_site USING ERRCODE='55000';
   END IF;
