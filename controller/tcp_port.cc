@@ -37,6 +37,10 @@ void bound_grpc(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostStreamsOfAConnection);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMostMetadataBytes);
+  // A probe is a ping after a message, and its answer, to find a window larger than 64 KB.
+  // Thousands of agents whose heartbeats are all that they send would double the frames, and the
+  // memory that their messages may have under way at once would have no bound.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   // Only reflection and health use the synchronous interface.
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);

@@ -1,6 +1,10 @@
 #include "controller/fleet/agent_stream.h"
 
+#include <cmath>
 #include <utility>
+
+#include "controller/clock/wall_clock.h"
+#include "controller/fleet/event_loop.h"
 
 namespace railgauge::fleet {
 
@@ -62,7 +66,7 @@ void AgentStream::OnReadDone(bool ok) noexcept {
     reading_ = false;
     if (!ok) return finish_now(grpc::Status::OK);
   }
-  events_.message(session_, std::move(incoming_));
+  if (events_.message(session_, std::move(incoming_))) read_next();
 }
 
 void AgentStream::OnWriteDone(bool ok) noexcept {
@@ -83,6 +87,42 @@ void AgentStream::OnCancel() noexcept {
 void AgentStream::OnDone() noexcept {
   events_.closed(session_);
   self_.reset();
+}
+
+std::optional<double> skew_said(double unix_time_seconds) {
+  if (!std::isfinite(unix_time_seconds) || unix_time_seconds <= 0) return std::nullopt;
+  return skew_of(unix_time_seconds);
+}
+
+Beat beat_of(const api::Heartbeat& heartbeat) {
+  return {.spool_records = heartbeat.spool_records(),
+          .busy_task_id = heartbeat.busy_task_id(),
+          .skew_seconds = skew_said(heartbeat.unix_time_seconds()),
+          .seen = monotonic_seconds(),
+          .seen_at_unix = unix_seconds()};
+}
+
+bool BeatsOfStream::is_quiet(const api::Heartbeat& heartbeat) {
+  std::string busy = heartbeat.has_busy() ? "is " + heartbeat.busy().SerializeAsString() : "";
+  const bool is_same = busy_ == busy;
+  busy_ = std::move(busy);
+  return is_same && heartbeat.events().empty();
+}
+
+bool QuietBeats::add(Session session, Beat beat) {
+  const std::lock_guard lock(mutex_);
+  return beats_.emplace(session, std::move(beat)).second;
+}
+
+std::optional<Beat> QuietBeats::take(Session session) {
+  const std::lock_guard lock(mutex_);
+  auto beat = beats_.extract(session);
+  return beat ? std::optional(std::move(beat.mapped())) : std::nullopt;
+}
+
+std::map<Session, Beat> QuietBeats::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(beats_, {});
 }
 
 }  // namespace railgauge::fleet

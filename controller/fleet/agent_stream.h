@@ -6,8 +6,11 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 
 #include <grpcpp/grpcpp.h>
 
@@ -24,7 +27,8 @@ class AgentStream final
   static constexpr std::size_t kMaxQueuedBytes = 16U << 20U;
 
   struct Events {
-    std::function<void(Session, api::AgentMessage)> message;
+    // True: the next message may come at once; else after read_next().
+    std::function<bool(Session, api::AgentMessage)> message;
     std::function<void(Session)> closed;  // last call; nothing was or will be delivered after it
   };
 
@@ -69,6 +73,46 @@ class AgentStream final
   bool finishing_ = false;  // after what is queued
   bool finished_ = false;   // Finish was called: nothing may be started any more
   grpc::Status status_;
+};
+
+// The words of a heartbeat, and when it came.
+struct Beat {
+  double spool_records = 0;
+  std::string busy_task_id{};
+  std::optional<double> skew_seconds{};  // absent: the agent does not say what its clock has
+  double seen = 0;                       // on the loop's monotonic clock
+  double seen_at_unix = 0;
+};
+// How far a clock that has this time now is ahead of the controller's; absent: it is no time.
+std::optional<double> skew_said(double unix_time_seconds);
+// The beat of a heartbeat that comes now.
+Beat beat_of(const api::Heartbeat& heartbeat);
+
+// The heartbeats of one stream, in their order. Not thread safe: a stream has one message at a
+// time.
+class BeatsOfStream {
+ public:
+  // Whether the heartbeat reports no event, and of the node's work what the one before did.
+  bool is_quiet(const api::Heartbeat& heartbeat);
+
+ private:
+  std::optional<std::string> busy_{};  // of the heartbeat before, as bytes
+};
+
+// Heartbeats that say nothing new wait here for the loop's next tick, which takes them together: a
+// turn of the loop for each of thousands of agents would be most of the controller's work at rest.
+// Thread safe.
+class QuietBeats {
+ public:
+  // False: one of the stream waits already, so that an agent in a hurry waits for the loop.
+  bool add(Session session, Beat beat);
+  std::map<Session, Beat> take();
+  // That of one stream, before a later message of it; absent: none waits.
+  std::optional<Beat> take(Session session);
+
+ private:
+  std::mutex mutex_;
+  std::map<Session, Beat> beats_;
 };
 
 }  // namespace railgauge::fleet

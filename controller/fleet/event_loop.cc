@@ -18,7 +18,7 @@ void EventLoop::post(Task task) {
   const std::lock_guard lock(mutex_);
   if (stopping_) return;
   tasks_.push_back(std::move(task));
-  wake_.notify_one();
+  if (tasks_.size() == 1) wake_.notify_one();
 }
 
 void EventLoop::on_tick(Task tick) {

@@ -123,6 +123,7 @@ Fleet::Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options)
       options_(std::move(options)),
       gate_(options_.streams),
       refusals_(kRefusalsAMinute),
+      quiet_(std::make_shared<QuietBeats>()),
       roster_(options_.roster) {
   const auto kind = store_.read(store::read_data_kind);
   if (!kind) spdlog::warn("what the data is made of is not read: {}", kind.error().message);
@@ -182,19 +183,24 @@ std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, a
   }
   if (!allowed) {
     report_refusal(peer, peer.common_name, allowed.error());
-    auto refused = AgentStream::make(session, context, std::move(peer),
-                                     {.message = [](Session, const api::AgentMessage&) {},
-                                      .closed = [call = std::move(call)](Session) {}});
+    auto refused =
+        AgentStream::make(session, context, std::move(peer),
+                          {.message = [](Session, const api::AgentMessage&) { return false; },
+                           .closed = [call = std::move(call)](Session) {}});
     refused->finish(to_grpc(allowed.error()));
     return refused;
   }
   AgentStream::Events events{
       .message =
-          [this](Session from, api::AgentMessage message) {
+          [this, beats = BeatsOfStream()](Session from, api::AgentMessage message) mutable {
+            if (message.has_heartbeat() && beats.is_quiet(message.heartbeat()) &&
+                quiet_->add(from, beat_of(message.heartbeat())))
+              return true;
             loop_.post(
                 [this, from, ready = std::make_shared<Arrived>(arrived(std::move(message)))] {
                   on_message(from, std::move(*ready));
                 });
+            return false;
           },
       .closed =
           [this, place, call = std::move(call)](Session from) {
@@ -225,6 +231,7 @@ void Fleet::on_message(Session session, Arrived arrived) {
   const Roster::Node* holder = roster_.find(stream.name);
   if (holder == nullptr || holder->session != session) return;  // replaced meanwhile
   NodeState& node = nodes_[stream.name];
+  if (const auto before = quiet_->take(session)) on_beat(node, *before);
   node.last_seen_at_unix = fleet::unix_seconds();
   if (arrived.records) return on_records(stream, std::move(*arrived.records));
   if (message.has_heartbeat())
@@ -406,7 +413,7 @@ void Fleet::welcome(Stream& stream, Arrived arrived, const Roster::Attached& att
       fmt::format("node {} {} from {}", name, resumed ? "is back" : "attached", node.address);
   spdlog::info("{}", text);
   event(resumed ? "node_resumed" : "node_attached", node.hello->node_id(), text);
-  on_clock(node, node.hello->unix_time_seconds());
+  if (const auto skew = skew_said(node.hello->unix_time_seconds())) on_clock(node, *skew);
   on_busy(node, node.hello->has_busy() ? std::optional(node.hello->busy()) : std::nullopt);
   if (listener_ == nullptr) return;
   if (resumed)
@@ -462,20 +469,35 @@ void Fleet::store_seen(std::vector<store::SeenNode> nodes) {
 }
 
 void Fleet::on_heartbeat(NodeState& node, const api::Heartbeat& heartbeat) {
-  node.spool_records = heartbeat.spool_records();
-  node.busy_task_id = heartbeat.busy_task_id();
-  on_clock(node, heartbeat.unix_time_seconds());
+  on_beat(node, beat_of(heartbeat));
   if (heartbeat.has_busy()) on_busy(node, heartbeat.busy());
   on_events(node, heartbeat);
 }
 
+void Fleet::on_beat(NodeState& node, const Beat& beat) {
+  node.spool_records = beat.spool_records;
+  node.busy_task_id = beat.busy_task_id;
+  node.last_seen_at_unix = beat.seen_at_unix;
+  if (beat.skew_seconds) on_clock(node, *beat.skew_seconds);
+}
+
+// Those of streams that ended or were replaced meanwhile count no more.
+void Fleet::take_quiet_beats() {
+  for (const auto& [session, beat] : quiet_->take()) {
+    const auto stream = streams_.find(session);
+    if (stream == streams_.end() || stream->second.is_ending) continue;
+    const Roster::Node* holder = roster_.find(stream->second.name);
+    if (holder == nullptr || holder->session != session) continue;
+    roster_.seen(session, beat.seen);
+    on_beat(nodes_[stream->second.name], beat);
+  }
+}
+
 // Reports a clock that is off once, and once when it is right again. A message that waited in the
 // stream makes a clock look late, so a small lag has to last.
-void Fleet::on_clock(NodeState& node, double unix_time_seconds) {
+void Fleet::on_clock(NodeState& node, double skew) {
   constexpr double kSurelyLateSeconds = 60;
   constexpr std::uint32_t kLateBeats = 3;
-  if (!std::isfinite(unix_time_seconds) || unix_time_seconds <= 0) return;  // it does not say
-  const double skew = skew_of(unix_time_seconds);
   const bool is_off = std::abs(skew) > kMaxSkewSeconds;
   const bool may_be_late = is_off && skew < 0 && skew > -kSurelyLateSeconds;
   node.late_beats = may_be_late ? node.late_beats + 1 : 0;
@@ -584,6 +606,7 @@ bool Fleet::send(const std::string& name, api::ControllerMessage message) {
 }
 
 void Fleet::tick(double now) {
+  take_quiet_beats();
   note_seen(now);
   report_left_out(now);
   for (auto& [session, stream] : streams_) {

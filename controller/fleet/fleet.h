@@ -63,6 +63,8 @@ struct Batch {
 Batch batch_of(api::RecordBatch message);
 
 class AgentStream;
+class QuietBeats;
+struct Beat;
 
 // The part of a controller among several of its site; by default there is one alone. The functions
 // are called on the event loop and must not wait.
@@ -255,8 +257,10 @@ class Fleet {
   void report_left_out(double now);
   void welcome(Stream& stream, Arrived arrived, const Roster::Attached& attached);
   void on_heartbeat(NodeState& node, const api::Heartbeat& heartbeat);
+  void on_beat(NodeState& node, const Beat& beat);
+  void take_quiet_beats();
   void on_busy(NodeState& node, std::optional<api::BusyState> now);
-  void on_clock(NodeState& node, double unix_time_seconds);
+  void on_clock(NodeState& node, double skew_seconds);
   void on_events(NodeState& node, const api::Heartbeat& heartbeat);
   void on_records(Stream& stream, Batch batch);
   // A batch on its way into the store.
@@ -295,6 +299,7 @@ class Fleet {
   std::map<std::string, double> refused_;
   double next_report_ = 0;
   KernelLists kernels_;
+  const std::shared_ptr<QuietBeats> quiet_;
   Roster roster_;
   store::DataKind kind_ = store::DataKind::kNone;
   std::map<Session, Stream> streams_;
