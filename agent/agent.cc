@@ -208,8 +208,10 @@ void Agent::wait(int stop_fd, int hangup_fd) {
   std::uint64_t rung = 0;
   static_cast<void>(!::read(wake_.get(), &rung, sizeof(rung)));
   signalfd_siginfo hangup{};
-  if ((set[2].revents & POLLIN) != 0 && ::read(hangup_fd, &hangup, sizeof(hangup)) > 0)
+  if ((set[2].revents & POLLIN) != 0 && ::read(hangup_fd, &hangup, sizeof(hangup)) > 0) {
     look_at_tls(true);
+    if (options_.reload) options_.reload();
+  }
   if (stop_ns_ == 0 && (set[1].revents & POLLIN) != 0) {
     stop_ns_ = monotonic_now_ns();
     spdlog::info("stopping; {} tasks run", supervisor_.size());

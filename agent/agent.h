@@ -3,6 +3,7 @@
 // the busy guard and preflights happens on it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -47,6 +48,8 @@ struct AgentOptions {
   // Gets reports of the start, the stop, the state and the loop's life. It outlives the agent;
   // nullptr: nobody does.
   ServiceManager* manager = nullptr;
+  // Called on the agent's thread at each hang-up, after the TLS files were read.
+  std::function<void()> reload{};
 };
 
 // The folders that replace /sys and /proc, as the inventory takes them.

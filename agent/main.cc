@@ -120,7 +120,32 @@ void hand_on(const Settings& settings) {
 // key is, and from tracing it. Linux writes no core file of the agent then.
 void hide_memory() { ::prctl(PR_SET_DUMPABLE, 0); }
 
-int run(const Settings& settings) {
+// All settings of this start, read anew.
+Status read_settings(int argc, char** argv, Settings& settings) {
+  CLI::App app;
+  declare_settings(app, settings);
+  EnrollCommand enroll;
+  declare_enroll(app, enroll);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return invalid("{}", error.what());
+  }
+  return apply_file(app, settings);
+}
+
+// Another setting than the level needs a restart, since tasks, spool and streams depend on it.
+void reload_log_level(int argc, char** argv, std::string& in_force) {
+  Settings now;
+  if (const Status read = read_settings(argc, argv, now); !read)
+    return spdlog::error("SIGHUP: the settings stay as they are: {}", read.error().message);
+  if (now.log_level == in_force) return;
+  set_log_level(now.log_level);
+  spdlog::warn("SIGHUP: log_level is {} from now on, after {}", now.log_level, in_force);
+  in_force = now.log_level;
+}
+
+int run(const Settings& settings, int argc, char** argv) {
   ServiceManager manager = ServiceManager::of_environment();
   end_when_exhausted("railgauge-agent");
   hide_memory();
@@ -146,6 +171,9 @@ int run(const Settings& settings) {
   AgentOptions options = settings.agent;
   options.web_config = settings.web_config_file;
   options.manager = &manager;
+  options.reload = [argc, argv, level = settings.log_level]() mutable {
+    reload_log_level(argc, argv, level);
+  };
   auto agent = Agent::open(std::move(options), metrics);
   if (!agent) return end_start(settings, agent.error());
   const std::unique_ptr<Renewer> renewer = renewer_of(settings);
@@ -199,7 +227,7 @@ int main_of(int argc, char** argv) {
   if (status && settings.print_inventory) return show_inventory(settings.agent);
   if (status) status = check_settings(settings);
   if (!status) return complain(status.error(), kExitUsage);
-  return settings.check_config ? show_settings(app, settings) : run(settings);
+  return settings.check_config ? show_settings(app, settings) : run(settings, argc, argv);
 }
 }  // namespace
 }  // namespace railgauge::agent

@@ -20,6 +20,7 @@
 #include "agent/fleet/fleet.h"
 #include "agent/fleet/fleet_enrolment.h"
 #include "agent/tasks/kernel_list.h"
+#include "controller/api/contract.h"
 #include "controller/api/controller_list.h"
 #include "controller/api/grpc_locks.h"
 #include "controller/log/log.h"
@@ -258,8 +259,9 @@ int run(const Settings& settings) {
 int main_of(int argc, char** argv) {
   Settings settings;
   CLI::App app("Plays the agents of a modelled fabric; all that they report is synthetic");
-  app.set_version_flag("--version", fmt::format("railgauge-fleet {} (commit {})", RAILGAUGE_VERSION,
-                                                build_commit()));
+  app.set_version_flag(
+      "--version", fmt::format("railgauge-fleet {} (commit {}, contract {}.{})", RAILGAUGE_VERSION,
+                               build_commit(), api::kContract.major, api::kContract.minor));
   declare(app, settings);
   try {
     app.parse(argc, argv);

@@ -87,6 +87,21 @@ jq '.spec.unschedulable = true' "$work/nodes/n3" >"$work/draft" && mv "$work/dra
 export RAILGAUGE_TAINT_PERCENT=100
 answers "n1 mtu pass" "n2 acs fail" "n3 acs fail"; run; run
 expect "a cordoned node is left alone" tainted n3 ""
+: >"$work/calls"; run
+expect "where nothing changed nothing is written" eval '! grep -v "^get nodes" "$work/calls"'
+answers "n1 mtu error" "n2 acs fail" "n3 acs fail"; run
+expect "a check in error is no pass" condition n1 "RailgaugeFault Unknown a check ended in an error"
+answers "n1 mtu pass" "n3 acs fail"; run
+expect "a node whose agent is down is in no answer, and unknown" condition n2 "RailgaugeFault Unknown the node's agent does not answer"
+expect "and keeps its taint" tainted n2 acs
+node n9; run
+expect "one that never had an agent is left alone" is n9 '.status | length' 0
+rm "$work/nodes/n9"
+jq --arg long "$(head -c 100000 /dev/zero | tr '\0' x)" '.metadata.annotations.long = $long + $long + $long' "$work/nodes/n1" >"$work/draft" && mv "$work/draft" "$work/nodes/n1"
+answers "n1 mtu fail" "n2 acs fail" "n3 acs fail"; run
+expect "an answer longer than an argument is read" condition n1 "RailgaugeFault True mtu"
+RAILGAUGE_NODE_TAINTS=no run
+expect "taints that are turned off go" tainted n2 ""
 before=$(cat "$work"/nodes/*)
 touch "$work/controller_is_away"; : >"$work/calls"
 expect "without the controller the exit code is 4" eval 'run; [ $? = 4 ]'
