@@ -40,6 +40,17 @@ function scaleOf(unit: string): number {
   return unit === 'bytes_per_second' ? 1e9 : unit === 'ns' ? 1e3 : 1;
 }
 
+// Where figures are while nothing changes, from half way after the figure before to half way before the next one.
+function drawAa(plot: uPlot, x: number[], changes: SeriesChanges | undefined, scale: number) {
+  const at = (index: number, other: number) => plot.valToPos(((x[index] ?? 0) + (x[other] ?? x[index] ?? 0)) / 2, 'x', true);
+  plot.ctx.fillStyle = colour('--aa');
+  for (const { first, last, low, high } of changes?.aa ?? []) {
+    const [left, right] = [at(first, first - 1), at(last, last + 1)];
+    const top = plot.valToPos(high / scale, 'y', true);
+    plot.ctx.fillRect(left, top, right - left, plot.valToPos(low / scale, 'y', true) - top);
+  }
+}
+
 function drawMarks(plot: uPlot, x: number[], history: History, changes: SeriesChanges | undefined, upgrades: number[]) {
   const { ctx, bbox } = plot;
   ctx.save();
@@ -47,6 +58,7 @@ function drawMarks(plot: uPlot, x: number[], history: History, changes: SeriesCh
   ctx.beginPath();
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   ctx.clip();
+  drawAa(plot, x, changes, scaleOf(history.series.unit));
   for (const pause of changes?.pauses ?? []) {
     const left = at(pause.from);
     ctx.fillStyle = colour('--maintenance');

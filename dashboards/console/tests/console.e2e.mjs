@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import assert from 'node:assert/strict';
 import { broken, isNarrow, launch, open, says, settled, until } from './browser.mjs';
+import { checkInbox } from './inbox.e2e.mjs';
 import { kCause, kNightly, kNights, nightOf } from './samples.mjs';
 
 const [chromium, login, pid, pictures] = process.argv.slice(2);
@@ -145,7 +146,7 @@ await check('a cell tells its pair, and a click pins it', async () => {
     await page.mouse.click(...(await place()));
     await settled(page);
     return /sim0012 → sim\d+: [\d.]+ GB.s, 8\d\.\d %[^]*Its series over time/.test(await text());
-  }, async () => `no click pins the slow pair; the page says: ${(await text()).slice(0, 1200)}`);
+  }, async () => `no click pins the slow pair; the page says: ${(await text()).slice(0, 1200)}`, 90);
   await until(async () => {
     await page.mouse.move(...(await place()));
     return page.evaluate(() => document.body.innerText.includes('95 % interval'));
@@ -531,6 +532,8 @@ await check('a finding gets an owner, several are copied as Markdown, and a view
   await says(page, 'ada <b>');
 });
 
+await checkInbox({ check, browser, page, origin, faults });
+
 await check('a suite starts from a page that shows its plan, and is followed live to its end', async () => {
   const other = await open(browser, origin, faults);
   await other.goto(`${origin}/#/`);
@@ -611,7 +614,7 @@ await check('a visitor who may only read has no buttons and sees the commands', 
     if (!/api\/v1\/actions$/.test(request.url())) return request.continue();
     return request.respond({ contentType: 'application/json', body: JSON.stringify({ schema_version: 1, token: '', actions: [{ call: 'Judge.StepFinding', allowed: false }] }) });
   });
-  for (const [path, words] of [['findings', 'Event'], ['runs', 'Outcome'], ['nodes/sim0003', 'Open findings'], [`findings/${cli('findings').findings[0].finding_id}`, 'railgauge findings ack']]) {
+  for (const [path, words] of [['findings', 'Group'], ['runs', 'Outcome'], ['nodes/sim0003', 'Open findings'], [`findings/${cli('findings').findings[0].finding_id}`, 'railgauge findings ack']]) {
     await guest.goto(`${origin}/#/${path}`);
     await guest.reload();
     await says(guest, words);

@@ -20,3 +20,14 @@ export const kNights = {
     p99: null, sample_count: 100, converged: true, synthetic: true, throttled: false, epoch: 1,
   })),
 };
+
+// Findings of an inbox: two of one event, and an acknowledged improvement.
+const one = (finding_id, more) => ({ ...kNightly, finding_id, summary: `${finding_id} is slow`, suspect: finding_id, event_id: 'leaf-L0', ...more });
+export const kInbox = {
+  schema_version: 1, measured_twice: 250, measured_twice_apart: 3,
+  findings: [
+    one('leaf-L0', { owner: 'ada' }),
+    one('port-a', {}),
+    one('port-c', { event_id: 'port-c', state: 'acknowledged', worse_percent: -4, acknowledged_until: new Date(Date.now() + 6 * 3_600_000).toISOString() }),
+  ],
+};
