@@ -6,6 +6,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -186,49 +187,52 @@ class SlowBlocks final : public api::Archive::Service {
   bool is_open_ = false;
 };
 
-TEST(ConsoleReader, ATileThatNobodyWaitsForTakesNoTurnAndDelaysNoOtherCall) {
-  SlowBlocks archive;
-  grpc::ServerBuilder builder;
-  builder.RegisterService(&archive);
-  const auto server = builder.BuildAndStart();
-  const auto channel = server->InProcessChannel({});
-  console::Reader reader([&channel] { return channel; });
+// A reader of that archive.
+class ConsoleReader : public testing::Test {
+ protected:
+  ~ConsoleReader() override { server_->Shutdown(); }
+
+  static std::unique_ptr<grpc::Server> serve(SlowBlocks& archive) {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&archive);
+    return builder.BuildAndStart();
+  }
+  SlowBlocks archive_{};
+  const std::unique_ptr<grpc::Server> server_ = serve(archive_);
+  const std::shared_ptr<grpc::Channel> channel_ = server_->InProcessChannel({});
+  console::Reader reader_{[this] { return channel_; }};
+};
+
+TEST_F(ConsoleReader, ATileThatNobodyWaitsForTakesNoTurnAndDelaysNoOtherCall) {
   Status first;
   std::thread reading([&] {
     api::MatrixBlock block;
-    first = reader.block({}, {}, block);
+    first = reader_.block({}, {}, block);
   });
-  archive.wait_for_block();
+  archive_.wait_for_block();
   api::MatrixBlock block;
-  EXPECT_EQ(reader
+  EXPECT_EQ(reader_
                 .block(
                     {}, [] { return true; }, block)
                 .error()
                 .code,
             Code::kCancelled);
-  EXPECT_EQ(archive.begun(), 1) << "nobody waited for the second one";
-  EXPECT_TRUE(reader.call([](const console::Stubs& stubs, grpc::ClientContext& context) {
+  EXPECT_EQ(archive_.begun(), 1) << "nobody waited for the second one";
+  EXPECT_TRUE(reader_.call([](const console::Stubs& stubs, grpc::ClientContext& context) {
     api::EventList events;
     return stubs.archive->ListEvents(&context, {}, &events);
   }));
-  archive.release_all();
+  archive_.release_all();
   reading.join();
   EXPECT_TRUE(first);
-  EXPECT_TRUE(reader.block(
+  EXPECT_TRUE(reader_.block(
       {}, [] { return false; }, block))
       << "the turn is free again";
-  EXPECT_EQ(archive.begun(), 2);
-  server->Shutdown();
+  EXPECT_EQ(archive_.begun(), 2);
 }
 
 // Each caller that waits holds a place of the HTTP server, of which a source has few.
-TEST(ConsoleReader, ATileIsRefusedAtOnceWhereTwoWaitForTheirTurn) {
-  SlowBlocks archive;
-  grpc::ServerBuilder builder;
-  builder.RegisterService(&archive);
-  const auto server = builder.BuildAndStart();
-  const auto channel = server->InProcessChannel({});
-  console::Reader reader([&channel] { return channel; });
+TEST_F(ConsoleReader, ATileIsRefusedAtOnceWhereTwoWaitForTheirTurn) {
   std::vector<Status> ends(1 + console::Reader::kMostBlockWaits);
   std::atomic<std::size_t> waits = 0;
   std::vector<std::thread> readers;
@@ -236,7 +240,7 @@ TEST(ConsoleReader, ATileIsRefusedAtOnceWhereTwoWaitForTheirTurn) {
     readers.emplace_back([&, i] {
       bool has_waited = false;
       api::MatrixBlock block;
-      ends[i] = reader.block(
+      ends[i] = reader_.block(
           {},
           [&] {
             if (!std::exchange(has_waited, true)) ++waits;
@@ -246,14 +250,14 @@ TEST(ConsoleReader, ATileIsRefusedAtOnceWhereTwoWaitForTheirTurn) {
     });
   };
   begin(0);
-  archive.wait_for_block();
+  archive_.wait_for_block();
   waits = 0;  // the first one was asked once, before its call
   for (std::size_t i = 1; i < ends.size(); ++i) begin(i);
   while (waits < console::Reader::kMostBlockWaits)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   api::MatrixBlock block;
   bool was_asked = false;
-  const Status refused = reader.block(
+  const Status refused = reader_.block(
       {},
       [&] {
         was_asked = true;
@@ -262,12 +266,11 @@ TEST(ConsoleReader, ATileIsRefusedAtOnceWhereTwoWaitForTheirTurn) {
       block);
   EXPECT_TRUE(!refused && refused.error().code == Code::kResourceExhausted);
   EXPECT_FALSE(was_asked) << "it waited";
-  archive.release_all();
+  archive_.release_all();
   for (std::thread& one : readers) one.join();
   for (const Status& one : ends) EXPECT_TRUE(one);
-  EXPECT_EQ(archive.begun(), static_cast<int>(ends.size()));
-  EXPECT_TRUE(reader.block({}, {}, block)) << "the turn is free again";
-  server->Shutdown();
+  EXPECT_EQ(archive_.begun(), static_cast<int>(ends.size()));
+  EXPECT_TRUE(reader_.block({}, {}, block)) << "the turn is free again";
 }
 
 }  // namespace

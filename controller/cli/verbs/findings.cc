@@ -233,7 +233,8 @@ Result<int> assign_finding(Session& session, const Arguments& arguments) {
   return print_finding(session.output, RG_TRY(call(session, rpc::kStepFinding, request)));
 }
 
-// Its causes are looked for again around the new begin.
+// Its causes are looked for again around the new begin. The begin that is read first goes with the
+// step: where somebody else moves it in between, the controller refuses.
 Result<int> nudge_finding(Session& session, const Arguments& arguments) {
   if (arguments.has("earlier") == arguments.has("later"))
     return fail(Code::kInvalidArgument, "findings nudge: --earlier N or --later N is needed");
@@ -243,6 +244,9 @@ Result<int> nudge_finding(Session& session, const Arguments& arguments) {
   auto request = request_for<FindingStepRequest>(arguments.operand(0));
   request.set_action("nudge");
   request.set_figures(is_earlier ? -figures : figures);
+  const Finding seen =
+      RG_TRY(call(session, rpc::kGetFinding, request_for<FindingRef>(arguments.operand(0))));
+  request.set_since_seen(seen.has_since() ? seen.since() : "not known");
   return print_finding(session.output, RG_TRY(call(session, rpc::kStepFinding, request)));
 }
 

@@ -43,6 +43,8 @@ TEST_F(FindingsVerb, AnOwnerIsAssignedAndABeginIsMovedByFigures) {
   EXPECT_EQ(run({"findings", "nudge", "f1", "--earlier", "2"}), kExitPassed) << err_;
   EXPECT_EQ(judge_.last_step().action(), "nudge");
   EXPECT_EQ(judge_.last_step().figures(), -2);
+  // The second one of two who read the same begin is refused.
+  EXPECT_EQ(judge_.last_step().since_seen(), "2026-11-19T02:10:00Z");
   EXPECT_EQ(run({"findings", "nudge", "f1", "--later", "1"}), kExitPassed) << err_;
   EXPECT_EQ(judge_.last_step().figures(), 1);
   EXPECT_EQ(run({"findings", "nudge", "f1"}), kExitUsage);

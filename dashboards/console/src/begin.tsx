@@ -1,6 +1,6 @@
 // When a finding began: its first series, the range in which it began with 90 %, and buttons that
 // move the begin by a figure or two.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Act } from './actions';
 import { post, part, useApi } from './api';
 import { draw } from './chart';
@@ -12,6 +12,7 @@ import 'uplot/dist/uPlot.min.css';
 
 const kPoints = 400;
 const kNone: Upgrade[] = [];
+const kSides = [15, 30, 60, kPoints];
 
 function Nudge({ id, since, figures }: { id: string; since: string; figures: number }) {
   const sign = figures < 0 ? '−' : '+';
@@ -47,10 +48,18 @@ function Chart({ finding, history }: { finding: Finding; history: History }) {
   return <div class="chart" ref={place} role="img" aria-label="the first series of the finding; the page of the series has its figures as a table" />;
 }
 
+// As many figures before the begin as from it on.
+function around(history: History, since: string, side: number): History {
+  const first = history.points.findIndex((point) => point.measured_at === since);
+  return first < 0 ? history : { ...history, points: history.points.slice(Math.max(first - side, 0), first + side) };
+}
+
 export function Begin({ finding }: { finding: Finding }) {
   const since = finding.upgrade_id ? null : finding.since;
   const id = since ? finding.series[0]?.series_id : undefined;
   const history = useApi<History>(id === undefined ? undefined : 'series/history', { series_id: id, limit: kPoints });
+  const [side, setSide] = useState(30);
+  const drawn = useMemo(() => history.data && since && around(history.data, since, side), [history.data, since, side]);
   if (!since || id === undefined) return null;
   return (
     <section id="begin">
@@ -64,7 +73,13 @@ export function Begin({ finding }: { finding: Finding }) {
         <To path={['series']} values={{ series_id: id }}>The series</To>
       </p>
       <p class="links nudge">{[-2, -1, 1, 2].map((figures) => <Nudge key={figures} id={finding.finding_id} since={since} figures={figures} />)}</p>
-      {history.data && <Chart finding={finding} history={history.data} />}
+      <label class="noprint">
+        Figures on each side{' '}
+        <select value={side} onChange={(event) => setSide(Number(event.currentTarget.value))}>
+          {kSides.map((count) => <option value={count}>{count === kPoints ? 'all' : count}</option>)}
+        </select>
+      </label>
+      {drawn && <Chart finding={finding} history={drawn} />}
     </section>
   );
 }

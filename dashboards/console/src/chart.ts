@@ -16,13 +16,25 @@ function scaleOf(unit: string): number {
   return unit === 'bytes_per_second' ? 1e9 : unit === 'ns' ? 1e3 : 1;
 }
 
-function drawMarks(plot: uPlot, x: ArrayLike<number>, stacks: number[], changes: SeriesChanges | undefined, upgrades: number[]) {
+// Where figures are while nothing changes, from half way after the figure before to half way before the next one.
+function drawAa(plot: uPlot, x: ArrayLike<number>, changes: SeriesChanges | undefined, scale: number) {
+  const at = (index: number, other: number) => plot.valToPos(((x[index] ?? 0) + (x[other] ?? x[index] ?? 0)) / 2, 'x', true);
+  plot.ctx.fillStyle = colour('--aa');
+  for (const { first, last, low, high } of changes?.aa ?? []) {
+    const [left, right] = [at(first, first - 1), at(last, last + 1)];
+    const top = plot.valToPos(high / scale, 'y', true);
+    plot.ctx.fillRect(left, top, right - left, plot.valToPos(low / scale, 'y', true) - top);
+  }
+}
+
+function drawMarks(plot: uPlot, x: ArrayLike<number>, stacks: number[], changes: SeriesChanges | undefined, upgrades: number[], scale: number) {
   const { ctx, bbox } = plot;
   ctx.save();
   const at = (value: number) => plot.valToPos(value, 'x', true);
   ctx.beginPath();
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   ctx.clip();
+  drawAa(plot, x, changes, scale);
   for (const pause of changes?.pauses ?? []) {
     const left = at(pause.from);
     ctx.fillStyle = colour('--maintenance');
@@ -139,7 +151,7 @@ export function draw(into: HTMLElement, history: History, changes: SeriesChanges
       bands: [...(peers ? [{ series: [5, 4] as [number, number], fill: colour('--peers') }] : []), { series: [2, 1], fill: colour('--band') }],
       legend: { live: true },
       hooks: {
-        drawClear: [(self) => drawMarks(self, x, stacks, changes, marks)],
+        drawClear: [(self) => drawMarks(self, x, stacks, changes, marks, scale)],
         draw: [(self) => drawSpikes(self, x, changes, scale)],
         setScale: [refines(pixels, ends, dataFor)],
       },

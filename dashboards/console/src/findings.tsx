@@ -1,144 +1,158 @@
 // The inbox of findings, and one finding with its evidence.
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { Step } from './actions';
 import { useApi, useMay, part } from './api';
 import { Begin } from './begin';
 import { Differences } from './differences';
-import { figure, signed } from './format';
+import { ago, figure, percent, signed, time } from './format';
+import { fits, groupsOf, idsOf, isSettled, masterOf, type Group } from './inbox';
 import { findingMarkdown, findingsMarkdown } from './markdown';
 import { Evidence } from './matrix';
 import { Command, Copy, Facts, Levels, Lines, Name, Shown, State, Table, To, When } from './parts';
 import { change, link, type Route } from './route';
 import type { Finding, FindingList, SuspectList } from './types';
 
+type Choose = (ids: string[], is: boolean) => void;
+
 const kClosed = ['accepted', 'fixed', 'false'];
-const kStates = ['', 'new', 'confirmed', 'acknowledged', 'accepted', 'fixed', 'false', 'reopened'];
+const kStates = ['new', 'confirmed', 'acknowledged', 'accepted', 'fixed', 'false', 'reopened'];
+const kActions = ['ack', 'dismiss', 'resolve', 'reopen', 'assign'];
+const kMsOfHour = 3_600_000;
 
-function fits(finding: Finding, side: string, text: string): boolean {
-  const worse = finding.worse_percent;
-  if (side === 'worse' && worse !== null && worse < 0) return false;
-  if (side === 'better' && (worse === null || worse >= 0)) return false;
-  const all = `${finding.finding_id} ${finding.kind} ${finding.summary} ${finding.suspect} ${finding.owner ?? ''}`;
-  return all.toLowerCase().includes(text.toLowerCase());
+// A checkbox for several findings, which is half checked where some of them are chosen.
+function Master({ ids, chosen, choose, label }: { ids: string[]; chosen: string[]; choose: Choose; label: string }) {
+  const box = useRef<HTMLInputElement>(null);
+  const state = masterOf(ids, chosen);
+  useEffect(() => {
+    if (box.current) box.current.indeterminate = state === 'some';
+  }, [state]);
+  return <input type="checkbox" ref={box} aria-label={label} checked={state === 'all'} onChange={(event) => choose(ids, event.currentTarget.checked)} />;
 }
 
-// Findings that began together, the largest event first.
-function eventsOf(findings: Finding[]): { event: string; rows: Finding[] }[] {
-  const events = new Map<string, Finding[]>();
-  for (const finding of findings) {
-    const event = finding.event_id ?? finding.finding_id;
-    events.set(event, [...(events.get(event) ?? []), finding]);
-  }
-  return [...events].map(([event, rows]) => ({ event, rows })).sort((a, b) => b.rows.length - a.rows.length);
+// The time until an acknowledged finding opens again.
+function Due({ at }: { at: string | null }) {
+  if (!at) return null;
+  const isSoon = new Date(at).getTime() - Date.now() < kMsOfHour;
+  return <time dateTime={at} title={time(at)} class={isSoon ? 'state doubtful' : ''}>{ago(at)}</time>;
 }
 
-function Inbox({ rows, ids, choose }: { rows: Finding[]; ids: string[]; choose: (id: string, is: boolean) => void }) {
+function Inbox({ rows, ids, choose, caption }: { rows: Finding[]; ids: string[]; choose: Choose; caption: string }) {
   return (
     <Table
-      caption="findings"
+      caption={caption}
       rows={rows}
       none="No finding is of this kind."
       open={(row) => link(['findings', row.finding_id])}
       columns={[
-        { head: '', cell: (row) => <input type="checkbox" aria-label={`choose ${row.finding_id}`} checked={ids.includes(row.finding_id)} onChange={(event) => choose(row.finding_id, event.currentTarget.checked)} /> },
+        { head: '', cell: (row) => <input type="checkbox" aria-label={`choose ${row.finding_id}`} checked={ids.includes(row.finding_id)} onChange={(event) => choose([row.finding_id], event.currentTarget.checked)} /> },
         { head: 'State', cell: (row) => <State word={row.state} /> },
-        { head: 'Severity', cell: (row) => row.severity },
-        { head: 'Kind', cell: (row) => row.kind.replace(/_/g, ' ') },
         { head: 'What', cell: (row) => <To path={['findings', row.finding_id]}><Name text={row.summary} /></To> },
-        { head: 'Where', cell: (row) => <Name text={row.suspect} /> },
-        { head: 'Worse', cell: (row) => signed(row.worse_percent), right: true },
-        { head: 'Since', cell: (row) => <When at={row.since ?? row.opened_at} /> },
+        { head: '', cell: (row) => (isSettled(row) || row.state === 'acknowledged' ? '' : <Step ids={[row.finding_id]} action="ack" isKey />) },
+        { head: 'Class', cell: (row) => <>{row.kind.replace(/_/g, ' ')}, {row.severity}</> },
+        { head: 'Part', cell: (row) => <Name text={row.suspect} /> },
+        { head: 'Change', cell: (row) => signed(row.worse_percent), right: true },
+        { head: 'Age', cell: (row) => ago(row.opened_at).replace(' ago', ''), right: true },
         { head: 'Owner', cell: (row) => <Name text={row.owner ?? ''} /> },
-        { head: 'Due', cell: (row) => (row.acknowledged_until ? <When at={row.acknowledged_until} /> : '') },
-        { head: 'Event', cell: (row) => row.event_id ?? '' },
-        { head: '', cell: (row) => (kClosed.includes(row.state) || row.state === 'acknowledged' ? '' : <Step ids={[row.finding_id]} action="ack" isKey />) },
+        { head: 'Due', cell: (row) => <Due at={row.acknowledged_until} /> },
+        { head: 'Id', cell: (row) => <Name text={row.finding_id} /> },
+        { head: 'Group', cell: (row) => <Name text={row.event_id ?? ''} /> },
       ]}
     />
   );
 }
 
+function OneGroup({ group, ids, choose }: { group: Group; ids: string[]; choose: Choose }) {
+  const all = idsOf(group);
+  return (
+    <details open>
+      <summary>
+        {all.length === 1 ? 'one finding' : `${all.length} findings of one event`}: <Name text={group.members[0].suspect} />
+      </summary>
+      <label>
+        <Master ids={all} chosen={ids} choose={choose} label={`choose the ${all.length} of the event ${group.event}`} /> choose all {all.length}
+      </label>
+      <Inbox rows={group.members} ids={ids} choose={choose} caption={`findings of the event ${group.event}`} />
+    </details>
+  );
+}
+
+function Filters({ route }: { route: Route }) {
+  const value = (name: string) => route.query.get(name) ?? '';
+  const choices: [string, string, [string, string][]][] = [
+    ['state', 'State', [['', 'open'], ...kStates.map((word): [string, string] => [word, word])]],
+    ['side', 'Direction', [['', 'both'], ['worse', 'regressions'], ['better', 'improvements']]],
+  ];
+  return (
+    <form class="bar" onSubmit={(event) => event.preventDefault()}>
+      {choices.map(([name, label, all]) => (
+        <label key={name}>
+          {label}{' '}
+          <select value={value(name)} onChange={(event) => change({ [name]: event.currentTarget.value })}>
+            {all.map(([word, text]) => <option value={word}>{text}</option>)}
+          </select>
+        </label>
+      ))}
+      <label>
+        <input type="checkbox" checked={value('by') === 'event'} onChange={(event) => change({ by: event.currentTarget.checked ? 'event' : '' })} /> by event
+      </label>
+      <label>
+        Filter{' '}
+        <input type="search" data-filter="" value={value('text')} onInput={(event) => change({ text: event.currentTarget.value }, true)} />
+      </label>
+    </form>
+  );
+}
+
+// The budget of false alarms, as the morning report has it, beside what was measured of them.
+const kBudget = 0.05;
+
+function FalseAlarms({ list }: { list: FindingList }) {
+  const twice = list.measured_twice ?? 0;
+  const apart = list.measured_twice_apart ?? 0;
+  return (
+    <p class="quiet">
+      Budget of false alarms: {percent(kBudget, 0)}. Measured:{' '}
+      {twice > 0 ? `${percent(apart / twice)}, ${apart} of ${twice} figures that were measured twice with nothing changed` : 'not yet, no figure was measured twice'}.
+    </p>
+  );
+}
+
 export function Findings({ route }: { route: Route }) {
-  const state = route.query.get('state') ?? '';
-  const side = route.query.get('side') ?? '';
-  const text = route.query.get('text') ?? '';
-  const byEvent = route.query.get('by') === 'event';
-  const list = useApi<FindingList>('findings', { state, limit: 1000 }, 10);
+  const value = (name: string) => route.query.get(name) ?? '';
+  const list = useApi<FindingList>('findings', { state: value('state'), limit: 1000 }, 10);
   const [chosen, setChosen] = useState<string[]>([]);
-  const shown = (list.data?.findings ?? []).filter((finding) => fits(finding, side, text));
+  const all = list.data?.findings ?? [];
+  const shown = all.filter((finding) => fits(finding, { side: value('side'), text: value('text') }));
   // Those that a filter hides are not acted on.
   const ids = chosen.filter((id) => shown.some((finding) => finding.finding_id === id));
-  const choose = (id: string, is: boolean) => setChosen(is ? [...chosen, id] : chosen.filter((one) => one !== id));
+  const choose: Choose = (of, is) => setChosen([...chosen.filter((id) => !of.includes(id)), ...(is ? of : [])]);
   return (
     <>
       <h1>Findings</h1>
-      <form class="bar" onSubmit={(event) => event.preventDefault()}>
-        <label>
-          State{' '}
-          <select value={state} onChange={(event) => change({ state: event.currentTarget.value })}>
-            {kStates.map((word) => <option value={word}>{word || 'open'}</option>)}
-          </select>
-        </label>
-        <label>
-          Direction{' '}
-          <select value={side} onChange={(event) => change({ side: event.currentTarget.value })}>
-            <option value="">both</option>
-            <option value="worse">worse</option>
-            <option value="better">better</option>
-          </select>
-        </label>
-        <label>
-          <input type="checkbox" checked={byEvent} onChange={(event) => change({ by: event.currentTarget.checked ? 'event' : '' })} /> by event
-        </label>
-        <label>
-          Filter{' '}
-          <input type="search" data-filter="" value={text} onInput={(event) => change({ text: event.currentTarget.value }, true)} />
-        </label>
-      </form>
+      <Filters route={route} />
       <Shown of={list}>
         {(found) => (
           <>
             {shown.length > 1 && (
               <p class="bar noprint">
                 <label>
-                  <input type="checkbox" checked={ids.length === shown.length} onChange={(event) => setChosen(event.currentTarget.checked ? shown.map((one) => one.finding_id) : [])} />{' '}
-                  all {shown.length}
+                  <Master ids={shown.map((one) => one.finding_id)} chosen={ids} choose={choose} label={`choose all ${shown.length}`} /> all {shown.length}
                 </label>
                 {ids.length > 0 && (
                   <>
-                    {ids.length} chosen: {['ack', 'dismiss', 'resolve', 'reopen', 'assign'].map((action) => <Step key={action} ids={ids} action={action} />)}
+                    {ids.length} chosen: {kActions.map((action) => <Step key={action} ids={ids} action={action} />)}
                     <Copy text={findingsMarkdown(shown.filter((one) => ids.includes(one.finding_id)), location.href, found.data_kind)} label="Copy as Markdown" />
                   </>
                 )}
               </p>
             )}
-            {byEvent ? (
-              eventsOf(shown).map(({ event, rows }) => (
-                <details open key={event}>
-                  <summary>
-                    {rows.length > 1 && (
-                      <input
-                        type="checkbox" aria-label={`choose the ${rows.length} of this event`} checked={rows.every((row) => ids.includes(row.finding_id))}
-                        onChange={(change) => {
-                          const of = rows.map((row) => row.finding_id);
-                          setChosen([...chosen.filter((id) => !of.includes(id)), ...(change.currentTarget.checked ? of : [])]);
-                        }}
-                      />
-                    )}{' '}
-                    {rows.length === 1 ? 'one finding' : `${rows.length} findings of one event`}: <Name text={rows[0].suspect} />
-                  </summary>
-                  <Inbox rows={rows} ids={ids} choose={choose} />
-                </details>
-              ))
+            {value('by') === 'event' ? (
+              groupsOf(shown).map((group) => <OneGroup key={group.event} group={group} ids={ids} choose={choose} />)
             ) : (
-              <Inbox rows={shown} ids={ids} choose={choose} />
+              <Inbox rows={shown} ids={ids} choose={choose} caption="findings" />
             )}
-            {found.measured_twice !== null && found.measured_twice > 0 && (
-              <p class="quiet">
-                Of {found.measured_twice} figures that were measured twice with nothing changed, {found.measured_twice_apart}{' '}
-                differ by more than their bound: false alarms, measured.
-              </p>
-            )}
+            <FalseAlarms list={found} />
           </>
         )}
       </Shown>

@@ -1,5 +1,6 @@
 // The list of series, and series over time with what the detector finds in them.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { aaBands } from './aa';
 import { get, useApi, type Loaded } from './api';
 import { draw, type Axis } from './chart';
 import { columnsOf, countOf, isSynthetic } from './columns';
@@ -190,6 +191,12 @@ function Points({ history }: { history: History }) {
   );
 }
 
+function AaWords({ history, changes }: { history: History; changes: SeriesChanges }) {
+  const now = aaBands(columnsOf(history).figures, changes).pop();
+  if (!now) return null;
+  return <p class="quiet">A/A band of the present level: {figure(now.low, history.series.unit)} to {figure(now.high, history.series.unit)}.</p>;
+}
+
 // The histories of some peers; none while they are not asked for.
 function usePeers(history: History | undefined, isAsked: boolean): History[] {
   const [peers, setPeers] = useState<History[]>([]);
@@ -225,7 +232,8 @@ function Chart({ id, axis, upgrades, withPeers }: { id: string; axis: Axis; upgr
     if (!place.current || !history.data || countOf(history.data) === 0) return;
     const band = peers.length > 0 ? bandOf(history.data, peers) : undefined;
     // Times have no place on the axis of runs.
-    const marks: SeriesChanges = { ...(changes.data ?? kNoChanges), pauses: axis === 'date' ? pauses : [] };
+    const shown = changes.data ?? kNoChanges;
+    const marks: SeriesChanges = { ...shown, pauses: axis === 'date' ? pauses : [], aa: aaBands(columnsOf(history.data).figures, shown) };
     return draw(place.current, history.data, marks, upgrades, axis, 'series', band);
   }, [history.data, changes.data, upgrades, axis, theme, peers, pauses]);
   return (
@@ -247,6 +255,7 @@ function Chart({ id, axis, upgrades, withPeers }: { id: string; axis: Axis; upgr
       </Shown>
       <div class="chart" ref={place} role="img" aria-label="the series over time; the table below has the same figures" />
       {changes.error && <p class="error">{changes.error}</p>}
+      {history.data && changes.data && <AaWords history={history.data} changes={changes.data} />}
       {history.data && <ChangeTable history={history.data} changes={changes.data} />}
       {pauses.length > 0 && (
         <ul class="quiet">
@@ -289,7 +298,7 @@ export function SeriesPage({ route }: { route: Route }) {
           <input type="checkbox" checked={withPeers} onChange={(event) => change({ peers: event.currentTarget.checked ? 'yes' : '' })} /> peers
         </label>
         <span class="legend">
-          <i class="swatch band" /> 95 % interval <i class="swatch range" /> where a change may have begun <i class="swatch epoch" /> another stack{' '}
+          <i class="swatch band" /> 95 % interval <i class="swatch aa" /> A/A: 95 of 100 figures while nothing changes <i class="swatch range" /> where a change may have begun <i class="swatch epoch" /> another stack{' '}
           <i class="swatch upgrade" /> upgrade <i class="swatch maintenance" /> a node was paused · a drag zooms all charts, a double click shows all
         </span>
       </form>

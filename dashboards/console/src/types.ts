@@ -261,6 +261,7 @@ export interface SeriesChanges {
   // Marks that a page adds to a chart by date: times of maintenance, and a begin with a line.
   pauses?: { node: string; from: number; until: number }[];
   begin?: string;
+  aa?: { first: number; last: number; low: number; high: number }[];
 }
 // A pair matrix without its figures. Shares are a figure over what is expected of it.
 export interface MatrixFrame {

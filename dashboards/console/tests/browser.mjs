@@ -12,9 +12,45 @@ export async function launch(chromium) {
   return puppeteer.launch({ executablePath: chromium, args, headless: true });
 }
 
+// Requests of each page that have no answer yet, without streams of events.
+const pending = new WeakMap();
+
+function follow(page) {
+  const open = new Set();
+  pending.set(page, open);
+  page.on('request', (request) => {
+    if (/\/api\/v1\/(?!live\/)/.test(request.url())) open.add(request);
+  });
+  for (const end of ['requestfinished', 'requestfailed']) page.on(end, (request) => open.delete(request));
+}
+
+// The browser has drawn, and run what waits for that. A page that is behind another one draws nothing.
+const frame = (page) =>
+  page.evaluate(() => Promise.race([new Promise((done) => requestAnimationFrame(() => setTimeout(done))), new Promise((done) => setTimeout(done, 1000))]));
+
+// Waits until the page reads nothing and has drawn what it read, three frames in a row.
+export async function settled(page, seconds = 30) {
+  const until = Date.now() + seconds * 1000;
+  for (let calm = 0; calm < 3; ) {
+    if (Date.now() > until) throw new Error(`the page still reads ${[...pending.get(page)].map((request) => request.url()).join(' ') || 'nothing, and is not drawn'}`);
+    await frame(page);
+    calm = pending.get(page).size === 0 ? calm + 1 : 0;
+  }
+}
+
+// Waits until `holds` does; fails after `seconds`, with `why`.
+export async function until(holds, why, seconds = 30) {
+  const end = Date.now() + seconds * 1000;
+  while (!(await holds())) {
+    if (Date.now() > end) throw new Error(typeof why === 'function' ? await why() : why);
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}
+
 // A page whose errors, dialogs and requests to elsewhere are kept in `faults`.
 export async function open(browser, origin, faults) {
   const page = await browser.newPage();
+  follow(page);
   await page.setViewport({ width: 1280, height: 900 });
   page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
   page.on('console', (message) => {
@@ -32,7 +68,7 @@ export async function open(browser, origin, faults) {
 }
 
 // Waits until the page says `words`; fails after `seconds` with what it says instead.
-export async function says(page, words, seconds = 10) {
+export async function says(page, words, seconds = 30) {
   const until = Date.now() + seconds * 1000;
   const fits = (said) => (words instanceof RegExp ? words.test(said) : said.includes(words));
   let said = '';
@@ -54,4 +90,6 @@ export async function broken(page) {
   return found.violations.map((rule) => `${rule.id}: ${rule.nodes.map((node) => node.html.slice(0, 120)).slice(0, 3).join(' | ')}`);
 }
 
-export const overflows = (page) => page.evaluate(() => document.scrollingElement.scrollWidth - document.documentElement.clientWidth);
+const overflows = (page) => page.evaluate(() => document.scrollingElement.scrollWidth - document.documentElement.clientWidth);
+// A chart follows the window with a frame or two.
+export const isNarrow = (page) => until(async () => (await overflows(page)) <= 0, async () => `it is wider than a telephone by ${await overflows(page)}`, 10);

@@ -19,6 +19,38 @@ const { heatOf, isWorse, kHeats, pixel } = await load('heat');
 const { link, parse } = await load('route');
 const { EventReader } = await load('events');
 
+const { fits, groupsOf, idsOf, masterOf } = await load('inbox');
+const finding = (finding_id, more = {}) => ({ finding_id, kind: 'step', state: 'new', summary: '', suspect: '', worse_percent: 3, owner: null, event_id: null, ...more });
+
+test('findings that began together are one group, the largest first', () => {
+  const groups = groupsOf([finding('own'), finding('a', { event_id: 'a' }), finding('b', { event_id: 'a' })]);
+  assert.deepEqual(groups.map((group) => [group.event, idsOf(group)]), [['a', ['a', 'b']], ['own', ['own']]]);
+});
+
+test('a master checkbox is for none, some or all', () => {
+  assert.deepEqual([masterOf(['a', 'b'], []), masterOf(['a', 'b'], ['b', 'x']), masterOf(['a', 'b'], ['a', 'b'])], ['none', 'some', 'all']);
+});
+
+test('the inbox is filtered by direction and text', () => {
+  const better = finding('f1', { worse_percent: -2, owner: 'Ada' });
+  const lost = finding('f2', { worse_percent: null });
+  const ids = (filter) => [better, lost].filter((one) => fits(one, { side: '', text: '', ...filter })).map((one) => one.finding_id);
+  assert.deepEqual(ids({}), ['f1', 'f2']);
+  assert.deepEqual(ids({ side: 'better' }), ['f1']);
+  assert.deepEqual(ids({ side: 'worse' }), ['f2'], 'lost function is no improvement');
+  assert.deepEqual(ids({ text: 'ada' }), ['f1']);
+});
+
+const { aaBands } = await load('aa');
+test('an A/A band is around the level between two changes', () => {
+  const figures = [10, 10, NaN, 20, 20];
+  const bands = aaBands(figures, { noise_percent: 5, changes: [{ index: 3, kind: 'step' }, { index: 1, kind: 'variance' }, { index: 9, kind: 'step' }] });
+  assert.deepEqual(bands.map((one) => [one.first, one.last]), [[0, 2], [3, 4]]);
+  assert.ok(Math.abs(bands[0].low - 9.02) < 1e-9 && Math.abs(bands[1].high - 21.96) < 1e-9, JSON.stringify(bands));
+  assert.deepEqual(aaBands(figures, { noise_percent: null, changes: [] }), []);
+  assert.deepEqual(aaBands([], { noise_percent: 5, changes: [] }), []);
+});
+
 test('a URL keeps whatever a name holds', () => {
   for (const name of ['sim0001', 'a/b?c#d&e=f', '<img src=x>', '\u202eright', 'ü "quoted"', 'x'.repeat(1000), '%zz']) {
     const { path, query } = parse(link(['nodes', name], { text: name, empty: '', none: undefined }));

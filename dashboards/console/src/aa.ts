@@ -1,0 +1,32 @@
+// The A/A bands of a series: where 95 of 100 figures are while nothing changes, by the noise that the detector has.
+import type { SeriesChanges } from './types';
+
+export interface AaBand {
+  first: number; // indices of points
+  last: number;
+  low: number; // in the unit of the series
+  high: number;
+}
+
+const kWide = 1.96; // standard deviations of normal noise
+
+function median(values: number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+// A band for each piece between changes of the level; the figures are in the unit of the series, NaN: none. None without
+// noise in percent.
+export function aaBands(figures: ArrayLike<number>, changes: SeriesChanges): AaBand[] {
+  const noise = changes.noise_percent;
+  if (noise === null) return [];
+  const steps = changes.changes.filter((one) => one.kind !== 'variance').map((one) => one.index);
+  const bounds = [0, ...[...new Set(steps)].sort((a, b) => a - b).filter((at) => at > 0 && at < figures.length), figures.length];
+  return bounds.slice(1).flatMap((end, i) => {
+    const piece = Array.prototype.slice.call(figures, bounds[i], end).filter((figure) => !Number.isNaN(figure));
+    if (piece.length === 0) return [];
+    const level = median(piece);
+    return [{ first: bounds[i], last: end - 1, low: level * (1 - (kWide * noise) / 100), high: level * (1 + (kWide * noise) / 100) }];
+  });
+}

@@ -1,0 +1,42 @@
+// The inbox of findings without its drawing: what a filter leaves, and which findings are one group.
+import type { Finding } from './types';
+
+const kSettled = ['accepted', 'fixed', 'false'];
+export const isSettled = (finding: Finding) => kSettled.includes(finding.state);
+
+export interface Filter {
+  side: string; // "worse", "better"; "" is both
+  text: string;
+}
+
+export function fits(finding: Finding, { side, text }: Filter): boolean {
+  const worse = finding.worse_percent;
+  if (side === 'worse' && worse !== null && worse < 0) return false;
+  if (side === 'better' && (worse === null || worse >= 0)) return false;
+  const all = [finding.finding_id, finding.kind, finding.summary, finding.suspect, finding.owner ?? ''].join(' ');
+  return all.toLowerCase().includes(text.toLowerCase());
+}
+
+export interface Group {
+  event: string;
+  members: Finding[];
+}
+export const idsOf = (group: Group) => group.members.map((one) => one.finding_id);
+
+// Findings that began together, the largest group first.
+export function groupsOf(findings: Finding[]): Group[] {
+  const groups = new Map<string, Group>();
+  for (const finding of findings) {
+    const event = finding.event_id ?? finding.finding_id;
+    const group = groups.get(event) ?? { event, members: [] };
+    group.members.push(finding);
+    groups.set(event, group);
+  }
+  return [...groups.values()].sort((a, b) => b.members.length - a.members.length);
+}
+
+// How many of `ids` are chosen: none, some or all, as a master checkbox shows it.
+export function masterOf(ids: string[], chosen: string[]): 'none' | 'some' | 'all' {
+  const count = ids.filter((id) => chosen.includes(id)).length;
+  return count === 0 ? 'none' : count === ids.length ? 'all' : 'some';
+}
