@@ -27,7 +27,7 @@ lane() {
     # A kill before that could lose nothing.
     wait_for "points of the night are acknowledged" 60 acknowledges "$name" || return 1
     sleep "$((RANDOM % 3)).$((RANDOM % 10))"
-    kill_the_active "$name" || { echo "kill $number: nobody took over"; return 1; }
+    kill_the_active "$name" || { printf '60.0\t1\t\t0\t\tnobody took over\n' >>"$lines"; echo "kill $number: nobody took over"; return 1; }
     # The dead one starts while the night continues: it must not act.
     start_one "$name"
     local missing=0 fault=""

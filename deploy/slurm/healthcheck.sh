@@ -20,12 +20,12 @@ settings=${RAILGAUGE_SLURM_SETTINGS:-/etc/railgauge/slurm.env}
 # shellcheck source=/dev/null
 [ ! -r "$settings" ] || { set -a; . "$settings"; set +a; }
 folder=${RAILGAUGE_SLURM_STATE:-/run/railgauge-slurm}
-node=${SLURMD_NODENAME:-$(hostname -s)}
 umask 077
 mkdir -p "$folder" 2>/dev/null
 [ -O "$folder" ] && [ ! -L "$folder" ] || exit 0
 exec 9>"$folder/lock"
 flock -n 9 || exit 0  # the last one still waits for Slurm
+node=${SLURMD_NODENAME:-$(timeout 2 hostname -s)}
 
 # learn: leaves the node's Comment in $folder/said when it is ours, else nothing. Fails when Slurm does not answer, or the
 # Comment is another program's.
