@@ -34,12 +34,8 @@ the_active_is_killed_in_the_night() {
 # Its run was interrupted, and the schedule measures the rest of it.
 the_night_goes_on() {
   wait_for "the rest of the run begins" 30 eval '[ "$(sql_of b "SELECT count(*) FROM run WHERE reason LIKE '\''the rest of run%'\''")" = 1 ]'
-  local before after
-  before=$(sql_of b "SELECT count(*) FROM point")
-  sleep 2
-  after=$(sql_of b "SELECT count(*) FROM point")
-  echo "points: $before, then $after"
-  [ "$after" -gt "$before" ]
+  local before; before=$(sql_of b "SELECT count(*) FROM point")
+  wait_for "points follow" 30 eval '[ "$(sql_of b "SELECT count(*) FROM point")" -gt '"$before"' ]'
   row "the night after it" "the rest of the run begins and stores points; $(measured_again b) of them were measured before" "it continues"
 }
 

@@ -16,6 +16,7 @@
 #include "kernels/verbs/link/areas.h"
 #include "kernels/verbs/link/memory_choice.h"
 #include "kernels/verbs/link/message_sink.h"
+#include "kernels/verbs/link/parameters.h"
 #include "kernels/verbs/ping_pong.h"
 #include "kernels/verbs/stream/link_kernel.h"
 #include "kernels/verbs/stream/link_stream.h"
@@ -36,6 +37,7 @@ class PingPong final : public LinkKernel {
     Link::Options options = RG_TRY(read(context, verb_));
     choose_memory(context, options);
     choose_places(context.params, options);
+    RG_TRY_OK(check_completions(context.params));
     options.send_depth = static_cast<std::uint32_t>(context.params.integer("signal_every"));
     if (operation_of(verb_).may_relax_latency()) options.ordering = ordering_of(context.params);
     if (operation_of(verb_).takes_receive) {

@@ -123,7 +123,7 @@ ibv_qp* create_with_operations(ibv_context* context, ibv_qp_init_attr_ex* wanted
   plain.srq = wanted->srq;
   plain.cap = wanted->cap;
   plain.qp_type = wanted->qp_type;
-  plain.sq_sig_all = kind == kSrd ? 1 : wanted->sq_sig_all;
+  plain.sq_sig_all = wanted->sq_sig_all;
   ibv_qp* const made = create_queue_pair(context, wanted->pd, &plain, kind);
   if (made == nullptr) return nullptr;
   wanted->cap = plain.cap;

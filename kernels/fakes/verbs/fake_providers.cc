@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint64_t kLacksSupport = 1;
 constexpr std::uint64_t kLacksCall = 2;
 constexpr std::uint64_t kRefusesArgument = 3;
+constexpr std::uint64_t kRefusesInitiators = 4;
 
 // Errno of making a queue pair by the control `lack`; 0: it works.
 int error_of(std::uint64_t lack) {
@@ -79,6 +80,8 @@ ibv_qp* mlx5dv_create_qp(ibv_context* context, ibv_qp_init_attr_ex* wanted,
     return errno = error, nullptr;
   const bool is_target = form->dc_type == railgauge::kMlx5DcTarget;
   const bool is_initiator = form->dc_type == railgauge::kMlx5DcInitiator;
+  if (is_initiator && fake::verbs_control().no_dc == fake::kRefusesInitiators)
+    return errno = EOPNOTSUPP, nullptr;
   const bool sends = (wanted->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
   if (wanted->qp_type != IBV_QPT_DRIVER || (form->mask & railgauge::kMlx5MaskDc) == 0 ||
       (wanted->comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || wanted->pd == nullptr ||

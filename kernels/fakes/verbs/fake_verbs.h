@@ -110,7 +110,7 @@ struct VerbsControl {
   std::atomic<std::uint64_t> completion_vectors{1};
   std::atomic<std::uint32_t> highest_vector{0};
   // 1: the devices are no mlx5's, or no EFA's; 2: their provider has no DC, or no SRD; 3: it
-  // refuses the attributes.
+  // refuses the attributes; 4: DC's initiators alone.
   std::atomic<std::uint64_t> no_dc{0};
   std::atomic<std::uint64_t> no_srd{0};
   // The answer of efadv_query_device: 1 has reads, 2 retries for a receive, 8 writes; and their

@@ -413,6 +413,9 @@ int post_one(FakeQueuePair& mine, const ibv_send_wr& wr, const Aim& aim = {}) {
   if (is_quiet()) return 0;
   if (transfer_fails_now()) return EIO;
   if (mine.qp.state != IBV_QPS_RTS && mine.qp.state != IBV_QPS_ERR) return EINVAL;
+  // libefa's rule.
+  if (mine.kind == kSrd && !mine.signal_all && (wr.send_flags & IBV_SEND_SIGNALED) == 0)
+    return EINVAL;
   if (!type_has(mine.kind, wr.opcode)) return EOPNOTSUPP;
   if (mine.outstanding >= mine.cap.max_send_wr) return ENOMEM;
   const std::uint32_t count = length_of(wr);

@@ -30,8 +30,10 @@ tl::unexpected<Error> refused(const Device& device, const std::string& act, int 
 
 // The library is asked about no device of another driver.
 Result<const Mlx5Dc*> library_for(const Device& device) {
-  const bool may_be_mlx5 =
-      device.driver() == "mlx5_core" || std::getenv(kMlx5LibraryVariable) != nullptr;
+  // "mlx5_core.sf" of a sub-function; "unknown" where sysfs hides it.
+  const bool may_be_mlx5 = device.driver().starts_with("mlx5_core") ||
+                           device.driver() == "unknown" ||
+                           std::getenv(kMlx5LibraryVariable) != nullptr;
   if (!may_be_mlx5)
     return fail(Code::kUnimplemented,
                 fmt::format("{}: transport DC: driver {} has none; only mlx5_core's adapters do; "
@@ -80,7 +82,8 @@ Result<Dc> Dc::open(const Device& device, ibv_pd* domain, ibv_cq* completions, s
   errno = 0;
   made.shared_ = SharedReceivesHandle(loaded_verbs().create_srq(domain, &shared));
   if (!made.shared_)
-    return refused(device, fmt::format("make a receive queue of {}", depth), errno);
+    return tl::unexpected(pinning_error(
+        fmt::format("{}: make a receive queue of {}", device.endpoint(), depth), errno));
   for (std::uint32_t lane = 0; lane < lanes; ++lane)
     made.targets_.push_back(RG_TRY(
         make_target(*made.mlx5_, device, domain, made.shared_.get(), completions, made.key_)));
@@ -98,9 +101,10 @@ Result<QueuePairHandle> Dc::make_initiator(const Device& device, ibv_pd* domain,
   QueuePairHandle made = create_with_inline(init, domain, operations, [&](auto& asked) {
     return mlx5_->create_qp(device.context(), &asked, &form);
   });
-  if (!made)
-    return refused(device, fmt::format("make a DC initiator of depth {}", init.cap.max_send_wr),
-                   errno);
+  if (!made)  // the target that is there shows that the adapter has DC
+    return tl::unexpected(pinning_error(
+        fmt::format("{}: make a DC initiator of depth {}", device.endpoint(), init.cap.max_send_wr),
+        errno));
   return made;
 }
 

@@ -35,6 +35,9 @@ TEST_F(Dc, WaivesALackWithItsReasonAndARefusedArgumentIsAnError) {
               "make a DC target: Operation not supported");
   verbs_control().no_dc = 3;
   expect_lack("verbs.write_bw", "DC", Code::kInternal, "make a DC target: Invalid argument");
+  verbs_control().no_dc = 4;
+  expect_lack("verbs.write_bw", "DC", Code::kInternal,
+              "make a DC initiator of depth 136: Operation not supported");
   verbs_control().reset();
   unsetenv(kMlx5LibraryVariable);
   expect_lack("verbs.send_bw", "DC", Code::kUnimplemented, "transport DC: driver ");

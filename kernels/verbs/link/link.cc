@@ -45,6 +45,8 @@ Result<std::unique_ptr<Link>> Link::open(const Context& context, const Options& 
   link->addressing_ = RG_TRY(choose_addressing(link->device_, context.params));
   RG_TRY_OK(link->choose_mtu(context.params));
   if (options.transport == Transport::kSrd) {
+    if (options.shares_receives)
+      return invalid("parameter srq: transport SRD has no shared receive queue; leave it out");
     link->srd_ = RG_TRY(Srd::open(link->device_));
     RG_TRY_OK(link->srd_->check(link->device_, link->operation(), options.largest_bytes));
   }
@@ -345,6 +347,7 @@ void Link::report_facts(Reporter& reporter) const {
   reporter.fact("mtu_bytes", std::to_string(mtu_bytes_));
   if (!operation().is_atomic()) reporter.fact("relaxed_ordering", is_relaxed() ? "on" : "off");
   reporter.fact("transport", std::string(transport_words(options_.transport)));
+  if (dc_ || xrc_) reporter.fact("receive_queue", "one for all lanes, as the transport has it");
   if (dc_ || srd_) reporter.fact("transport_library", dc_ ? dc_->library() : srd_->library());
   reporter.fact("inline_bytes", std::to_string(inline_bytes_));
   if (options_.posts_extended) reporter.fact("post", "extended work requests, ibv_wr_*");

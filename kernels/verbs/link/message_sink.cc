@@ -147,9 +147,10 @@ Status renew_receives(Link& link, const Slots& slots, const Parts& parts, bool h
     if (parts.sends) well = send_empty(link, depth);
     if (well && parts.receives) well = use_up(receives, depth * rings_of(link));
   }
+  // libefa posts nothing for a receive without a buffer; nothing comes into this byte.
+  const Slots none{.bytes = link.is_ordered() ? 0U : 1U};
   if (well && parts.receives && (!has_old || has_buffers))
-    well =
-        receives.fill(has_buffers ? slots : Slots{}, link.receive_area(), link.local_key(), depth);
+    well = receives.fill(has_buffers ? slots : none, link.receive_area(), link.local_key(), depth);
   receives.count_from_zero();
   if (!well) return tl::unexpected(link.waiting().failure());
   return {};

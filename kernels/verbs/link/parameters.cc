@@ -131,6 +131,18 @@ std::vector<std::uint64_t> sizes_of(const Params& params, const Operation& does)
   return does.is_atomic() ? std::vector{std::uint64_t{kAtomicBytes}} : params.bytes_list("sizes");
 }
 
+Status check_completions(const Params& params) {
+  const auto given = params.effective().find("signal_every");
+  if (params.text("transport") != "SRD" || given == params.effective().end() ||
+      params.is_default("signal_every") || given->second == "1")
+    return {};
+  return invalid(
+      "parameter signal_every: {} is not for transport SRD, each of whose posts completes by "
+      "itself; "
+      "leave it out or say 1",
+      given->second);
+}
+
 Link::Options link_options(const Params& params, Verb verb) {
   Link::Options options;
   options.verb = verb;

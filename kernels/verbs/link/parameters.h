@@ -31,6 +31,9 @@ void add_added_cost(InfoBuilder& builder, const std::string& summary);
 
 // Returns the message sizes in bytes; 8 for atomics.
 std::vector<std::uint64_t> sizes_of(const Params& params, const Operation& does);
+// kInvalidArgument where a transport cannot honour signal_every, if the kernel declares it: each
+// post of SRD completes by itself.
+Status check_completions(const Params& params);
 // Returns the link options that these parameters determine; the chosen atomic replaces `verb`.
 Link::Options link_options(const Params& params, Verb verb);
 

@@ -11,7 +11,8 @@
 namespace railgauge::verbs {
 
 Result<Srd> Srd::open(const Device& device) {
-  const bool may_be_efa = device.driver() == "efa" || std::getenv(kEfaLibraryVariable) != nullptr;
+  const bool may_be_efa = device.driver().starts_with("efa") || device.driver() == "unknown" ||
+                          std::getenv(kEfaLibraryVariable) != nullptr;
   if (!may_be_efa)
     return fail(Code::kUnimplemented,
                 fmt::format("{}: transport SRD: driver {} has none; only efa's adapters do; take "
@@ -65,9 +66,12 @@ Result<QueuePairHandle> Srd::make(const Device& device, ibv_pd* domain, ibv_qp_i
   const int error = errno;
   const std::string act = fmt::format("{}: make an SRD queue pair of depth {}", device.endpoint(),
                                       init.cap.max_send_wr);
-  if (error == EOPNOTSUPP || error == ENOSYS)
+  // The device is EFA's, as its query said: a refusal is of what we ask for. An older library knows
+  // no writes.
+  constexpr std::uint64_t kWrites = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+  if (error == EOPNOTSUPP && (operations & kWrites) != 0)
     return fail(Code::kUnimplemented,
-                fmt::format("{}: {}; its provider is not EFA's", act, errno_words(error)));
+                fmt::format("{}: {}; {} posts no RDMA WRITE", act, errno_words(error), efa_->path));
   return tl::unexpected(pinning_error(act, error));
 }
 

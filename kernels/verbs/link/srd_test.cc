@@ -40,7 +40,8 @@ TEST_F(Srd, WaivesALackWithItsReasonAndARefusedArgumentIsAnError) {
   expect_lack("verbs.send_bw", "SRD", Code::kUnimplemented,
               "efadv_query_device: Operation not supported");
   verbs_control().no_srd = 2;
-  expect_lack("verbs.send_bw", "SRD", Code::kUnimplemented, "its provider is not EFA's");
+  expect_lack("verbs.send_bw", "SRD", Code::kInternal, "make an SRD queue pair of depth 136");
+  expect_lack("verbs.write_bw", "SRD", Code::kUnimplemented, "posts no RDMA WRITE");
   verbs_control().no_srd = 3;
   expect_lack("verbs.send_bw", "SRD", Code::kInternal, "Invalid argument");
   verbs_control().reset();
@@ -64,6 +65,33 @@ TEST_F(Srd, ReadsAndWritesWhereTheDeviceSaysSoUpToItsSize) {
               HasSubstr("above the port's largest message of 8928"));
   expect_measured("verbs.read_bw",
                   {{"transport", "SRD"}, {"sizes", "64KiB"}, {"iterations", "100"}});
+}
+
+TEST_F(Srd, RefusesWhatItsPostsAndReceivesLack) {
+  for (const char* kernel : {"verbs.send_bw", "verbs.send_lat"})
+    EXPECT_THAT(error_of(kernel, {{"transport", "SRD"}, {"signal_every", "4"}}).message,
+                HasSubstr("parameter signal_every: 4 is not for transport SRD"));
+  const Error error = error_of("verbs.send_bw", {{"transport", "SRD"}, {"srq", "true"}});
+  EXPECT_EQ(error.code, Code::kInvalidArgument);
+  EXPECT_THAT(error.message, HasSubstr("parameter srq: transport SRD has no shared"));
+  const auto results =
+      run("verbs.send_bw",
+          {{"transport", "SRD"}, {"signal_every", "1"}, {"sizes", "64"}, {"iterations", "100"}});
+  ASSERT_TRUE(results[0].status) << results[0].status.error().message;
+  EXPECT_EQ(results[0].points[0].facts().at("signal_every"), "1");
+}
+
+// The last messages of the timed part, before any proof: what stays in the slots is compared.
+TEST_F(Srd, FindsAWrongByteOfTheTimedPart) {
+  for (const std::uint64_t overtakes : {0, 1}) {
+    verbs_control().reset();
+    verbs_control().srd_overtakes = overtakes;
+    verbs_control().flip_write = 90;
+    const Error error =
+        error_of("verbs.write_bw", {{"transport", "SRD"}, {"sizes", "64"}, {"iterations", "100"}});
+    EXPECT_EQ(error.code, Code::kDataLoss) << error.message;
+    EXPECT_THAT(error.message, HasSubstr("verify a 64 write"));
+  }
 }
 
 // A device that does not try again fails the post, and both ranks end.

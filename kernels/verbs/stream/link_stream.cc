@@ -103,9 +103,10 @@ Result<StreamForm> stream_form(const Params& params) {
                            .added_cost = params.number("added_cost_fraction")},
                   .both = params.text("direction") == "both",
                   .duration_ns = params.duration_ns("duration")};
+  RG_TRY_OK(read_pace(params, form.plan));
+  RG_TRY_OK(check_completions(params));
   // Posts of SRD complete in any order, so each retires itself alone.
   if (params.text("transport") == "SRD") form.plan.signal_every = 1;
-  RG_TRY_OK(read_pace(params, form.plan));
   RG_TRY_OK(check_depth(form.plan));
   RG_TRY_OK(check_duration(params, form));
   if (form.both && form.duration_ns == 0) form.duration_ns = kBothNs;
