@@ -26,6 +26,7 @@ esac
 # A job on a node that failed its last preflight leaves a line in the system log, and nothing else: healthcheck.sh asks for
 # drains. A system log that hangs may not keep the job.
 verdict=${RAILGAUGE_VERDICT:-/usr/share/railgauge/slurm/verdict.sh}
+# shellcheck disable=SC2016  # the inner shell expands its own arguments
 [ ! -x "$verdict" ] || timeout -s KILL "${RAILGAUGE_HOOK_SECONDS:-0.9}" sh -c '"$1" | sed -n "s/^fail [0-9]* /$2/p" | logger -t railgauge' \
   sh "$verdict" "job $SLURM_JOB_ID begins on a node whose last preflight failed: " >/dev/null 2>&1
 exit 0
