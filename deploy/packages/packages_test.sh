@@ -123,7 +123,8 @@ done
 # Two services with one folder: whoever starts last owns it.
 runtime=$(sed -n 's/^RuntimeDirectory=//p' "$work"/root/usr/lib/systemd/system/railgauge-*.service | tr ' ' '\n' | sed 's|^|/run/|')
 expect "the controller has a folder below /run" test "$runtime" = /run/railgauge
-expect "no line of tmpfiles.d makes a folder that a service owns" sh -c "! awk '\$1 ~ /^[a-zA-Z]/ { print \$2 }' '$work'/root/usr/lib/tmpfiles.d/*.conf | grep -xF '$runtime'"
+tmpfiles=$work/root/usr/lib/tmpfiles.d
+expect "no line of tmpfiles.d makes a folder that a service owns" sh -c "! awk '\$1 ~ /^[a-zA-Z]/ { print \$2 }' '$tmpfiles'/*.conf | grep -xF '$runtime'"
 expect "the agent's busy marker is in one of root's" sh -c "'$work/root/usr/bin/railgauge-agent' --help | tr -s ' \n' ' ' | grep -q 'busy-marker TEXT=/run/railgauge-agent/busy '"
 expect "an MPI's runner needs the agent of its own version" sh -c "! [ -x '$build/bin/railgauge-runner-openmpi' ] || dpkg-deb -f '$(deb railgauge-runner-openmpi)' Depends | grep -qF 'railgauge-agent (= $version)'"
 expect "the agent depends on no MPI" sh -c "! dpkg-deb -f '$(deb railgauge-agent)' Depends | grep -qE 'openmpi|mpich'"
