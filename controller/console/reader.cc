@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
@@ -79,6 +80,9 @@ Status read_columns(Reader& reader, const Asking&, const Message& request, Messa
   history_request.set_limit(wanted.points() == 0 ? kMostColumnPoints : wanted.points());
   if (wanted.has_since_unix_seconds())
     history_request.set_since_unix_seconds(wanted.since_unix_seconds());
+  // One at a time: a page draws six series, and each holds tens of megabytes meanwhile.
+  static std::mutex turn;
+  const std::scoped_lock lock(turn);
   api::History history;
   RG_TRY_OK(reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
     return stubs.archive->GetHistory(&context, history_request, &history);
