@@ -25,7 +25,7 @@ struct StoredNodes {
 class NodeReading {
  public:
   // A reading that may differ from the store is replaced so long after it began. With the time of
-  // the reading itself, an answer is some two seconds old at most.
+  // the reading itself, an answer is some two seconds old, where readings succeed.
   static constexpr double kRenewSeconds = 1;
   // Where readings take longer, or fail, nobody gets one that is older: the caller reads by itself.
   static constexpr double kMostSeconds = 10;
