@@ -12,6 +12,7 @@
 #include "controller/store/queries/data_kind.h"
 #include "controller/store/store.h"
 #include "controller/store/testing/store_bench.h"
+#include "controller/store/testing/store_testing.h"
 #include "controller/store/upkeep/schema.h"
 #include "controller/testing/wide_matrix.h"
 
