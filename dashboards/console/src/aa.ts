@@ -10,21 +10,22 @@ export interface AaBand {
 
 const kWide = 1.96; // standard deviations of normal noise
 
-function median(values: number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
+// Sorts the values.
+function median(values: Float64Array): number {
+  const sorted = values.sort(); // by number, which an array of other type is not
   const middle = sorted.length >> 1;
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
 // A band for each piece between changes of the level; the figures are in the unit of the series, NaN: none. None without
 // noise in percent.
-export function aaBands(figures: ArrayLike<number>, changes: SeriesChanges): AaBand[] {
+export function aaBands(figures: Float64Array, changes: SeriesChanges): AaBand[] {
   const noise = changes.noise_percent;
   if (noise === null) return [];
   const steps = changes.changes.filter((one) => one.kind !== 'variance').map((one) => one.index);
   const bounds = [0, ...[...new Set(steps)].sort((a, b) => a - b).filter((at) => at > 0 && at < figures.length), figures.length];
   return bounds.slice(1).flatMap((end, i) => {
-    const piece = Array.prototype.slice.call(figures, bounds[i], end).filter((figure) => !Number.isNaN(figure));
+    const piece = figures.slice(bounds[i], end).filter((figure) => !Number.isNaN(figure));
     if (piece.length === 0) return [];
     const level = median(piece);
     return [{ first: bounds[i], last: end - 1, low: level * (1 - (kWide * noise) / 100), high: level * (1 + (kWide * noise) / 100) }];

@@ -43,7 +43,9 @@ function Chart({ finding, history }: { finding: Finding; history: History }) {
     const first = index(finding.begin_from);
     const range = { index: Math.max(index(finding.since), 0), index_first: first, index_last: index(finding.begin_until), kind: 'step', before: 0, after: 0, effect_percent: null, effect_low_percent: null, effect_high_percent: null, worse: true };
     const changes = { too_few: false, noise_percent: null, changes: first < 0 ? [] : [range], spikes: [], begin: finding.since ?? undefined };
-    return draw(place.current, history, changes, kNone, 'date', 'begin');
+    const chart = draw(place.current, history, 'date', 'begin');
+    chart.mark(changes, kNone);
+    return () => chart.end();
   }, [history, finding.since, finding.begin_from, finding.begin_until, theme]);
   return <div class="chart" ref={place} role="img" aria-label="the first series of the finding; the page of the series has its figures as a table" />;
 }

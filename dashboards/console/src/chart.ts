@@ -110,8 +110,14 @@ function refines(pixels: () => number, first: [number, number], data: (from: num
   };
 }
 
-// Draws into `into`; charts with one `sync` key share cursor and zoom. Returns how to end it.
-export function draw(into: HTMLElement, history: History, changes: SeriesChanges | undefined, upgrades: Upgrade[], axis: Axis, sync: string, peers?: Band): () => void {
+// A chart that is shown. Its marks come from answers of their own, and they are drawn again without its figures.
+export interface Chart {
+  mark(changes: SeriesChanges | undefined, upgrades: Upgrade[]): void;
+  end(): void;
+}
+
+// Draws into `into`; charts with one `sync` key share cursor and zoom.
+export function draw(into: HTMLElement, history: History, axis: Axis, sync: string, peers?: Band): Chart {
   const scale = scaleOf(history.series.unit);
   const columns = columnsOf(history);
   const { times: measured, low, high, figures, stacks } = columns;
@@ -121,7 +127,8 @@ export function draw(into: HTMLElement, history: History, changes: SeriesChanges
   const dataFor = (from: number, to: number, most: number) =>
     dataOf(placesFor(x, columns, from, to, most), x, scale, [low, high, figures, ...(peers ? [peers.low, peers.high] : [])]);
   const ends: [number, number] = [x[0], x[x.length - 1]];
-  const marks = axis === 'date' ? upgrades.map((one) => new Date(one.since ?? one.created_at).getTime() / 1000) : [];
+  let changes: SeriesChanges | undefined;
+  let marks: number[] = []; // times of upgrades
   const ink = colour('--ink');
   // In UTC, as every other time here.
   const times = (_: uPlot, splits: number[], __: number, ___: number, step: number) =>
@@ -159,10 +166,18 @@ export function draw(into: HTMLElement, history: History, changes: SeriesChanges
     dataFor(...ends, pixels()),
     into,
   );
-  const resize = new ResizeObserver(() => plot.setSize({ width: into.clientWidth, height: kHeight }));
+  // An observer is called once at its begin, with the size that is there.
+  const resize = new ResizeObserver(() => into.clientWidth !== plot.width && plot.setSize({ width: into.clientWidth, height: kHeight }));
   resize.observe(into);
-  return () => {
-    resize.disconnect();
-    plot.destroy();
+  return {
+    mark(found, upgrades) {
+      changes = found;
+      marks = axis === 'date' ? upgrades.map((one) => new Date(one.since ?? one.created_at).getTime() / 1000) : [];
+      plot.redraw(false);
+    },
+    end() {
+      resize.disconnect();
+      plot.destroy();
+    },
   };
 }

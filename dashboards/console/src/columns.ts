@@ -101,18 +101,20 @@ export function placesFor(x: ArrayLike<number>, { figures, low, high }: Pick<Col
   if (end - begin <= kMostOfPixel * pixels) {
     for (let i = begin; i < end; ++i) places.push(i);
   } else {
-    const span = to - from || 1;
-    const pixelOf = (i: number) => Math.floor(((x[i] - from) / span) * pixels);
+    const wide = (to - from) / pixels || 1;
     for (let i = begin; i < end; ) {
-      const pixel = pixelOf(i);
+      const behind = from + (Math.floor((x[i] - from) / wide) + 1) * wide; // where the next pixel begins
       const first = i;
-      let [least, most, lowest, highest] = [i, i, i, i];
-      for (; i < end && pixelOf(i) === pixel; ++i) {
+      let least = i;
+      let most = i;
+      let lowest = i;
+      let highest = i;
+      do {
         if (isBefore(figures[i], figures[least])) least = i;
         if (isBefore(-figures[i], -figures[most])) most = i;
         if (isBefore(low[i], low[lowest])) lowest = i;
         if (isBefore(-high[i], -high[highest])) highest = i;
-      }
+      } while (++i < end && x[i] < behind);
       const chosen = [first, least, most, lowest, highest, i - 1].sort((one, other) => one - other);
       chosen.forEach((place, k) => place !== chosen[k - 1] && places.push(place));
     }

@@ -41,7 +41,9 @@ function Found({ history, id, route }: { history: History; id: string; route: Ro
   useEffect(() => onTheme(() => setTheme((count) => count + 1)), []);
   useEffect(() => {
     if (!place.current || history.points.length === 0) return;
-    return draw(place.current, { ...history, points: history.points.slice(0, first) }, other.data, kNone, 'date', 'playground');
+    const chart = draw(place.current, { ...history, points: history.points.slice(0, first) }, 'date', 'playground');
+    chart.mark(other.data, kNone);
+    return () => chart.end();
   }, [history, other.data, first, theme]);
   return (
     <>

@@ -1,8 +1,8 @@
 // The list of series, and series over time with what the detector finds in them.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { aaBands } from './aa';
+import { aaBands, type AaBand } from './aa';
 import { get, useApi, type Loaded } from './api';
-import { draw, type Axis } from './chart';
+import { draw, type Axis, type Chart as Drawn } from './chart';
 import { columnsOf, countOf, isSynthetic } from './columns';
 import { bytes, figure, signed, time } from './format';
 import { pausesOf } from './maintenance';
@@ -191,17 +191,17 @@ function Points({ history }: { history: History }) {
   );
 }
 
-function AaWords({ history, changes }: { history: History; changes: SeriesChanges }) {
-  const now = aaBands(columnsOf(history).figures, changes).pop();
+function AaWords({ history, bands }: { history: History; bands: AaBand[] }) {
+  const now = bands[bands.length - 1];
   if (!now) return null;
   return <p class="quiet">A/A band of the present level: {figure(now.low, history.series.unit)} to {figure(now.high, history.series.unit)}.</p>;
 }
 
 // The histories of some peers; none while they are not asked for.
 function usePeers(history: History | undefined, isAsked: boolean): History[] {
-  const [peers, setPeers] = useState<History[]>([]);
+  const [peers, setPeers] = useState(kNoPeers);
   useEffect(() => {
-    setPeers([]);
+    setPeers(kNoPeers);
     if (!history || !isAsked) return;
     const abort = new AbortController();
     const { kernel, metric, message_bytes } = history.series;
@@ -221,21 +221,29 @@ function Chart({ id, axis, upgrades, withPeers }: { id: string; axis: Axis; upgr
   const older = Math.max((history.data ? countOf(history.data) : 0) - kPoints, 0);
   const found = useMemo(() => newest.data && shifted(newest.data, older), [newest.data, older]);
   const changes = { data: found, error: newest.error };
+  const bands = useMemo(() => (drawn && found ? aaBands(columnsOf(drawn).figures, found) : []), [drawn, found]);
   const peers = usePeers(history.data, withPeers);
   const nodes = [...new Set((history.data?.series.endpoints ?? []).map((one) => one.split('/')[0]))].join(',');
   const events = useApi<EventList>(nodes ? 'events' : undefined, { node_set: nodes, kinds: 'maintenance', limit: kPoints });
   const pauses = useMemo(() => pausesOf(events.data?.events ?? []), [events.data]);
   const place = useRef<HTMLDivElement>(null);
+  const canvas = useRef<Drawn>();
   const [theme, setTheme] = useState(0);
   useEffect(() => onTheme(() => setTheme((count) => count + 1)), []);
   useEffect(() => {
     if (!place.current || !history.data || countOf(history.data) === 0) return;
     const band = peers.length > 0 ? bandOf(history.data, peers) : undefined;
+    const chart = (canvas.current = draw(place.current, history.data, axis, 'series', band));
+    return () => {
+      canvas.current = undefined;
+      chart.end();
+    };
+  }, [history.data, axis, theme, peers]);
+  useEffect(() => {
+    if (!canvas.current || !history.data) return;
     // Times have no place on the axis of runs.
-    const shown = changes.data ?? kNoChanges;
-    const marks: SeriesChanges = { ...shown, pauses: axis === 'date' ? pauses : [], aa: aaBands(columnsOf(history.data).figures, shown) };
-    return draw(place.current, history.data, marks, upgrades, axis, 'series', band);
-  }, [history.data, changes.data, upgrades, axis, theme, peers, pauses]);
+    canvas.current.mark({ ...(changes.data ?? kNoChanges), pauses: axis === 'date' ? pauses : [], aa: bands }, upgrades);
+  }, [history.data, changes.data, bands, upgrades, axis, theme, peers, pauses]);
   return (
     <section>
       <Shown of={history}>
@@ -255,7 +263,7 @@ function Chart({ id, axis, upgrades, withPeers }: { id: string; axis: Axis; upgr
       </Shown>
       <div class="chart" ref={place} role="img" aria-label="the series over time; the table below has the same figures" />
       {changes.error && <p class="error">{changes.error}</p>}
-      {history.data && changes.data && <AaWords history={history.data} changes={changes.data} />}
+      {history.data && <AaWords history={history.data} bands={bands} />}
       {history.data && <ChangeTable history={history.data} changes={changes.data} />}
       {pauses.length > 0 && (
         <ul class="quiet">
@@ -268,6 +276,7 @@ function Chart({ id, axis, upgrades, withPeers }: { id: string; axis: Axis; upgr
 }
 
 const kNone: Upgrade[] = [];
+const kNoPeers: History[] = [];
 const kNoChanges: SeriesChanges = { too_few: false, noise_percent: null, changes: [], spikes: [] };
 // Changes among the newest points, by their places among all points.
 const shifted = (changes: SeriesChanges, older: number): SeriesChanges => ({
