@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <span>
 #include <tuple>
@@ -209,8 +210,9 @@ std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, a
           }};
   auto stream = AgentStream::make(session, context, std::move(peer), std::move(events));
   loop_.post([this, stream, place] {
-    streams_[stream->session()] = {
-        .wire = stream, .place = place, .opened = fleet::monotonic_seconds()};
+    const double now = fleet::monotonic_seconds();
+    streams_[stream->session()] = {.wire = stream, .place = place, .opened = now};
+    next_look_ = std::min(next_look_, now + options_.hello_seconds);
     stream->read_next();
   });
   return stream;
@@ -375,6 +377,7 @@ void Fleet::welcome(Stream& stream, Arrived arrived, const Roster::Attached& att
       old->second.name.clear();
       old->second.is_ending = true;
       old->second.end_by = fleet::monotonic_seconds() + kEndSeconds;
+      next_look_ = 0;
       old->second.wire->send(std::move(message));
       old->second.wire->finish({grpc::StatusCode::ABORTED, "replaced by another stream"});
     }
@@ -540,6 +543,7 @@ void Fleet::on_records(Stream& stream, Batch batch) {
   if (!stream.held)
     spdlog::warn("node {}: its records wait: {}", stream.name, taken.error().message);
   stream.held = delivery->batch;
+  next_look_ = 0;
 }
 
 void Fleet::on_committed(const Delivery& delivery, const Status& status) {
@@ -605,19 +609,28 @@ bool Fleet::send(const std::string& name, api::ControllerMessage message) {
   return true;
 }
 
-void Fleet::tick(double now) {
-  take_quiet_beats();
-  note_seen(now);
-  report_left_out(now);
+void Fleet::look_at_streams(double now) {
+  if (now < next_look_) return;
+  next_look_ = std::numeric_limits<double>::infinity();
   for (auto& [session, stream] : streams_) {
     if (stream.end_by > 0 && now >= stream.end_by)
       stream.wire->abort({grpc::StatusCode::ABORTED, "replaced by another stream"});
     else if (stream.name.empty() && now >= stream.opened + options_.hello_seconds)
       stream.wire->abort({grpc::StatusCode::DEADLINE_EXCEEDED, "no Hello came"});
+    if (stream.end_by > 0) next_look_ = std::min(next_look_, stream.end_by);
+    if (stream.name.empty())
+      next_look_ = std::min(next_look_, stream.opened + options_.hello_seconds);
     if (!stream.held) continue;
     roster_.seen(session, now);  // it is our store that keeps it waiting
     on_records(stream, std::move(*stream.held));
   }
+}
+
+void Fleet::tick(double now) {
+  take_quiet_beats();
+  note_seen(now);
+  report_left_out(now);
+  look_at_streams(now);
   const Roster::Expired expired = roster_.expire(now);
   for (const Session session : expired.silent) {
     const auto stream = streams_.find(session);

@@ -85,7 +85,7 @@ struct Term {
 
 // Times are seconds.
 struct FleetOptions {
-  double heartbeat_seconds = 3;
+  double heartbeat_seconds = 4;
   double hello_seconds = 10;  // from a stream's opening to its Hello
   StreamBounds streams{};
   // The interval at which attached nodes are written to the store, which is done also when one is
@@ -255,6 +255,8 @@ class Fleet {
   void refuse(Stream& stream, const std::string& name, const Error& error);
   void report_refusal(const auth::Peer& peer, const std::string& name, const Error& error);
   void report_left_out(double now);
+  // Ends streams that are late, and hands the store again what it had no room for.
+  void look_at_streams(double now);
   void welcome(Stream& stream, Arrived arrived, const Roster::Attached& attached);
   void on_heartbeat(NodeState& node, const api::Heartbeat& heartbeat);
   void on_beat(NodeState& node, const Beat& beat);
@@ -308,6 +310,7 @@ class Fleet {
   std::map<std::string, std::uint64_t> stored_through_;  // spool ids, by node id
   std::uint64_t records_stored_ = 0;
   double next_seen_ = 0;
+  double next_look_ = 0;  // no stream asks for anything before
   std::string seen_through_;  // the name up to which this round has come; "": none
 };
 

@@ -1,6 +1,7 @@
 #include "controller/fleet/roster.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -28,6 +29,7 @@ void Roster::recall(const std::string& name, const std::string& node_id, double 
                   .presence = NodePresence::kDetached,
                   .since = now,
                   .last_seen = now};
+  next_end_ = std::min(next_end_, end_of(nodes_[name]));
 }
 
 Status Roster::check_bond(const std::string& name, const std::string& node_id,
@@ -91,6 +93,7 @@ Result<Roster::Attached> Roster::attach(Session session, const std::string& name
   }
   node = {node_id, incarnation, session, NodePresence::kAttached, now, now, std::move(replaced)};
   sessions_[session] = name;
+  next_end_ = std::min(next_end_, end_of(node));
   Bond& bond = bonds_[node_id];
   bond.name = name;
   if (!certificate.empty()) bond.certificate = certificate;
@@ -142,26 +145,39 @@ std::optional<std::string> Roster::detach(Session session, double now) {
   Node& node = nodes_[name];
   node.presence = NodePresence::kDetached;
   node.since = now;
+  next_end_ = std::min(next_end_, end_of(node));
   return name;
 }
 
 void Roster::seen(Session session, double now) {
   const auto found = sessions_.find(session);
-  if (found != sessions_.end()) nodes_[found->second].last_seen = now;
+  if (found == sessions_.end()) return;
+  Node& node = nodes_[found->second];
+  node.last_seen = std::max(node.last_seen, now);
 }
 
+double Roster::end_of(const Node& node) const {
+  if (node.presence == NodePresence::kAttached) return node.last_seen + options_.silence_seconds;
+  if (node.presence == NodePresence::kLost) return std::numeric_limits<double>::infinity();
+  return node.since + (node.incarnation.empty() ? options_.recall_seconds : options_.grace_seconds);
+}
+
+// A message moves the end of a node's silence; that is seen when all nodes are gone through next.
 Roster::Expired Roster::expire(double now) {
   Expired expired;
+  if (now < next_end_) return expired;
+  next_end_ = std::numeric_limits<double>::infinity();
   for (auto& [name, node] : nodes_) {
-    if (node.presence == NodePresence::kAttached &&
-        now >= node.last_seen + options_.silence_seconds)
+    const bool has_ended = now >= end_of(node);
+    if (has_ended && node.presence == NodePresence::kAttached) {
       expired.silent.push_back(node.session);
-    const bool recalled = node.incarnation.empty();
-    const double grace = recalled ? options_.recall_seconds : options_.grace_seconds;
-    if (node.presence != NodePresence::kDetached || now < node.since + grace) continue;
-    node.presence = NodePresence::kLost;
-    node.since = now;
-    if (!recalled) expired.lost.push_back(name);  // else nobody here had it to lose
+    } else if (has_ended) {
+      node.presence = NodePresence::kLost;
+      node.since = now;
+      // Nobody here had a recalled one to lose.
+      if (!node.incarnation.empty()) expired.lost.push_back(name);
+    }
+    next_end_ = std::min(next_end_, end_of(node));
   }
   return expired;
 }

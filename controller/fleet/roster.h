@@ -94,12 +94,15 @@ class Roster {
   };
   Status check_holder(const std::string& name, const std::string& node_id,
                       const std::string& incarnation) const;
+  // When silence or grace of the node ends; infinity for a lost one.
+  [[nodiscard]] double end_of(const Node& node) const;
 
   RosterOptions options_;
   std::map<std::string, Node> nodes_;            // by name
   std::map<std::string, Bond> bonds_;            // by node id
   std::map<Session, std::string> sessions_;      // current streams only
   std::map<std::string, std::string> renaming_;  // the new names by node id
+  double next_end_ = 0;                          // no node's silence or grace ends before
 };
 
 }  // namespace railgauge::fleet

@@ -112,6 +112,50 @@ void expect_refused(const Result<Roster::Attached>& attached, Code code) {
   EXPECT_EQ(attached.error().code, code) << attached.error().message;
 }
 
+// Each node by itself, by the times that the roster shows.
+TEST(Roster, ATickThatHasNothingToDoDelaysNoEnd) {
+  std::mt19937 random(1);  // NOLINT(cert-msc51-cpp): the same order each time
+  const auto below = [&](unsigned most) { return random() % most; };
+  constexpr unsigned kNodes = 5;
+  for (int round = 0; round < 200; ++round) {
+    Roster asked;
+    std::map<std::string, Roster::Node> before;
+    Session next = 1;
+    for (double now = 0; now < 60; now += 0.25) {
+      const std::string name = fmt::format("n{}", below(kNodes));
+      const Roster::Node* node = asked.find(name);
+      const bool is_here = node != nullptr && node->presence == NodePresence::kAttached;
+      switch (below(12)) {
+        case 0:
+          ASSERT_TRUE(asked.attach(next++, name, "id-" + name, "a", now));
+          break;
+        case 1:
+          if (is_here) asked.detach(node->session, now);
+          break;
+        case 2:
+          if (node == nullptr) asked.recall(name, "id-" + name, now);
+          break;
+        default:
+          if (is_here && below(3) == 0) asked.seen(node->session, now - 0.25);
+      }
+      before = asked.nodes();
+      const auto expired = asked.expire(now);
+      std::vector<Session> silent;
+      std::vector<std::string> lost;
+      for (const auto& [each, was] : before) {
+        const bool recalled = was.incarnation.empty();
+        if (was.presence == NodePresence::kAttached && now >= was.last_seen + 12)
+          silent.push_back(was.session);
+        if (was.presence == NodePresence::kDetached && !recalled && now >= was.since + 10)
+          lost.push_back(each);
+      }
+      ASSERT_EQ(expired.silent, silent) << round << " at " << now;
+      ASSERT_EQ(expired.lost, lost) << round << " at " << now;
+      for (const Session session : silent) asked.detach(session, now);
+    }
+  }
+}
+
 TEST(Identity, AKnownIdUnderAnotherNameIsRefusedWithTheCureAndItsNodeStays) {
   Roster roster;
   ASSERT_TRUE(roster.attach(1, "n1", "id", "a", 0));

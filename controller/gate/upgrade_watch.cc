@@ -71,13 +71,14 @@ Result<bool> judge_when_ended(store::Store& store, const store::UpgradeRow& upgr
   return false;
 }
 
-// The attached nodes whose stack changed, with the newest change of each. Changes of Railgauge
+// The attached ones of the nodes in `changed`, with the newest change of each. Changes of Railgauge
 // alone, or of hardware, are no upgrade and are skipped.
 Result<std::vector<MovedNode>> moved_nodes(const store::Store& store, const api::NodeList& nodes,
+                                           const std::set<std::string>& changed,
                                            const std::vector<store::UpgradeRow>& upgrades) {
   std::vector<MovedNode> out;
   for (const api::NodeInfo& node : nodes.nodes()) {
-    if (node.state() != kAttachedState) continue;
+    if (node.state() != kAttachedState || !changed.contains(node.node_id())) continue;
     const auto epochs = RG_TRY(store.read(store::read_epochs, node.node_id(), kEpochs));
     for (std::size_t i = 0; i + 1 < epochs.size(); ++i) {
       const auto moved = moved_to(epochs[i + 1].parts, epochs[0].parts);
@@ -129,10 +130,12 @@ Status UpgradeWatch::look(double now) {
   const auto upgrades =
       RG_TRY(store_.read(store::read_upgrades, kUpgrades));           // as they are judged now
   bool is_busy = measuring > 0 || RG_TRY(extend_one(upgrades, now));  // one after the other
-  api::ListNodesRequest request;
-  const api::NodeList nodes = RG_TRY(control_.list_nodes(request));
+  // Mostly none: a list of all nodes is the dear part of a look.
   RG_TRY_OK(store_.flush());
-  const auto moved = RG_TRY(moved_nodes(store_, nodes, upgrades));
+  const auto changed = RG_TRY(store_.read(store::read_changed_nodes, now - long_ago()));
+  if (changed.empty()) return {};
+  const api::NodeList nodes = RG_TRY(control_.list_nodes({}));
+  const auto moved = RG_TRY(moved_nodes(store_, nodes, changed, upgrades));
   std::size_t attached = 0;
   for (const api::NodeInfo& node : nodes.nodes())
     attached += node.state() == kAttachedState ? 1 : 0;

@@ -186,6 +186,22 @@ Result<std::string> read_suite_text(Connection& connection, std::string_view run
   return text;
 }
 
+// By the nodes, whose index is small; the first epoch of a node is no change.
+Result<std::set<std::string>> read_changed_nodes(Connection& connection, double since) {
+  std::set<std::string> ids;
+  Rows rows = RG_TRY(connection.query(
+      "SELECT node_id FROM node WHERE (SELECT valid_from FROM epoch WHERE epoch.node=node.id ORDER "
+      "BY valid_from DESC LIMIT 1)>=?1 AND (SELECT count(*) FROM epoch WHERE "
+      "epoch.node=node.id)>1",
+      since));
+  while (RG_TRY(rows.next())) {
+    std::string id;
+    rows.read(id);
+    ids.insert(std::move(id));
+  }
+  return ids;
+}
+
 Result<std::vector<EpochRow>> read_epochs(Connection& connection, std::string_view node_id,
                                           std::uint32_t limit) {
   const auto node = RG_TRY(connection.integer("SELECT id FROM node WHERE node_id=?1", node_id));

@@ -2,6 +2,7 @@
 // writer's transaction, the readers inside a snapshot.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,8 @@ Result<UpgradeRow> read_upgrade(Connection& connection, std::string_view upgrade
 Result<StackParts> read_stack_parts(Connection& connection, std::int64_t stack);
 // Returns the exact text of the run's suite. kNotFound: no such run.
 Result<std::string> read_suite_text(Connection& connection, std::string_view run_id);
+// Returns the ids of the nodes whose stack became another one at `since` or later; unix seconds.
+Result<std::set<std::string>> read_changed_nodes(Connection& connection, double since);
 // Returns the node's epochs, newest first. kNotFound: no such node.
 Result<std::vector<EpochRow>> read_epochs(Connection& connection, std::string_view node_id,
                                           std::uint32_t limit);

@@ -81,6 +81,11 @@ TEST_F(Upgrades, EpochsAreNewestFirstWithTheirStacks) {
   EXPECT_EQ(epochs->at(0).stack, epochs->at(2).stack) << "rolled back";
   EXPECT_EQ(epochs->at(1).parts.versions.at("linux_kernel"), "6.5.0");
   EXPECT_EQ(store_->read(read_epochs, "id-9", 1).error().code, Code::kNotFound);
+
+  const double newest = epochs->at(0).valid_from;
+  EXPECT_THAT(*store_->read(read_changed_nodes, newest), testing::ElementsAre("id-1"))
+      << "the others have their first stack";
+  EXPECT_THAT(*store_->read(read_changed_nodes, newest + 1), testing::IsEmpty());
 }
 
 TEST_F(Upgrades, ASideIsThePointsThatCountAndAllTasks) {
