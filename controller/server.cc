@@ -216,6 +216,7 @@ void Server::look_for_follow_ups(const std::string& run_id,
 Server::~Server() {
   forward_.reset();
   mirror_.reset();
+  months_.reset();
   loop_.call([this] { is_ending_ = true; });  // later ticks do not use the pools
   store_->stop_upkeep();                      // a backup or check may take longer than the stop
   if (unix_) unix_->stop();
