@@ -204,7 +204,8 @@ class Server {
   // Where acts wait for the archive; absent where none do.
   struct ArchiveGates {
     std::shared_ptr<mirror::ArchiveGate> acknowledgements{};
-    std::shared_ptr<mirror::ArchiveGate> starts{};  // of attempts
+    std::shared_ptr<mirror::ArchiveGate> starts{};   // of attempts
+    std::shared_ptr<mirror::ArchiveGate> answers{};  // to people
   };
   // Completes the term by settings and database.
   static Result<ArchiveGates> begin_term(const Config& config, store::Store& store,
