@@ -297,10 +297,17 @@ int serve(const CommandLine& command_line, const Config& config, Values in_force
   int signal = 0;
   Turn turn;
   if (own.standby.is_on) {
+    if (const std::string fault = enrolment_fault(own); !fault.empty())
+      spdlog::warn(
+          "standby: {}; after a takeover this host enrols and renews no node: it needs ca.crt, "
+          "ca.key, index.txt, keys.txt and crl.pem of the site's authority",
+          fault);
     Result<Turn> came = stand_by(own, again, manager, signals, signal);
     if (!came) return end_start(config, came.error());
     if (signal != 0) return exit_code_of(signal);
     turn = std::move(*came);
+    // The nodes that are there are measured all the same.
+    if (turn.has_taken_over && !enrolment_fault(own).empty()) own.enroll = {};
   }
   Result<std::unique_ptr<Server>> server =
       start_server(own, turn.lease ? term_of(turn, again) : fleet::Term());

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,11 +12,14 @@
 
 #include <gmock/gmock.h>
 
+#include "controller/api/archive_mark.h"
 #include "controller/log/testing/manager_socket.h"
 #include "controller/mirror/testing/archive_testing.h"
+#include "controller/testing/certificates.h"
 #include "controller/testing/controller_process.h"
 #include "controller/testing/scripted_agent.h"
 #include "controller/testing/server_bench.h"
+#include "kernels/core/base/clock.h"
 
 namespace railgauge::mirror {
 namespace {
@@ -26,6 +30,7 @@ bool is_full_check() {
   return wanted != nullptr && std::string_view(wanted) == "1";
 }
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing_agent::ControllerProcess;
 using testing_agent::ScriptedAgent;
@@ -42,15 +47,22 @@ class MirrorProcessTest : public ArchiveTest {
     return api::Control::NewStub(
         grpc::CreateChannel(bench_.target(), grpc::InsecureChannelCredentials()));
   }
-  static std::string start_run(api::Control::Stub& stub) {
+  // Marked: the answer says that the archive may lack the run.
+  struct Started {
+    std::string run_id{};
+    bool is_marked = false;
+  };
+  static Started start_one(api::Control::Stub& stub) {
     api::RunRequest request;
     request.mutable_suite()->set_name("pairs");
     grpc::ClientContext context;
     api::RunSummary summary;
     const auto started = stub.StartRun(&context, request, &summary);
     EXPECT_TRUE(started.ok()) << started.error_message();
-    return summary.run_id();
+    return {.run_id = summary.run_id(),
+            .is_marked = context.GetServerTrailingMetadata().count(api::kArchiveHeader) > 0};
   }
+  static std::string start_run(api::Control::Stub& stub) { return start_one(stub).run_id; }
   // Waits for an answer of the archive.
   bool shows(const std::string& sql, const std::string& wanted) {
     for (int wait = 0; wait < 300; ++wait) {
@@ -147,6 +159,133 @@ TEST_F(MirrorProcessTest, AnArchiveThatIsAwayDelaysNoStartAndNoStop) {
   controller.signal(SIGTERM);
   EXPECT_EQ(controller.wait_for(20).value_or(-1), 143) << controller.error_text();
   EXPECT_THAT(controller.error_text(), HasSubstr("the outbox keeps what is new"));
+}
+
+// The answer is the last that the controller does.
+TEST_F(MirrorProcessTest, ARunWhoseStartIsAnsweredByTheMirrorIsInTheArchive) {
+  std::vector<std::string> words = flags();
+  words.emplace_back("--acknowledge=mirror");
+  const int kills = !is_full_check() ? 4 : 100;
+  int unmarked = 0;
+  for (int kill = 0; kill < kills; ++kill) {
+    ControllerProcess controller(bench_, words);
+    const auto stub = connect(controller);
+    ASSERT_TRUE(shows("SELECT bool_and(is_done) FROM railgauge.walk", "t"));
+    ScriptedAgent n1(bench_.agent("n1"));
+    ScriptedAgent n2(bench_.agent("n2"));
+    ASSERT_TRUE(welcome(n1) && welcome(n2));
+    const Started run = start_one(*stub);
+    controller.signal(SIGKILL);
+    controller.wait();
+    if (run.is_marked) continue;
+    ++unmarked;
+    EXPECT_EQ(ask("SELECT count(*) FROM railgauge.run WHERE run_id='" + run.run_id + "'"), "1");
+  }
+  EXPECT_GT(unmarked, kills / 2);
+}
+
+TEST_F(MirrorProcessTest, ARunWhoseStartIsAnsweredByTheMirrorIsKnownToTheStandby) {
+  ServerBench other;
+  const auto words_of = [&](const ServerBench& bench) {
+    std::vector<std::string> words = flags();
+    for (const char* word : {"--acknowledge=mirror", "--standby", "--lease-seconds=5"})
+      words.emplace_back(word);
+    words.push_back("--advertise=" + bench.target());
+    return words;
+  };
+  ControllerProcess active(bench_, words_of(bench_));
+  const auto stub = connect(active);
+  // It cannot sign for nodes, and takes the site over all the same.
+  std::filesystem::create_directories(other.path("pki/copy"));
+  const testing_agent::Certificates pki(other.path("pki"));
+  std::filesystem::copy_file(other.path("pki/ca.crt"), other.path("pki/copy/ca.crt"));
+  std::vector<std::string> words = words_of(other);
+  for (const char* word : {"--listen=127.0.0.1:0", "--enroll-listen=127.0.0.1:0"})
+    words.emplace_back(word);
+  words.push_back("--tls-cert=" + pki.tcp().tls_cert);
+  words.push_back("--tls-key=" + pki.tcp().tls_key);
+  words.push_back("--tls-ca=" + pki.tcp().tls_ca);
+  words.push_back("--enroll-pki=" + other.path("pki/copy"));
+  ControllerProcess standby(other, words);
+  ASSERT_TRUE(
+      shows("SELECT count(*) FROM railgauge.controller c JOIN railgauge.lease l USING (site_name) "
+            "WHERE c.role='ready' AND c.holder=ANY(l.admitted)",
+            "1"));
+  ScriptedAgent n1(bench_.agent("n1"));
+  ScriptedAgent n2(bench_.agent("n2"));
+  ASSERT_TRUE(welcome(n1) && welcome(n2));
+  api::RunRef ref;
+  const Started run = start_one(*stub);
+  EXPECT_FALSE(run.is_marked);
+  ref.set_run_id(run.run_id);
+  active.signal(SIGKILL);
+  active.wait();
+  const auto next = api::Control::NewStub(
+      grpc::CreateChannel(other.target(), grpc::InsecureChannelCredentials()));
+  grpc::Status found;
+  api::RunDetail detail;
+  for (int look = 0; look < 600; ++look) {
+    grpc::ClientContext context;
+    found = next->GetRun(&context, ref, &detail);
+    if (found.ok() || found.error_code() == grpc::StatusCode::NOT_FOUND) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  EXPECT_TRUE(found.ok()) << found.error_message() << standby.error_text();
+  EXPECT_THAT(standby.error_text(), AllOf(HasSubstr("pki/copy/ca.key"),
+                                          HasSubstr("this host enrols and renews no node")));
+}
+
+// The first answer waits for its bound, the next ones for nothing; all of them say so.
+TEST_F(MirrorProcessTest, AnAnswerWithoutTheArchiveComesLateAndSaysSo) {
+  std::vector<std::string> away = flags();
+  away[0] = "--mirror=postgres://railgauge@/absent?host=/nowhere";
+  away.emplace_back("--acknowledge=mirror");
+  ControllerProcess controller(bench_, away);
+  const auto stub = connect(controller);
+  const auto seconds_of_write = [&](const std::string& name) {
+    api::ScheduleSpec spec;
+    spec.set_name(name);
+    spec.set_suite("pairs");
+    spec.set_cron("0 1 * * 0");
+    grpc::ClientContext context;
+    api::ScheduleInfo info;
+    const double begin = monotonic_now_ns() / 1e9;
+    const grpc::Status status = stub->AddSchedule(&context, spec, &info);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(context.GetServerTrailingMetadata().count(api::kArchiveHeader), 1U);
+    return monotonic_now_ns() / 1e9 - begin;
+  };
+  const double first = seconds_of_write("a");
+  EXPECT_GE(first, 4.9);
+  EXPECT_LT(first, 15);
+  EXPECT_LT(seconds_of_write("b"), 4.9);
+  grpc::ClientContext context;
+  api::ScheduleList list;
+  EXPECT_TRUE(stub->ListSchedules(&context, {}, &list).ok());
+  EXPECT_EQ(context.GetServerTrailingMetadata().count(api::kArchiveHeader), 0U) << "it only reads";
+}
+
+// Nobody waits for an archive at the end of a controller.
+TEST_F(MirrorProcessTest, AnAnswerThatWaitsDelaysNoStop) {
+  std::vector<std::string> away = flags();
+  away[0] = "--mirror=postgres://railgauge@/absent?host=/nowhere";
+  away.emplace_back("--acknowledge=mirror");
+  ControllerProcess controller(bench_, away);
+  const auto stub = connect(controller);
+  ScriptedAgent n1(bench_.agent("n1"));
+  ScriptedAgent n2(bench_.agent("n2"));
+  ASSERT_TRUE(welcome(n1) && welcome(n2));
+  std::thread caller([&] {
+    api::RunRequest request;
+    request.mutable_suite()->set_name("pairs");
+    grpc::ClientContext context;
+    api::RunSummary summary;
+    static_cast<void>(stub->StartRun(&context, request, &summary));
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  controller.signal(SIGTERM);
+  EXPECT_EQ(controller.wait_for(20).value_or(-1), 143) << controller.error_text();
+  caller.join();
 }
 
 // Under systemd: a standby that sends nothing is killed, and people read its state.

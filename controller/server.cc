@@ -216,6 +216,7 @@ void Server::look_for_follow_ups(const std::string& run_id,
 Server::~Server() {
   forward_.reset();
   mirror_.reset();
+  months_.reset();
   loop_.call([this] { is_ending_ = true; });  // later ticks do not use the pools
   store_->stop_upkeep();                      // a backup or check may take longer than the stop
   if (unix_) unix_->stop();
@@ -223,7 +224,8 @@ Server::~Server() {
   http_.reset();
   enroll_http_.reset();
   if (console_) console_->stop();
-  console_http_.reset();  // before the server whose services it asks
+  if (gates_.answers) gates_.answers->release_all();  // callers wait
+  console_http_.reset();                              // before the server whose services it asks
   if (grpc_) {
     loop_.call([this] { fleet_.close_all("the controller is stopping"); });
     grpc_->Shutdown(std::chrono::system_clock::now() +
@@ -363,7 +365,8 @@ void Server::on_tick() {
     return true;
   };
   fleet_.tick(now);
-  if (gates_.starts) gates_.starts->tick(now);
+  for (const auto& gate : {gates_.starts, gates_.answers})
+    if (gate) gate->tick(now);
   director_.tick(now);
   if (manager_ != nullptr && !stopping_ && is_due(next_life_, kLifeSeconds))
     manager_->alive(monotonic_now_ns(), state_text());

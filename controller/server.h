@@ -36,6 +36,7 @@
 #include "controller/memory_guard.h"
 #include "controller/metric/controller_metrics.h"
 #include "controller/mirror/mirror.h"
+#include "controller/mirror/month_index.h"
 #include "controller/nodes/site_words.h"
 #include "controller/reporter.h"
 #include "controller/rpc/gate.h"
@@ -203,7 +204,8 @@ class Server {
   // Where acts wait for the archive; absent where none do.
   struct ArchiveGates {
     std::shared_ptr<mirror::ArchiveGate> acknowledgements{};
-    std::shared_ptr<mirror::ArchiveGate> starts{};  // of attempts
+    std::shared_ptr<mirror::ArchiveGate> starts{};   // of attempts
+    std::shared_ptr<mirror::ArchiveGate> answers{};  // to people
   };
   // Completes the term by settings and database.
   static Result<ArchiveGates> begin_term(const Config& config, store::Store& store,
@@ -240,6 +242,7 @@ class Server {
   ArchiveGates gates_{};                            // outlive the mirror
   std::atomic<double> mirror_lag_ = 0;              // likewise
   std::unique_ptr<mirror::MirrorThread> mirror_{};  // absent without a mirror
+  std::unique_ptr<mirror::MonthIndexer> months_{};  // likewise
   api::ControllerRole role_{};                      // set once, before the ports open
   std::mutex settings_mutex_;
   store::Retention retention_;      // under settings_mutex_, as the next two

@@ -33,7 +33,7 @@ void Server::start_mirror(const Config& config, bool is_armed) {
   }
   has_mirror_ = true;
   std::vector<mirror::ArchiveGate*> gates;
-  for (const auto& gate : {gates_.acknowledgements, gates_.starts})
+  for (const auto& gate : {gates_.acknowledgements, gates_.starts, gates_.answers})
     if (gate) gates.push_back(gate.get());
   spdlog::info("mirror: everything is copied to {} as site {}", pq::shown_url(config.mirror.url),
                config.mirror.site);
@@ -51,6 +51,7 @@ void Server::start_mirror(const Config& config, bool is_armed) {
           .shown_lag = &mirror_lag_},
       *store_, metrics_.series(),
       [this](std::string kind, std::string text) { note(std::move(kind), std::move(text)); });
+  months_ = std::make_unique<mirror::MonthIndexer>(config.mirror.url);
 }
 
 // On the feeder's thread. A certificate shows what its run measured only while the store has that

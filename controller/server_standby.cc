@@ -10,6 +10,8 @@ namespace {
 // For which an attempt waits until the archive knows it. A night is not held up by an archive that
 // is slow or away.
 constexpr double kMostStartSeconds = 2;
+// For which the answer to a person waits until the archive has what was changed.
+constexpr double kMostAnswerSeconds = 5;
 
 }  // namespace
 
@@ -26,6 +28,7 @@ Result<Server::ArchiveGates> Server::begin_term(const Config& config, store::Sto
   ArchiveGates gates;
   if (config.acknowledges_by_mirror) {
     gates.acknowledgements = std::make_shared<mirror::ArchiveGate>();
+    gates.answers = std::make_shared<mirror::ArchiveGate>(kMostAnswerSeconds);
     term.hold_acknowledgement = [gate = gates.acknowledgements](std::function<void()> acknowledge) {
       gate->hold(std::move(acknowledge), fleet::monotonic_seconds());
     };
@@ -41,6 +44,11 @@ Result<Server::ArchiveGates> Server::begin_term(const Config& config, store::Sto
 
 // Called once, before the ports open: later the role changes with the process alone.
 Status Server::open_roles(const Config& config, const fleet::Term& term) {
+  if (gates_.answers)
+    gate_.hold_answers([gate = gates_.answers](std::function<void(bool)> answer) {
+      gate->hold([gate, answer = std::move(answer)] { answer(!gate->is_late()); },
+                 fleet::monotonic_seconds());
+    });
   const bool has_lease = config.standby.is_on && term.generation > 0;
   role_.set_role(has_lease ? "active" : "single");
   role_.set_site(config.mirror.site);

@@ -15,6 +15,8 @@
 #include "controller/standby/standby.h"
 #include "controller/tcp_port.h"
 #include "controller/tls.h"
+#include "controller/trust/authority/authority.h"
+#include "controller/trust/pem_files.h"
 #include "kernels/core/base/outcome.h"
 
 namespace railgauge {
@@ -144,6 +146,16 @@ Result<Turn> await_turn(const Config& config, const SelfStart& again,
   turn.lease = RG_TRY(waiting->wait(is_over));
   turn.has_taken_over = waiting->has_taken_over();
   return turn;
+}
+
+// The folder is that of the authority on the other host, or a copy of it.
+std::string enrolment_fault(const Config& config) {
+  if (config.enroll.listen.empty()) return "";
+  const auto authority = [&]() -> Result<std::string> {
+    const std::string own = RG_TRY(trust::read_pem("tls-cert", config.tcp.tls_cert));
+    return trust::signing_authority(config.enroll.pki, own);
+  }();
+  return authority ? "" : fmt::format("--enroll-pki {}", authority.error().message);
 }
 
 // An agent that has seen a higher generation knows better than the lease: the archive may have been

@@ -36,6 +36,9 @@ Result<Turn> await_turn(const Config& config, const SelfStart& again,
 // The standby's TCP port: that of an active controller, with its certificates, its revocation list
 // and its bounds. Its errors name the setting at fault.
 standby::OpenPort standby_port(const TcpOptions& options);
+// Why this controller could sign no certificate of a node, as one line that names the setting; "":
+// it could, or is not to enrol nodes.
+std::string enrolment_fault(const Config& config);
 // The turn as the fleet needs it. The lease outlives the fleet.
 fleet::Term term_of(const Turn& turn, const SelfStart& again);
 

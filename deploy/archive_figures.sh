@@ -19,9 +19,15 @@ drill() {
     { tail -30 "$work/log" >&2; exit 1; }
 }
 drill mirror_process_test 'MirrorProcessTest.*-*Password*'
-drill mirror_test 'MirrorTroubleTest.*:SiteLinkTest.*:ArchiveSchemaTest.*:MirrorTest.*'
+RAILGAUGE_BOARD_ROWS=$kept/board.md drill mirror_test 'MirrorTroubleTest.*:SiteLinkTest.*:ArchiveSchemaTest.*:MirrorTest.*:MonthIndexTest.*:BoardTest.*'
+# The same points as one of each series a night, and as all points of a port in one series.
+nightly=$((millions * 1000000 / 8192 / 365))
 [ -e "$kept/rates.md" ] || "$build/bin/mirror_bench" rates "$seconds" >"$kept/rates.md"
-[ -e "$kept/year.md" ] || "$build/bin/mirror_bench" year "$millions" >"$kept/year.md"
+for form in 1 $((nightly > 1 ? nightly : 2)); do
+  [ -e "$kept/year-$form.md" ] || RAILGAUGE_BUILD_DIR=$build "$build/bin/mirror_bench" year "$millions" "$form" >"$kept/year-$form.md"
+done
+[ -e "$kept/agents.md" ] || [ ! -x "$build/bin/railgauge-fleet" ] || deploy/scale/archive_rate.sh --build "$build" >"$work/agents" || { cat "$work/agents" >&2; exit 1; }
+[ ! -e "$work/agents" ] || grep '^| ' "$work/agents" | sed 1d >"$kept/agents.md"
 form="short one"; [ "${RAILGAUGE_CHECK_FULL:-0}" != 1 ] || form=$'long one: 100 kills of the server, 200 of\nthe controller, 200 of a process that stores and mirrors'
 
 {
@@ -35,15 +41,34 @@ built as the check builds (-O1). Date: $(date -u +%F). Commit: $(git rev-parse -
 | figure | measured | wanted |
 |---|---|---|
 PAGE
-  cat "$kept/rates.md" "$kept/year.md"
+  cat "$kept/rates.md" "$kept"/year-*.md
   cat <<PAGE
 
 The server has fsync on and is a private cluster on the same disk as the controller's database.
 Points are stored by the controller's store in one process with the mirror, without agents and gRPC.
 The lag is from the commit of an event to the moment at which the archive shows it.
 
-The year is made by SQL in the form in which the mirror leaves rows, a point of each series a night;
-its queries run after all rows were written.
+The year is made by SQL in the form in which the mirror leaves rows, in the order of their arrival;
+its queries run after all rows were written. \`history\` is the program with its start; its joins to
+runs are in it. Indexes of past months: decision
+[190](../decisions/190-a-past-months-history-has-an-index.md).
+
+A controller with its mirror, PostgreSQL and modelled agents that deliver over gRPC, on two cores
+(\`deploy/scale/archive_rate.sh\`):
+
+| figure | measured | wanted |
+|---|---|---|
+PAGE
+  cat "$kept/agents.md" 2>/dev/null || echo "| - | not measured | - |"
+  cat <<PAGE
+
+Each query of the board, with the data of two sites, SYNTHETIC:
+
+| panel | rows | the first one |
+|---|---|---|
+PAGE
+  cat "$kept/board.md" 2>/dev/null || echo "| - | - | not kept |"
+  cat <<PAGE
 
 | drill | outcome | s |
 |---|---|---|

@@ -194,6 +194,17 @@ TEST_F(Marks, AScriptsValueIsAloneOnStdout) {
   EXPECT_THAT(err_, HasSubstr(kMarkLine)) << "also where the output is quiet";
 }
 
+// It was carried out: the exit code and stdout are as ever.
+TEST_F(Marks, AChangeThatTheArchiveMayLackIsSaidOnStderr) {
+  is_archive_behind_ = true;
+  EXPECT_EQ(run({"run", "quick", "--detach", "--quiet"}), 0);
+  EXPECT_EQ(out_, std::string(kSampleRun) + "\n");
+  EXPECT_THAT(err_, HasSubstr("done, but the archive may lack it still"));
+  is_archive_behind_ = false;
+  run({"run", "quick", "--detach", "--quiet"});
+  EXPECT_THAT(err_, Not(HasSubstr("archive")));
+}
+
 TEST_F(Marks, APageThatIsCutEndsWithTheMark) {
   is_synthetic_ = true;
   fold_tables_at(80);

@@ -51,14 +51,26 @@ void ArchiveGate::forget() {
 }
 
 void ArchiveGate::tick(double now) {
-  std::deque<Waiting> released;
   {
     const std::lock_guard lock(mutex_);
     if (waiting_.empty() || now - waiting_.front().since < most_seconds_) return;
+  }
+  release_all();
+}
+
+void ArchiveGate::release_all() {
+  std::deque<Waiting> released;
+  {
+    const std::lock_guard lock(mutex_);
     is_late_ = true;
     released.swap(waiting_);
   }
   for (const Waiting& one : released) one.act();
+}
+
+bool ArchiveGate::is_late() const {
+  const std::lock_guard lock(mutex_);
+  return is_late_;
 }
 
 }  // namespace railgauge::mirror

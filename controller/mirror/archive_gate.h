@@ -1,5 +1,5 @@
 // Acts that wait until the archive has what the store has committed so far: acknowledgements of
-// records, and starts of attempts. Thread safe.
+// records, starts of attempts, answers to people. Thread safe.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +36,10 @@ class ArchiveGate {
   void forget();
   // Releases all acts where the oldest has waited for too long.
   void tick(double now);
+  // Releases all acts, and holds none until the archive has everything again.
+  void release_all();
+  // Whether acts are released although the archive may lack what they follow.
+  [[nodiscard]] bool is_late() const;
 
  private:
   struct Waiting {

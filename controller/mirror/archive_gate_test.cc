@@ -62,5 +62,20 @@ TEST(ArchiveGate, HoldsNothingUpWhileTheArchiveIsLate) {
   EXPECT_EQ(released, 5);
 }
 
+// The end of a controller leaves no caller without an answer.
+TEST(ArchiveGate, ReleasesAllAtItsEndAndHoldsNothingAfterwards) {
+  ArchiveGate gate(5);
+  int late = 0;
+  const auto act = [&] { late += gate.is_late() ? 1 : 0; };
+  gate.hold(act, 10);
+  gate.note(gate.held(), 5);
+  gate.passed(5);
+  EXPECT_EQ(late, 0);
+  gate.hold(act, 11);
+  gate.release_all();
+  gate.hold(act, 11);
+  EXPECT_EQ(late, 2);
+}
+
 }  // namespace
 }  // namespace railgauge::mirror

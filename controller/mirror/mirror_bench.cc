@@ -2,12 +2,13 @@
 // backlog, lag at the rate of a night, size and queries of a year. Prints rows of a table in
 // Markdown.
 //   mirror_bench rates [SECONDS]
-//   mirror_bench year [MILLIONS OF POINTS]
+//   mirror_bench year [MILLIONS OF POINTS [POINTS OF A SERIES A NIGHT]]
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <random>
 #include <string_view>
 #include <thread>
@@ -18,6 +19,7 @@
 
 #include "controller/clock/wall_clock.h"
 #include "controller/mirror/mirror.h"
+#include "controller/mirror/month_index.h"
 #include "controller/mirror/testing/postgres_cluster.h"
 #include "controller/store/outbox/mirror_outbox.h"
 #include "controller/store/testing/store_bench.h"
@@ -199,26 +201,40 @@ void measure_rates(double seconds) {
 }
 
 // A year of points by one statement a night: SYNTHETIC, in the form in which the mirror leaves
-// them. Each night has one point of each series, and each port so many series. Returns the series.
-int fill_year(Archive& archive, double points) {
+// them. Each of `series` series has as many points a night, and a rank has 33 points.
+void fill_year(Archive& archive, int points_a_night, int series) {
+  constexpr int kPointsOfRank = 33;
+  const int ranks = points_a_night / kPointsOfRank + 1;
   auto database = archive.ask();
-  const int per_port = std::max(1, static_cast<int>(points / kPorts / kNights));
-  const int series = per_port * kPorts;
   for (int month = 0; month < 12; ++month)
     must(database->execute(fmt::format(
         "CREATE TABLE IF NOT EXISTS railgauge.point_y2025m{:02} PARTITION OF railgauge.point FOR "
         "VALUES FROM ('2025-{:02}-01 00:00+00') TO ('{}-{:02}-01 00:00+00')",
         month + 1, month + 1, month == 11 ? 2026 : 2025, month == 11 ? 1 : month + 2)));
-  for (int night = 0; night < kNights; ++night)
+  must(database->execute(fmt::format(
+      "INSERT INTO railgauge.series (site, id, kernel, metric, message_bytes, unit) SELECT 1, s, "
+      "'verbs.write_lat', 'latency_ns', 8, 'ns' FROM generate_series(100, {} + 99) AS s",
+      series)));
+  for (int night = 0; night < kNights; ++night) {
     must(database->execute(fmt::format(
         "INSERT INTO railgauge.point (site, id, series, measured_at, median, median_low, "
-        "median_high, p99, sample_count, flags) SELECT 1, ({0}::bigint * {1} + s) << 20, s, "
-        "timestamptz '2025-01-01 01:00+00' + interval '1 day' * {0} + interval '1 second' * (s / "
-        "10.0), 1500 + random(), 1490, 1510, 1900 + random(), 1000, 5 FROM generate_series(1, {1}) "
-        "AS s",
-        night, series)));
-  must(database->execute("VACUUM ANALYZE railgauge.point"));
-  return series;
+        "median_high, p99, sample_count, flags, mean, p90, p999) SELECT 1, ((({0}::bigint * {3} + "
+        "s "
+        "/ {4} + 1000) << 20) + s % {4}), 100 + s % {2}, timestamptz '2025-01-01 01:00+00' + "
+        "interval '1 day' * {0} + interval '1 second' * (s / 10.0), 1500 + random(), 1490, 1510, "
+        "1900 + random(), 1000, 5, 1501 + random(), 1700, 2500 FROM generate_series(0, {1} - 1) AS "
+        "s",
+        night, points_a_night, series, ranks, kPointsOfRank)));
+    for (const char* table :
+         {"rank (site, id, attempt, rank, outcome)", "attempt (site, id, task, attempt, outcome)",
+          "task (site, id, run, counted_attempt, outcome)"})
+      must(database->execute(
+          fmt::format("INSERT INTO railgauge.{} SELECT 1, r, {}, 1, 'passed' FROM "
+                      "generate_series({}, {}) AS r",
+                      table, std::string_view(table).starts_with("task") ? "1" : "r",
+                      night * ranks + 1'000, night * ranks + ranks + 999)));
+  }
+  must(database->execute("VACUUM ANALYZE"));
 }
 
 // Milliseconds of a statement: the median and the largest of several.
@@ -234,14 +250,13 @@ std::pair<double, double> times_of(int rounds, Ask ask) {
   return {ms[ms.size() / 2], ms.back()};
 }
 
-void measure_year(double millions) {
-  Archive archive;
-  const store::TempFolder folder;
-  auto store = store::open_store(file_of(folder));
+// A store with a run and a matrix of all pairs of 1,024 ports, as far from compressible as figures
+// are, in the archive.
+std::unique_ptr<store::Store> mirror_a_matrix(const Archive& archive, const std::string& path) {
+  auto store = store::open_store(path);
   must(store->write(store::arm_mirror));
   store::plan_run(*store, "night", 1);
   store::append_passed(*store, {.run_id = "night"});
-  // All pairs of 1,024 ports, as far from compressible as figures are.
   store::PairMatrixRow matrix{
       .run_id = "night", .kernel = "verbs.write_lat", .metric = "latency_ns", .unit = "ns"};
   constexpr std::size_t kSide = 1'024;
@@ -254,28 +269,49 @@ void measure_year(double millions) {
   Mirror mirror(
       {.url = archive.url, .site = "bench"}, *store, [](auto, auto) {}, [] { return false; });
   for (int i = 0; i < 200; ++i) mirror.step(wall_seconds());
-  const double begin = now_s();
-  const int all_series = fill_year(archive, millions * 1e6);
-  const double fill_seconds = now_s() - begin;
-  const double points = archive.number("SELECT count(*) FROM railgauge.point");
-  const double bytes = archive.number(
-      "SELECT sum(pg_total_relation_size(inhrelid)) FROM pg_inherits WHERE "
-      "inhparent='railgauge.point'::regclass");
-  print_row(fmt::format("points of a year in the archive, SYNTHETIC ({:.0f} s to make them)",
-                        fill_seconds),
-            fmt::format("{:.0f}", points), "-");
-  print_row("size of a point, indexes included",
-            fmt::format("{:.0f} bytes ({:.1f} GB)", bytes / points, bytes / 1e9), "stated");
+  return store;
+}
+
+// How long a statement about one of the series takes; {} in `sql` is its number.
+void time_series(Archive& archive, int series, const std::string& what, const std::string& sql,
+                 const std::string& wanted) {
   auto database = archive.ask();
-  const auto series = times_of(40, [&](int round) {
-    const auto rows = database->query(
-        fmt::format("SELECT measured_at, coalesce(rate, median), median_low, median_high, p99 FROM "
-                    "railgauge.point WHERE site=1 AND series={} ORDER BY measured_at",
-                    1 + static_cast<int>((round * 2'027'023LL) % all_series)));
-    must(rows);
+  const auto of_round = [&](int round) {
+    std::string text = sql;
+    const std::string number = fmt::format("{}", 100 + round * 2'027'023LL % series);
+    return text.replace(text.find("{}"), 2, number);
+  };
+  const auto ms = times_of(40, [&](int round) { must(database->query(of_round(round))); });
+  const auto plan = database->query("EXPLAIN " + of_round(0));
+  must(plan);
+  int only = 0;
+  for (int row = 0; row < plan->rows(); ++row)
+    only += plan->text(row, 0).find("Index Only Scan") != std::string_view::npos &&
+                    plan->text(row, 0).find("_history") != std::string_view::npos
+                ? 1
+                : 0;
+  print_row(fmt::format("{}: median; largest of 40 (months read from the index alone)", what),
+            fmt::format("{:.1f} ms; {:.1f} ms ({})", ms.first, ms.second, only), wanted);
+}
+
+// The program that people use, with its start.
+void time_history(const Archive& archive, int series, const std::string& what,
+                  const std::string& flags) {
+  const char* build = std::getenv("RAILGAUGE_BUILD_DIR");
+  const std::string program =
+      fmt::format("{}/bin/railgauge", build == nullptr ? "build/ci" : build);
+  const auto ms = times_of(10, [&](int round) {
+    const std::string command =
+        fmt::format("{} --archive '{}' history {} --site bench -o csv {} >/dev/null", program,
+                    archive.url, 100 + round * 2'027'023LL % series, flags);
+    if (std::system(command.c_str()) != 0) std::abort();
   });
-  print_row(fmt::format("one of {} series, all of its year: median; largest of 40", all_series),
-            fmt::format("{:.1f} ms; {:.1f} ms", series.first, series.second), "< 50 ms");
+  print_row(fmt::format("{}: median; largest of 10", what),
+            fmt::format("{:.0f} ms; {:.0f} ms", ms.first, ms.second), "-");
+}
+
+void time_matrix(Archive& archive) {
+  auto database = archive.ask();
   const auto content = times_of(10, [&](int) {
     const auto found = database->query(
         "SELECT endpoints_digest, body_digest FROM railgauge.matrices WHERE run_id='night'");
@@ -289,6 +325,54 @@ void measure_year(double millions) {
             fmt::format("{:.1f} ms; {:.1f} ms", content.first, content.second), "< 200 ms");
 }
 
+double bytes_of_points(Archive& archive) {
+  return archive.number(
+      "SELECT sum(pg_total_relation_size(inhrelid)) FROM pg_inherits WHERE "
+      "inhparent='railgauge.point'::regclass");
+}
+
+// `nightly`: points of a series a night.
+void measure_year(double millions, int nightly) {
+  Archive archive;
+  const store::TempFolder folder;
+  const auto store = mirror_a_matrix(archive, file_of(folder));
+  const int per_port = std::max(1, static_cast<int>(millions * 1e6 / kPorts / kNights));
+  const int series = std::max(1, per_port * kPorts / nightly);
+  const std::string form = fmt::format("{} series x {} a night", series, nightly);
+  double begin = now_s();
+  fill_year(archive, per_port * kPorts, series);
+  const double fill_seconds = now_s() - begin;
+  const double points = archive.number("SELECT count(*) FROM railgauge.point");
+  const double before = bytes_of_points(archive);
+  const std::string one =
+      "SELECT measured_at, coalesce(rate, median), median_low, median_high, p99 "
+      "FROM railgauge.point WHERE site=1 AND series={} ORDER BY measured_at";
+  print_row(fmt::format("{}: points of a year, SYNTHETIC", form),
+            fmt::format("{:.0f} in {:.0f} s", points, fill_seconds), "-");
+  time_series(archive, series, fmt::format("{}: one series, no index of past months", form), one,
+              "-");
+  begin = now_s();
+  int months = 0;
+  while (!index_a_month(*archive.ask(), wall_seconds()).value().empty()) ++months;
+  const double bytes = bytes_of_points(archive);
+  print_row(fmt::format("{}: indexes of {} past months", form, months),
+            fmt::format("{:.0f} s each", (now_s() - begin) / std::max(1, months)), "-");
+  print_row(fmt::format("{}: size of a point; of it the index of past months", form),
+            fmt::format("{:.0f} bytes; {:.0f} ({:.1f} GB)", bytes / points,
+                        (bytes - before) / points, bytes / 1e9),
+            "stated");
+  time_series(archive, series, fmt::format("{}: one series, all of its year", form), one,
+              "< 50 ms");
+  time_series(archive, series, fmt::format("{}: the same from the view `points`", form),
+              "SELECT measured_at, headline, median_low, median_high, p99 FROM railgauge.points "
+              "WHERE site='bench' AND series_id={} ORDER BY measured_at",
+              "< 50 ms");
+  time_history(archive, series, fmt::format("{}: `railgauge --archive history SERIES`", form), "");
+  time_history(archive, series, fmt::format("{}: the same with `--limit 20000`", form),
+               "--limit 20000");
+  if (nightly == 1) time_matrix(archive);
+}
+
 }  // namespace
 }  // namespace railgauge::mirror
 
@@ -296,6 +380,8 @@ int main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::warn);
   const std::string_view what = argc > 1 ? argv[1] : "";
   if (what == "rates") railgauge::mirror::measure_rates(argc > 2 ? std::atof(argv[2]) : 30);
-  if (what == "year") railgauge::mirror::measure_year(argc > 2 ? std::atof(argv[2]) : 6);
+  if (what == "year")
+    railgauge::mirror::measure_year(argc > 2 ? std::atof(argv[2]) : 6,
+                                    argc > 3 ? std::atoi(argv[3]) : 1);
   return what == "rates" || what == "year" ? 0 : 2;
 }

@@ -143,6 +143,16 @@ class Gate {
   [[nodiscard]] ExpectedCalls& expected() { return expected_; }
   [[nodiscard]] std::size_t connections() const { return calls_.connections(); }
 
+  // From now on answers to writes pass through `hold`, which calls what it gets once the archive
+  // has what was changed, or with false where that is late. Before the first call.
+  using HoldAnswer = std::function<void(std::function<void(bool is_archived)>)>;
+  void hold_answers(HoldAnswer hold) { hold_answer_ = std::move(hold); }
+  // Calls `answer` now for a call that only reads.
+  void answer_later(const Right& right, std::function<void(bool is_archived)> answer) const {
+    if (!hold_answer_ || !is_write(right.access)) return answer(true);
+    hold_answer_(std::move(answer));
+  }
+
   // For the server's builder: admits the calls of gRPC's own services (health, reflection). A
   // method without a row in kRights is for operators alone.
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
@@ -158,6 +168,7 @@ class Gate {
   ExpectedCalls expected_;
   ConnectionCalls calls_;
   HeldAnswers held_;
+  HoldAnswer hold_answer_{};
 };
 
 // Error codes are numbered as gRPC's, so the code is taken over as it is.

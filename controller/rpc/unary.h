@@ -9,6 +9,7 @@
 #include <grpcpp/grpcpp.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/api/archive_mark.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/worker_pool.h"
 #include "controller/rpc/gate.h"
@@ -91,7 +92,10 @@ Unary* unary(Context* context, Gate& gate, const Right& right, fleet::WorkerPool
     if (!held) return reactor->Finish(to_grpc(untaken(right, is_write(right.access))));
     reactor->hold(std::move(*held));
     *response = std::move(*answer);
-    reactor->Finish(grpc::Status::OK);
+    gate.answer_later(right, [reactor, context](bool is_archived) {
+      if (!is_archived) context->AddTrailingMetadata(api::kArchiveHeader, api::kArchiveBehind);
+      reactor->Finish(grpc::Status::OK);
+    });
   };
   const bool taken = call->threads(pool).submit(answer_it, call->owner());
   if (!taken) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/api/archive_mark.h"
 #include "controller/api/synthetic_mark.h"
 #include "controller/cli/input/inputs.h"
 #include "controller/cli/input/stubs.h"
@@ -102,6 +103,10 @@ Status send_call(Session& session, Send send, const google::protobuf::Message& r
   if (is_interrupted()) return fail(Code::kCancelled, "interrupted");
   if (!status.ok()) return tl::unexpected(error_of(status, session));
   note_data_kind(context, session.output);
+  if (context.GetServerTrailingMetadata().count(api::kArchiveHeader) > 0)
+    print_fault(session.output,
+                "done, but the archive may lack it still: a controller that takes over now would "
+                "not know it; railgauge status shows the archive's lag");
   make_safe(session.output, answer);
   return {};
 }

@@ -4,6 +4,7 @@
 
 #include <grpcpp/support/server_interceptor.h>
 
+#include "controller/api/archive_mark.h"
 #include "controller/api/synthetic_mark.h"
 #include "controller/cli/input/stubs.h"
 #include "controller/cli/live/on_screen.h"
@@ -73,27 +74,37 @@ class FakeConsole final : public api::Console::Service {
   }
 };
 
-// Marks answers as rpc::Gate does.
+// Marks answers as rpc::Gate does, and as its frame of unary calls.
 class MarkAnswers final : public grpc::experimental::Interceptor {
  public:
+  MarkAnswers(bool is_synthetic, bool is_behind)
+      : is_synthetic_(is_synthetic), is_behind_(is_behind) {}
   void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
     using Point = grpc::experimental::InterceptionHookPoints;
-    if (methods->QueryInterceptionHookPoint(Point::PRE_SEND_INITIAL_METADATA))
+    if (is_synthetic_ && methods->QueryInterceptionHookPoint(Point::PRE_SEND_INITIAL_METADATA))
       methods->GetSendInitialMetadata()->emplace(api::kDataKindHeader, api::kSyntheticData);
+    if (is_behind_ && methods->QueryInterceptionHookPoint(Point::PRE_SEND_STATUS))
+      methods->GetSendTrailingMetadata()->emplace(api::kArchiveHeader, api::kArchiveBehind);
     methods->Proceed();
   }
+
+ private:
+  const bool is_synthetic_;
+  const bool is_behind_;
 };
 
 class MarkCalls final : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
-  explicit MarkCalls(const std::atomic<bool>& is_synthetic) : is_synthetic_(is_synthetic) {}
+  MarkCalls(const std::atomic<bool>& is_synthetic, const std::atomic<bool>& is_behind)
+      : is_synthetic_(is_synthetic), is_behind_(is_behind) {}
   grpc::experimental::Interceptor* CreateServerInterceptor(
       grpc::experimental::ServerRpcInfo*) override {
-    return is_synthetic_ ? new MarkAnswers : nullptr;
+    return is_synthetic_ || is_behind_ ? new MarkAnswers(is_synthetic_, is_behind_) : nullptr;
   }
 
  private:
   const std::atomic<bool>& is_synthetic_;
+  const std::atomic<bool>& is_behind_;
 };
 
 }  // namespace
@@ -115,7 +126,7 @@ void Commands::SetUp() {
   builder.RegisterService(&archive_.service());
   builder.RegisterService(&judge_.service());
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> marks;
-  marks.push_back(std::make_unique<MarkCalls>(is_synthetic_));
+  marks.push_back(std::make_unique<MarkCalls>(is_synthetic_, is_archive_behind_));
   builder.experimental().SetInterceptorCreators(std::move(marks));
   server_ = std::make_shared<Server>(builder);
 }

@@ -47,7 +47,8 @@ class Commands : public testing::Test {
   FakeArchive& archive_ = *fake_archive_;
   FakeJudge& judge_ = *fake_judge_;
   Interrupts interrupts_;
-  std::atomic<bool> is_synthetic_ = false;  // whether the controller's answers have the mark
+  std::atomic<bool> is_synthetic_ = false;       // whether the controller's answers have the mark
+  std::atomic<bool> is_archive_behind_ = false;  // whether they say that the archive is late
   Units units_ = Units::kBoth;
   bool connected_ = false;
   double linger_seconds_ = 0.05;
