@@ -134,6 +134,18 @@ TEST_F(Remarks, AFindingGoesThroughItsStatesAndEveryStepIsKept) {
   EXPECT_EQ(store_->read(read_findings, FindingState::kFixed, 10)->size(), 0u);
 }
 
+// Lists of nodes are read again after each commit that may be about nodes.
+TEST_F(Remarks, FindingsAreNoChangeOfTheNodes) {
+  const std::uint64_t before = store_->node_changes();
+  ASSERT_TRUE(store_->write(write_finding, finding("f1")));
+  ASSERT_TRUE(store_->write(write_finding_step, "f1", {.at = 2e9, .action = "ack"}));
+  ASSERT_TRUE(store_->write(write_preflight, {.node_id = "id-1"}));
+  EXPECT_EQ(store_->node_changes(), before);
+  ASSERT_TRUE(store_->put_node(node_row(3)));
+  ASSERT_TRUE(store_->flush());
+  EXPECT_GT(store_->node_changes(), before);
+}
+
 TEST_F(Remarks, AFindingThatRefersToNothingLeavesNothingBehind) {
   FindingRow wrong = finding("f1");
   wrong.series.push_back({.series = 99});
