@@ -120,13 +120,30 @@ const kSteps: Record<string, { label: string; text: string; verb: string; key?: 
   resolve: { label: 'fixed', text: 'Its cause is mended.', verb: 'Mark as fixed' },
   comment: { label: 'note', text: 'It stays as it is.', verb: 'Add the note' },
   reopen: { label: 'reopen', text: 'It is open again.', verb: 'Reopen' },
+  investigate: { label: 'investigate', text: 'Somebody looks for its cause. It opens again where it gets worse.', verb: 'Mark as investigated' },
+  roll_back: { label: 'rolled back', text: 'Its cause was taken back, not mended. Seen again, it opens again.', verb: 'Mark as rolled back' },
+  downstream: { label: 'downstream of', text: 'It is the effect of another finding or cause. It opens again where it gets worse, or is seen after that finding has ended.', verb: 'Mark as an effect' },
+  reset: { label: 'reset', text: 'The state that a person set is undone: it is open as runs alone have it. A level that was accepted with it is no baseline any more.', verb: 'Reset' },
+  tag: { label: 'tag', text: 'A tag is one word: letters, digits and . _ - : / are.', verb: 'Add the tag' },
+  untag: { label: 'remove a tag', text: 'It is in the history all the same.', verb: 'Remove the tag' },
   assign: { label: 'assign', text: 'Its owner looks after it. Without a name nobody does.', verb: 'Assign' },
 };
 
+function textOf(action: string, owner: string | undefined, tags: string[]): Field {
+  switch (action) {
+    case 'comment': return { ...kNote, isNeeded: true };
+    case 'assign': return { ...kNote, label: 'Owner', value: owner };
+    case 'downstream': return { ...kNote, label: 'Cause: the id of a finding, or words', isNeeded: true };
+    case 'tag': return { ...kNote, label: 'Tag', isNeeded: true };
+    case 'untag': return { ...kNote, label: 'Tag', choices: tags.map((tag) => [tag, tag]) };
+    default: return kNote;
+  }
+}
+
 // Several findings are done one after the other: those before an error stay done.
-export function Step({ ids, action, isKey, owner }: { ids: string[]; action: keyof typeof kSteps; isKey?: boolean; owner?: string }) {
+export function Step({ ids, action, isKey, owner, tags }: { ids: string[]; action: keyof typeof kSteps; isKey?: boolean; owner?: string; tags?: string[] }) {
   const step = kSteps[action];
-  const note = action === 'comment' ? { ...kNote, isNeeded: true } : action === 'assign' ? { ...kNote, label: 'Owner', value: owner } : kNote;
+  const note = textOf(action, owner, tags ?? []);
   const fields = action === 'ack' ? [note, { name: 'seconds', label: 'For', choices: [['', 'until somebody ends it'] as [string, string], ...kTimes] }] : [note];
   return (
     <Act
@@ -142,6 +159,25 @@ export function Step({ ids, action, isKey, owner }: { ids: string[]; action: key
           const until = seconds ? { until_unix_seconds: Date.now() / 1000 + Number(seconds) } : {};
           for (const id of ids) await post(`findings/${part(id)}/steps`, { action, text, ...until });
         },
+      })}
+    />
+  );
+}
+
+// Starts a run for a finding: of its own series, or as a control.
+export function MeasureAgain({ id, kind }: { id: string; kind: 'rerun' | 'control' }) {
+  const isControl = kind === 'control';
+  return (
+    <Act
+      call="Judge.MeasureFinding"
+      label={isControl ? 'add a control' : 'measure again'}
+      question={() => ({
+        title: `${isControl ? 'Add a control' : 'Measure again'}: ${id}`,
+        text: isControl
+          ? 'The same is measured among idle nodes of the same hardware that have no open finding and whose stack has not changed since it began. Where they got worse as well, the cause is not its own.'
+          : 'Its own series are measured again. Most of them with half of its loss or more confirm it.',
+        verb: isControl ? 'Measure the control' : 'Measure again',
+        send: () => post(`findings/${part(id)}/runs`, { kind }),
       })}
     />
   );

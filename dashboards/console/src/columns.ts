@@ -1,6 +1,8 @@
 // The points of a series as columns, and those of them that a chart of so many pixels shows.
 import { secondsOf } from './format';
-import type { History, SeriesColumns } from './types';
+import type { History, SeriesChanges, SeriesColumns } from './types';
+
+const kMillisecond = 1e-3;
 
 // An element a point, the oldest first.
 export interface Columns {
@@ -25,6 +27,24 @@ export function columnsOf(history: History): Columns {
 
 export function countOf(history: History): number {
   return history.columns ? history.columns.headlines.length : history.points.length;
+}
+
+// The same changes by their places among all points of the history: an answer counts from its own
+// first point, and may know points that came after the history was read. Those are left out.
+export function shifted(changes: SeriesChanges, history: History): SeriesChanges {
+  if (!changes.first_at) return changes;
+  const { times } = columnsOf(history);
+  const first = secondsOf(changes.first_at) - kMillisecond / 2;
+  let older = 0;
+  while (older < times.length && times[older] < first) ++older;
+  const isIn = (index: number) => index + older < times.length;
+  return {
+    ...changes,
+    changes: changes.changes
+      .filter((one) => isIn(one.index))
+      .map((one) => ({ ...one, index: one.index + older, index_first: one.index_first + older, index_last: Math.min(one.index_last + older, times.length - 1) })),
+    spikes: changes.spikes.filter((one) => isIn(one.index)).map((one) => ({ ...one, index: one.index + older })),
+  };
 }
 
 // The run of each point.

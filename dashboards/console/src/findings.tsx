@@ -1,12 +1,12 @@
 // The inbox of findings, and one finding with its evidence.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Step } from './actions';
+import { MeasureAgain, Step } from './actions';
 import { useApi, useMay, part } from './api';
 import { Begin } from './begin';
 import { Differences } from './differences';
 import { ago, figure, percent, signed, time } from './format';
-import { fits, groupsOf, idsOf, isSettled, masterOf, type Group } from './inbox';
+import { confidence, fits, groupsOf, idsOf, isCared, isSettled, masterOf, tagsOf, type Group } from './inbox';
 import { findingMarkdown, findingsMarkdown } from './markdown';
 import { Evidence } from './matrix';
 import { Command, Copy, Facts, Levels, Lines, Name, Shown, State, Table, To, When } from './parts';
@@ -15,9 +15,8 @@ import type { Finding, FindingList, SuspectList } from './types';
 
 type Choose = (ids: string[], is: boolean) => void;
 
-const kClosed = ['accepted', 'fixed', 'false'];
-const kStates = ['new', 'confirmed', 'acknowledged', 'accepted', 'fixed', 'false', 'reopened'];
-const kActions = ['ack', 'dismiss', 'resolve', 'reopen', 'assign'];
+const kStates = ['new', 'confirmed', 'acknowledged', 'investigating', 'downstream', 'accepted', 'fixed', 'rolled_back', 'false', 'reopened'];
+const kActions = ['ack', 'investigate', 'downstream', 'dismiss', 'resolve', 'roll_back', 'reopen', 'reset', 'assign', 'tag'];
 const kMsOfHour = 3_600_000;
 
 // A checkbox for several findings, which is half checked where some of them are chosen.
@@ -37,6 +36,29 @@ function Due({ at }: { at: string | null }) {
   return <time dateTime={at} title={time(at)} class={isSoon ? 'state doubtful' : ''}>{ago(at)}</time>;
 }
 
+// When it began at the earliest and at the latest, with 90 %.
+function Range({ finding }: { finding: Finding }) {
+  const { begin_from: from, begin_until: until } = finding;
+  if (!from || !until) return <>–</>;
+  return <span title={`${time(from)} to ${time(until)}`}>{from === until ? time(from) : `${time(from)} to ${time(until)}`}</span>;
+}
+
+const kNoise: Record<string, [string, string]> = {
+  ok: ['plain', 'the figures before it scatter around one level'],
+  modal: ['doubtful', 'the figures before it have two levels'],
+  outliers: ['doubtful', 'some figures before it are far from the others'],
+  skewed: ['doubtful', 'the figures before it have a longer tail to one side'],
+};
+function Noise({ word }: { word: string | null }) {
+  if (!word) return <>–</>;
+  const [tone, text] = kNoise[word] ?? ['plain', ''];
+  return <span class={`badge noise ${tone}`} title={text}>{word}</span>;
+}
+
+export function Tags({ tags }: { tags: string[] }) {
+  return <>{tags.map((tag) => <To key={tag} path={['findings']} values={{ tag }}><span class="badge tag"><Name text={tag} /></span></To>)}</>;
+}
+
 function Inbox({ rows, ids, choose, caption }: { rows: Finding[]; ids: string[]; choose: Choose; caption: string }) {
   return (
     <Table
@@ -47,11 +69,16 @@ function Inbox({ rows, ids, choose, caption }: { rows: Finding[]; ids: string[];
       columns={[
         { head: '', cell: (row) => <input type="checkbox" aria-label={`choose ${row.finding_id}`} checked={ids.includes(row.finding_id)} onChange={(event) => choose([row.finding_id], event.currentTarget.checked)} /> },
         { head: 'State', cell: (row) => <State word={row.state} /> },
-        { head: 'What', cell: (row) => <To path={['findings', row.finding_id]}><Name text={row.summary} /></To> },
-        { head: '', cell: (row) => (isSettled(row) || row.state === 'acknowledged' ? '' : <Step ids={[row.finding_id]} action="ack" isKey />) },
+        { head: 'What', cell: (row) => <><To path={['findings', row.finding_id]}><Name text={row.summary} /></To> <Tags tags={row.tags} /></> },
+        { head: '', cell: (row) => (isSettled(row) || isCared(row) ? '' : <Step ids={[row.finding_id]} action="ack" isKey />) },
         { head: 'Class', cell: (row) => <>{row.kind.replace(/_/g, ' ')}, {row.severity}</> },
         { head: 'Part', cell: (row) => <Name text={row.suspect} /> },
+        { head: 'Metric', cell: (row) => <Name text={row.metric ?? '–'} /> },
         { head: 'Change', cell: (row) => signed(row.worse_percent), right: true },
+        { head: 'Confidence', cell: (row) => confidence(row.confidence_percent), right: true },
+        { head: 'Noise', cell: (row) => <Noise word={row.noise} /> },
+        { head: 'Range', cell: (row) => <Range finding={row} /> },
+        { head: 'Again', cell: (row) => (row.confirmation ? <State word={row.confirmation} /> : '–') },
         { head: 'Age', cell: (row) => ago(row.opened_at).replace(' ago', ''), right: true },
         { head: 'Owner', cell: (row) => <Name text={row.owner ?? ''} /> },
         { head: 'Due', cell: (row) => <Due at={row.acknowledged_until} /> },
@@ -77,11 +104,13 @@ function OneGroup({ group, ids, choose }: { group: Group; ids: string[]; choose:
   );
 }
 
-function Filters({ route }: { route: Route }) {
+function Filters({ route, tags }: { route: Route; tags: string[] }) {
   const value = (name: string) => route.query.get(name) ?? '';
+  const all = [...new Set([...tags, value('tag')])].filter(Boolean).sort();
   const choices: [string, string, [string, string][]][] = [
-    ['state', 'State', [['', 'open'], ...kStates.map((word): [string, string] => [word, word])]],
+    ['state', 'State', [['', 'open'], ...kStates.map((word): [string, string] => [word, word.replace(/_/g, ' ')])]],
     ['side', 'Direction', [['', 'both'], ['worse', 'regressions'], ['better', 'improvements']]],
+    ...(all.length ? [['tag', 'Tag', [['', 'any'], ...all.map((tag): [string, string] => [tag, tag])]] as [string, string, [string, string][]]] : []),
   ];
   return (
     <form class="bar" onSubmit={(event) => event.preventDefault()}>
@@ -123,14 +152,14 @@ export function Findings({ route }: { route: Route }) {
   const list = useApi<FindingList>('findings', { state: value('state'), limit: 1000 }, 10);
   const [chosen, setChosen] = useState<string[]>([]);
   const all = list.data?.findings ?? [];
-  const shown = all.filter((finding) => fits(finding, { side: value('side'), text: value('text') }));
+  const shown = all.filter((finding) => fits(finding, { side: value('side'), text: value('text'), tag: value('tag') }));
   // Those that a filter hides are not acted on.
   const ids = chosen.filter((id) => shown.some((finding) => finding.finding_id === id));
   const choose: Choose = (of, is) => setChosen([...chosen.filter((id) => !of.includes(id)), ...(is ? of : [])]);
   return (
     <>
       <h1>Findings</h1>
-      <Filters route={route} />
+      <Filters route={route} tags={tagsOf(all)} />
       <Shown of={list}>
         {(found) => (
           <>
@@ -163,11 +192,13 @@ export function Findings({ route }: { route: Route }) {
 function Triage({ finding }: { finding: Finding }) {
   const id = finding.finding_id;
   const may = useMay('Judge.StepFinding');
-  const steps = kClosed.includes(finding.state) ? ['reopen', 'comment', 'assign'] : ['ack', 'dismiss', 'accept', 'resolve', 'comment', 'assign'];
+  const more = ['comment', 'assign', 'tag', ...(finding.tags.length ? ['untag'] : [])];
+  const undo = isSettled(finding) || isCared(finding) ? ['reopen', 'reset'] : [];
+  const steps = [...(isSettled(finding) ? [] : ['ack', 'investigate', 'downstream', 'dismiss', 'accept', 'resolve', 'roll_back']), ...undo, ...more];
   return (
     <section>
       <h3>Triage</h3>
-      {may && <p class="links" id="steps">{steps.map((action) => <Step key={action} ids={[id]} action={action} isKey owner={finding.owner ?? ''} />)}</p>}
+      {may && <p class="links" id="steps">{steps.map((action) => <Step key={action} ids={[id]} action={action} isKey owner={finding.owner ?? ''} tags={finding.tags} />)}</p>}
       <p class="quiet">
         {may ? 'Each is in the audit trail. The same by commands, and what goes to its vendor:' : 'Your role may only read. These commands change the finding; `i` and `a` on the keyboard lead here.'}
       </p>
@@ -176,6 +207,11 @@ function Triage({ finding }: { finding: Finding }) {
         <li data-key="i">false alarm: <Command text={`railgauge findings resolve ${id} --false`} /></li>
         <li>accept the new level: <Command text={`railgauge findings accept ${id} --note WHY`} /></li>
         <li>fixed: <Command text={`railgauge findings resolve ${id}`} /></li>
+        <li>looked into: <Command text={`railgauge findings investigate ${id}`} /></li>
+        <li>the effect of another: <Command text={`railgauge findings downstream ${id} --of CAUSE`} /></li>
+        <li>rolled back: <Command text={`railgauge findings resolve ${id} --rolled-back`} /></li>
+        <li>undo a person's state: <Command text={`railgauge findings reset ${id}`} /></li>
+        <li>a tag, a note: <Command text={`railgauge findings tag ${id} --add TAG`} /> <Command text={`railgauge findings note ${id} --note TEXT`} /></li>
         <li>its owner: <Command text={`railgauge findings assign ${id} --to WHO`} /></li>
         <li>for its vendor: <Command text={`railgauge bundle ${id} --redact`} /></li>
       </ul>
@@ -205,6 +241,39 @@ function PartEvidence({ finding, runId }: { finding: Finding; runId: string }) {
   );
 }
 
+// A cause that is words may be no page: the page then says so.
+const Cause = ({ text }: { text: string }) => (/\s/.test(text) ? <Name text={text} /> : <To path={['findings', text]}><Name text={text} /></To>);
+
+// The answers of runs that were started for it.
+function Again({ finding }: { finding: Finding }) {
+  const id = finding.finding_id;
+  return (
+    <section id="again">
+      <h3>Measured again</h3>
+      <p class="links">
+        {finding.confirmation && <State word={finding.confirmation} />} <MeasureAgain id={id} kind="rerun" /> <MeasureAgain id={id} kind="control" />
+      </p>
+      <Table
+        caption="runs that were started for the finding"
+        rows={finding.runs}
+        none="Nobody had it measured again."
+        open={(row) => link(['runs', row.run_id])}
+        columns={[
+          { head: 'Run', cell: (row) => <To path={['runs', row.run_id]}>{row.run_id}</To> },
+          { head: 'As', cell: (row) => row.kind },
+          { head: 'State', cell: (row) => <State word={row.state} /> },
+          { head: 'Worse', cell: (row) => signed(row.worse_percent), right: true },
+          { head: 'Series', cell: (row) => row.figures, right: true },
+          { head: 'Why', cell: (row) => <Name text={row.reason} /> },
+          { head: 'At', cell: (row) => <When at={row.at} /> },
+          { head: 'Who', cell: (row) => <Name text={row.who} /> },
+        ]}
+      />
+      <p class="quiet">By commands: <Command text={`railgauge findings rerun ${id}`} /> <Command text={`railgauge findings rerun ${id} --control`} /></p>
+    </section>
+  );
+}
+
 export function FindingPage({ id }: { id: string }) {
   const loaded = useApi<Finding>(`findings/${part(id)}`, {}, 10);
   return (
@@ -215,13 +284,17 @@ export function FindingPage({ id }: { id: string }) {
             <Name text={finding.summary} />
           </h1>
           <p>
-            <State word={finding.state} /> {finding.kind.replace(/_/g, ' ')}, {finding.severity}{' '}
+            <State word={finding.state} /> {finding.kind.replace(/_/g, ' ')}, {finding.severity} <Tags tags={finding.tags} />{' '}
             <Copy text={findingMarkdown(finding, location.href)} label="Copy as Markdown" />
           </p>
           <Facts
             rows={[
               ['Where', <Name text={finding.suspect} />],
+              ...(finding.caused_by ? [['The effect of', <Cause text={finding.caused_by} />] as [string, ComponentChildren]] : []),
               ['Worse', signed(finding.worse_percent)],
+              ['Confidence', confidence(finding.confidence_percent)],
+              ['Metric', <Name text={finding.metric ?? '–'} />],
+              ['Noise before it', <Noise word={finding.noise} />],
               ['Last good figure', <When at={finding.good_at} />],
               ['First bad figure', <When at={finding.since} />],
               ['Opened', <When at={finding.opened_at} />],
@@ -252,6 +325,7 @@ export function FindingPage({ id }: { id: string }) {
             ]}
           />
           <Begin finding={finding} />
+          <Again finding={finding} />
           <Lines title="What changed between the two" rows={finding.causes} />
           {finding.differences.length > 0 && (
             <>

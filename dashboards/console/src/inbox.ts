@@ -1,20 +1,35 @@
 // The inbox of findings without its drawing: what a filter leaves, and which findings are one group.
 import type { Finding } from './types';
 
-const kSettled = ['accepted', 'fixed', 'false'];
+const kSettled = ['accepted', 'fixed', 'rolled_back', 'false'];
+// Somebody looks after the finding, or after its cause.
+const kCared = ['acknowledged', 'investigating', 'downstream'];
 export const isSettled = (finding: Finding) => kSettled.includes(finding.state);
+export const isCared = (finding: Finding) => kCared.includes(finding.state);
 
 export interface Filter {
   side: string; // "worse", "better"; "" is both
   text: string;
+  tag: string; // "" is any
 }
 
-export function fits(finding: Finding, { side, text }: Filter): boolean {
+export function fits(finding: Finding, { side, text, tag }: Filter): boolean {
+  if (tag && !finding.tags.includes(tag)) return false;
   const worse = finding.worse_percent;
   if (side === 'worse' && worse !== null && worse < 0) return false;
   if (side === 'better' && (worse === null || worse >= 0)) return false;
-  const all = [finding.finding_id, finding.kind, finding.summary, finding.suspect, finding.owner ?? ''].join(' ');
+  const all = [finding.finding_id, finding.kind, finding.summary, finding.suspect, finding.owner ?? '', finding.metric ?? '', ...finding.tags].join(' ');
   return all.toLowerCase().includes(text.toLowerCase());
+}
+
+// Every tag of the findings, by name.
+export const tagsOf = (findings: Finding[]) => [...new Set(findings.flatMap((one) => one.tags))].sort();
+
+// The confidence without more digits than it has: of 99.96 it is "> 99.9 %".
+export function confidence(percent: number | null): string {
+  if (percent === null) return '–';
+  if (percent > 99.9) return '> 99.9 %';
+  return `${percent.toFixed(percent >= 99 ? 1 : 0)} %`;
 }
 
 export interface Group {

@@ -29,7 +29,7 @@ export function When({ at }: { at: string | null | undefined }) {
 
 // States differ in shape as well as in colour.
 const kTones: Record<string, [string, string]> = {
-  good: ['●', 'passed pass ok yes started attached active fixed well'],
+  good: ['●', 'passed pass ok yes started attached active fixed rolled_back measured well'],
   bad: ['■', 'failed regressed crashed timed_out lost corruption lost_function error fail no confirmed reopened broken refused critical high'],
   doubtful: ['▲', 'inconclusive waived invalid cancelled new busy warn warning paused missed skipped by_hand unknown medium'],
 };

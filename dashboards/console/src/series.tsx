@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { aaBands } from './aa';
 import { get, useApi, type Loaded } from './api';
 import { draw, type Axis } from './chart';
-import { columnsOf, countOf, isSynthetic } from './columns';
+import { columnsOf, countOf, isSynthetic, shifted } from './columns';
 import { bytes, figure, signed, time } from './format';
 import { pausesOf } from './maintenance';
 import { Name, Shown, Synthetic, Table, To } from './parts';
@@ -218,8 +218,7 @@ function Chart({ id, axis, upgrades, withPeers }: { id: string; axis: Axis; upgr
   const drawn = useMemo(() => columns.data && { series: columns.data.series, points: [], columns: columns.data }, [columns.data]);
   const history: Loaded<History> = { ...columns, data: drawn };
   const newest = useApi<SeriesChanges>('series/changes', { series_id: id, limit: kPoints });
-  const older = Math.max((history.data ? countOf(history.data) : 0) - kPoints, 0);
-  const found = useMemo(() => newest.data && shifted(newest.data, older), [newest.data, older]);
+  const found = useMemo(() => newest.data && drawn && shifted(newest.data, drawn), [newest.data, drawn]);
   const changes = { data: found, error: newest.error };
   const peers = usePeers(history.data, withPeers);
   const nodes = [...new Set((history.data?.series.endpoints ?? []).map((one) => one.split('/')[0]))].join(',');
@@ -269,12 +268,6 @@ function Chart({ id, axis, upgrades, withPeers }: { id: string; axis: Axis; upgr
 
 const kNone: Upgrade[] = [];
 const kNoChanges: SeriesChanges = { too_few: false, noise_percent: null, changes: [], spikes: [] };
-// Changes among the newest points, by their places among all points.
-const shifted = (changes: SeriesChanges, older: number): SeriesChanges => ({
-  ...changes,
-  changes: changes.changes.map((one) => ({ ...one, index: one.index + older, index_first: one.index_first + older, index_last: one.index_last + older })),
-  spikes: changes.spikes.map((one) => ({ ...one, index: one.index + older })),
-});
 const isoOf = (seconds: number) => time(new Date(1000 * seconds).toISOString());
 
 export function SeriesPage({ route }: { route: Route }) {

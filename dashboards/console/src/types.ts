@@ -142,6 +142,17 @@ export interface FindingSeries {
   before: number | null;
   after: number | null;
 }
+// A run that was started for a finding: its own series, or a control on pairs that it does not touch.
+export interface FindingRun {
+  run_id: string;
+  kind: string;
+  at: string;
+  who: string;
+  state: string;
+  reason: string;
+  worse_percent: number | null;
+  figures: number;
+}
 // A change or fault that the analysis reports. Levels are relative to the one before.
 // The word of the controller for its data, of an answer as a whole. Absent: it was measured.
 export type DataKind = 'synthetic' | 'unknown';
@@ -159,6 +170,13 @@ export interface Finding {
   changed_at: string;
   acknowledged_until: string | null;
   owner: string | null;
+  tags: string[];
+  caused_by: string | null;
+  metric: string | null;
+  noise: string | null; // "ok", "modal", "outliers", "skewed"
+  confidence_percent: number | null;
+  confirmation: string | null; // "planned", "running", "confirmed", "failed"
+  runs: FindingRun[]; // where one finding is asked for
   run_id: string | null;
   upgrade_id: string | null;
   node_id: string | null;
@@ -258,6 +276,7 @@ export interface SeriesChanges {
   noise_percent: number | null;
   changes: SeriesChange[];
   spikes: { index: number; value: number; expected: number }[];
+  first_at?: string | null; // of the point with index 0
   // Marks that a page adds to a chart by date: times of maintenance, and a begin with a line.
   pauses?: { node: string; from: number; until: number }[];
   begin?: string;

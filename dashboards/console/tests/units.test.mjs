@@ -19,8 +19,8 @@ const { heatOf, isWorse, kHeats, pixel } = await load('heat');
 const { link, parse } = await load('route');
 const { EventReader } = await load('events');
 
-const { fits, groupsOf, idsOf, masterOf } = await load('inbox');
-const finding = (finding_id, more = {}) => ({ finding_id, kind: 'step', state: 'new', summary: '', suspect: '', worse_percent: 3, owner: null, event_id: null, ...more });
+const { confidence, fits, groupsOf, idsOf, isCared, isSettled, masterOf, tagsOf } = await load('inbox');
+const finding = (finding_id, more = {}) => ({ finding_id, kind: 'step', state: 'new', summary: '', suspect: '', worse_percent: 3, owner: null, event_id: null, metric: null, tags: [], ...more });
 
 test('findings that began together are one group, the largest first', () => {
   const groups = groupsOf([finding('own'), finding('a', { event_id: 'a' }), finding('b', { event_id: 'a' })]);
@@ -31,14 +31,29 @@ test('a master checkbox is for none, some or all', () => {
   assert.deepEqual([masterOf(['a', 'b'], []), masterOf(['a', 'b'], ['b', 'x']), masterOf(['a', 'b'], ['a', 'b'])], ['none', 'some', 'all']);
 });
 
-test('the inbox is filtered by direction and text', () => {
+test('the inbox is filtered by direction, text and tag', () => {
   const better = finding('f1', { worse_percent: -2, owner: 'Ada' });
-  const lost = finding('f2', { worse_percent: null });
-  const ids = (filter) => [better, lost].filter((one) => fits(one, { side: '', text: '', ...filter })).map((one) => one.finding_id);
+  const lost = finding('f2', { worse_percent: null, tags: ['cable', 'rack7'], metric: 'verbs.write_bw' });
+  const ids = (filter) => [better, lost].filter((one) => fits(one, { side: '', text: '', tag: '', ...filter })).map((one) => one.finding_id);
   assert.deepEqual(ids({}), ['f1', 'f2']);
   assert.deepEqual(ids({ side: 'better' }), ['f1']);
   assert.deepEqual(ids({ side: 'worse' }), ['f2'], 'lost function is no improvement');
   assert.deepEqual(ids({ text: 'ada' }), ['f1']);
+  assert.deepEqual(ids({ text: 'write_bw' }), ['f2']);
+  assert.deepEqual(ids({ tag: 'cable' }), ['f2']);
+  assert.deepEqual(ids({ tag: 'cab' }), [], 'a tag is a whole word');
+  assert.deepEqual(tagsOf([better, lost, finding('f3', { tags: ['cable'] })]), ['cable', 'rack7']);
+});
+
+test('a finding that a person cares for is neither new nor settled', () => {
+  const of = (state) => [isCared(finding('f', { state })), isSettled(finding('f', { state }))];
+  for (const state of ['acknowledged', 'investigating', 'downstream']) assert.deepEqual(of(state), [true, false], state);
+  for (const state of ['accepted', 'fixed', 'rolled_back', 'false']) assert.deepEqual(of(state), [false, true], state);
+  for (const state of ['new', 'confirmed', 'reopened']) assert.deepEqual(of(state), [false, false], state);
+});
+
+test('a confidence has no more digits than it has, and none is no zero', () => {
+  assert.deepEqual([null, 50, 98.7, 99.21, 99.96, 100].map(confidence), ['–', '50 %', '99 %', '99.2 %', '> 99.9 %', '> 99.9 %']);
 });
 
 const { aaBands } = await load('aa');
@@ -404,7 +419,19 @@ test('a GPU has lines to the NICs that are nearest', async () => {
 });
 
 // A series of `count` points, an hour apart, with an interval around each figure.
-const { columnsOf, countOf, placesFor, isSynthetic, runsOf } = await load('columns');
+const { columnsOf, countOf, placesFor, isSynthetic, runsOf, shifted } = await load('columns');
+test('marks are placed by the time of their own first point, whatever another call has read', () => {
+  const at = (i) => new Date(Date.UTC(2026, 0, 1) + i * 3_600_000).toISOString();
+  const history = { series: {}, points: Array.from({ length: 12 }, (_, i) => ({ measured_at: at(i), headline: 1 })) };
+  const mark = (index) => ({ index, index_first: index - 1, index_last: index + 1, kind: 'step' });
+  const found = { changes: [mark(2), mark(9), mark(10)], spikes: [{ index: 1 }, { index: 11 }], first_at: at(2) };
+  const placed = shifted(found, history);
+  assert.deepEqual(placed.changes.map((one) => [one.index_first, one.index, one.index_last]), [[3, 4, 5], [10, 11, 11]], 'a point that came since is not drawn');
+  assert.deepEqual(placed.spikes.map((one) => one.index), [3]);
+  assert.deepEqual(shifted({ ...found, first_at: at(0) }, history).changes.map((one) => one.index), [2, 9, 10]);
+  assert.equal(shifted({ changes: [], spikes: [] }, history).changes.length, 0);
+});
+
 const long = (count, figure) => {
   const figures = Array.from({ length: count }, (_, i) => figure(i));
   return { series: { unit: 'ns' }, points: [], columns: {
