@@ -58,11 +58,15 @@ enum class FindingState : std::uint8_t {
   kAccepted,      // its level is the baseline from then on
   kFixed,
   kFalse,  // a false alarm
-  kReopened
+  kReopened,
+  kInvestigating,  // a person looks for its cause
+  kRolledBack,     // its cause was taken back
+  kDownstream      // it is the effect of another finding or of a named cause
 };
 constexpr auto texts_of(FindingState) {
-  return std::to_array<std::string_view>(
-      {"new", "confirmed", "acknowledged", "accepted", "fixed", "false", "reopened"});
+  return std::to_array<std::string_view>({"new", "confirmed", "acknowledged", "accepted", "fixed",
+                                          "false", "reopened", "investigating", "rolled_back",
+                                          "downstream"});
 }
 
 // The life of an upgrade.
@@ -105,10 +109,14 @@ constexpr std::optional<State> state_of(std::string_view text) {
 constexpr bool is_unseen(FindingState state) {
   return state == FindingState::kNew || state == FindingState::kReopened;
 }
-// Reports whether the finding is over: fixed or a false alarm. An accepted finding is settled, but
+// Reports whether the cause of the finding is gone: a run that shows it again opens it again.
+constexpr bool is_mended(FindingState state) {
+  return state == FindingState::kFixed || state == FindingState::kRolledBack;
+}
+// Reports whether the finding is over: mended or a false alarm. An accepted finding is settled, but
 // still listed.
 constexpr bool is_closed(FindingState state) {
-  return state == FindingState::kFixed || state == FindingState::kFalse;
+  return is_mended(state) || state == FindingState::kFalse;
 }
 // Reports whether the finding still needs a step: it is neither closed nor accepted.
 constexpr bool is_open(FindingState state) {

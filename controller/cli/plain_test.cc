@@ -151,8 +151,8 @@ TEST(Arguments, OldSpellingsAnswerWithThePresentOneAndDoNotRun) {
 
 TEST(Arguments, AWordOutsideOfItsChoiceGetsTheNearestOne) {
   EXPECT_EQ(named({"findings", "--state", "opne"}),
-            "error: --state: \"opne\" is none of new, confirmed, acknowledged, accepted, fixed, "
-            "false, reopened");
+            "error: --state: \"opne\" is none of new, confirmed, acknowledged, investigating, "
+            "downstream, accepted, fixed, rolled_back, false, reopened");
   EXPECT_THAT(named({"findings", "--state", "confirmd"}),
               HasSubstr("; did you mean \"confirmed\"?"));
   EXPECT_THAT(named({"schedules", "add", "n", "s", "--concurrency", "skp"}),

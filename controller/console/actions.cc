@@ -34,8 +34,12 @@ const Message& empty() {
 
 constexpr std::array kActions{
     ACTION("findings/{finding_id}/steps",
-           "a step of a finding: confirm, ack, accept, resolve, dismiss, reopen, comment", kJudge,
-           StepFinding, judge, FindingStepRequest, Finding),
+           "a step of a finding: ack, investigate, downstream, accept, resolve, roll_back, "
+           "dismiss, reopen, reset, comment, assign, tag, untag, nudge",
+           kJudge, StepFinding, judge, FindingStepRequest, Finding),
+    ACTION("findings/{finding_id}/runs",
+           "measure a finding again: its own series, or as a control pairs that it does not touch",
+           kJudge, MeasureFinding, judge, MeasureFindingRequest, Finding),
     ACTION("runs", "start a suite, on all attached nodes or on those of node_set", kControl,
            StartRun, control, RunRequest, RunSummary),
     ACTION("runs/{run_id}/cancel", "cancel a run; an ended one stays as it ended", kControl,

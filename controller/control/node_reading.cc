@@ -14,10 +14,11 @@ double now_seconds() { return monotonic_now_ns() / 1e9; }
 
 }  // namespace
 
-NodeReading::NodeReading(Read read, Changes changes, double renew_seconds)
+NodeReading::NodeReading(Read read, Changes changes, double renew_seconds, double most_seconds)
     : read_(std::move(read)),
       changes_(std::move(changes)),
       renew_seconds_(renew_seconds),
+      most_seconds_(most_seconds),
       renewal_([this] { renew_while_alive(); }) {}
 
 NodeReading::~NodeReading() {
@@ -34,7 +35,7 @@ Result<std::shared_ptr<const StoredNodes>> NodeReading::newest() {
     const std::lock_guard lock(mutex_);
     const double now = now_seconds();
     if (kept_.nodes && kept_.changes == changes_()) kept_.true_seconds = now;
-    if (kept_.nodes && now - kept_.true_seconds < kMostSeconds) return kept_.nodes;
+    if (kept_.nodes && now - kept_.true_seconds < most_seconds_) return kept_.nodes;
   }
   return read_now();
 }

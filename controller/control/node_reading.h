@@ -34,7 +34,8 @@ class NodeReading {
   // Grows with each change after which a reading may differ: Store::node_changes().
   using Changes = std::function<std::uint64_t()>;
   // Both are called on any thread until the object's end.
-  NodeReading(Read read, Changes changes, double renew_seconds = kRenewSeconds);
+  NodeReading(Read read, Changes changes, double renew_seconds = kRenewSeconds,
+              double most_seconds = kMostSeconds);
   ~NodeReading();
   NodeReading(const NodeReading&) = delete;
   NodeReading& operator=(const NodeReading&) = delete;
@@ -58,6 +59,7 @@ class NodeReading {
   const Read read_;
   const Changes changes_;
   const double renew_seconds_;
+  const double most_seconds_;
   std::mutex mutex_;  // guards the next three; never held while the store is read
   std::condition_variable over_;
   Newest kept_{};

@@ -142,6 +142,23 @@ TEST_F(NodeReadingTest, AReadingThatBeganEarlierDoesNotReplaceALaterOne) {
   }
 }
 
+TEST(NodeReading, ACallerReadsByItselfOnceTheReadingIsTooOld) {
+  SlowStore store;
+  NodeReading reading([&] { return store.read(); }, [&] { return store.changes(); }, 3'600, 0.2);
+  ASSERT_TRUE(store.await_begun(1));
+  ASSERT_TRUE(reading.read_now());
+  store.change(2);
+  EXPECT_EQ(reading.newest().value()->stacks.at("n1"), 1) << "it is young";
+  std::this_thread::sleep_for(250ms);
+  const int before = store.begun();
+  EXPECT_EQ(reading.newest().value()->stacks.at("n1"), 2);
+  EXPECT_EQ(store.begun(), before + 1);
+  store.fail_from_now_on();
+  store.change(3);
+  std::this_thread::sleep_for(250ms);
+  EXPECT_EQ(reading.newest().error().code, Code::kUnavailable) << "an old one is no answer";
+}
+
 TEST_F(NodeReadingTest, AStoreThatFailsLeavesTheReadingThatThereIs) {
   ASSERT_TRUE(becomes(1));
   store_.fail_from_now_on();

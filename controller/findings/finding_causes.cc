@@ -314,6 +314,7 @@ Result<FindingFacts> facts_of(const store::Store& store, const store::FindingRow
   const store::HistoryRow history =
       RG_TRY(store.history(row.series.front().series, std::nullopt, kPointsLookedAt));
   facts.points = passed_points(history);
+  if (nodes.empty()) return facts;
   for (const store::NodeRow& node : RG_TRY(store.list_nodes())) {
     if (!nodes.contains(node.name) || facts.nodes.size() == kMostNodes) continue;
     facts.nodes.push_back(

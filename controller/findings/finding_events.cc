@@ -64,6 +64,7 @@ struct Placed {
   FindingPlace place{};
   std::set<std::string> nodes{};
   std::vector<store::SeriesRow> series{};
+  FindingSketch sketch{};
 };
 
 // Sets when it began. The split of a level may be wrong by a figure, so that the time starts two
@@ -85,6 +86,7 @@ Status place_night(const store::Store& store, Placed& out) {
   const FindingFacts facts = RG_TRY(facts_of(store, out.row, out.nodes));
   const FindingCauses found = causes_of(facts);
   place_in_time(facts, found, out.place);
+  out.sketch = sketch_of(out.series.front(), facts, found);
   for (const store::StackChange& part : foreign_changes(found.parts))
     out.place.marks.insert("change " + store::text_of(part));
   return {};
@@ -118,6 +120,7 @@ Status place_upgrade(const store::Store& store, Placed& out) {
 // Places a finding about a part between its last good night and its first bad one.
 void place_part(Placed& out) {
   const PartEvidence evidence = part_evidence_of(out.row);
+  out.sketch = sketch_of_part(out.row);
   const auto since = parse_calendar(evidence.since());
   const auto good = parse_calendar(evidence.good_at());
   out.place.until = since.value_or(out.row.opened_at);
@@ -138,14 +141,16 @@ Result<Placed> placed(const store::Store& store, const RunPlaces& places,
        std::span(out.row.series).first(std::min(out.row.series.size(), kSeriesLookedAt)))
     out.series.push_back(RG_TRY(store.read(store::read_one_series, series.series)));
   if (out.row.upgrade_id.empty()) out.nodes = nodes_in_common(out.series);
-  if (!out.row.upgrade_id.empty())
+  if (!out.row.upgrade_id.empty()) {
     RG_TRY_OK(place_upgrade(store, out));
-  else if (out.row.kind == kPartKind)
+    if (!out.series.empty()) out.sketch = RG_TRY(read_sketch(store, finding_id));
+  } else if (out.row.kind == kPartKind) {
     place_part(out);
-  else if (!out.series.empty())
+  } else if (!out.series.empty()) {
     RG_TRY_OK(place_night(store, out));
-  else
+  } else {
     out.place = {.from = out.row.opened_at - kUnplacedSeconds, .until = out.row.opened_at};
+  }
   for (const std::string& node : out.nodes) out.place.marks.insert("node " + node);
   out.place.marks.merge(places.common_of(out.series));
   return out;
@@ -162,6 +167,7 @@ OpenEvent event_of(const RunPlaces& places, std::vector<Placed*> members) {
     out.nodes.insert(one->nodes.begin(), one->nodes.end());
     all.insert(all.end(), one->series.begin(), one->series.end());
     out.findings.push_back(std::move(one->row));
+    out.sketches.push_back(std::move(one->sketch));
   }
   out.common = places.common_of(all);
   return out;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "controller/findings/changes/run_places.h"
+#include "controller/findings/finding_sketch.h"
 #include "controller/store/store.h"
 #include "controller/verdict/causes.h"
 
@@ -32,6 +33,8 @@ std::vector<std::size_t> events_of_findings(std::span<const FindingPlace> findin
 struct OpenEvent {
   // In the order in which they were opened; never empty.
   std::vector<store::FindingRow> findings{};
+  // One of each finding.
+  std::vector<FindingSketch> sketches{};
   // It began between these two times; unix seconds.
   double from = 0;
   double until = 0;

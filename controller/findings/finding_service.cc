@@ -14,6 +14,7 @@
 #include "controller/findings/failed_ports.h"
 #include "controller/findings/finding_causes.h"
 #include "controller/findings/finding_events.h"
+#include "controller/findings/measured_again.h"
 #include "controller/findings/part_cases.h"
 #include "controller/findings/wrong_bytes.h"
 #include "controller/nodes/known_nodes.h"
@@ -34,6 +35,11 @@ constexpr std::uint32_t kFindingsShown = 100;
 // Series or findings that one request reads.
 constexpr std::uint32_t kMostPinned = 100'000;
 constexpr double kPercent = 100;
+// Settled findings of a list whose figures are read.
+constexpr std::size_t kSketchesRead = 200;
+constexpr std::size_t kMostTags = 20;  // of one finding
+constexpr std::size_t kMostTagBytes = 40;
+constexpr std::size_t kMostCauseBytes = 200;
 // Causes of an event that are lines of the page of a finding; all are differences of the answer.
 constexpr int kCausesShown = 3;
 constexpr std::size_t kMostOwnerBytes = 100;
@@ -88,6 +94,8 @@ api::Finding to_api(const store::FindingRow& row, double now) {
   if (!row.upgrade_id.empty()) out.set_upgrade_id(row.upgrade_id);
   if (!row.node_id.empty()) out.set_node_id(row.node_id);
   if (!row.owner.empty()) out.set_owner(row.owner);
+  for (const std::string& tag : row.tags) out.add_tags(tag);
+  if (!row.caused_by.empty()) out.set_caused_by(row.caused_by);
   for (const store::FindingStepRow& step : row.steps) {
     api::FindingStep& told = *out.add_steps();
     told.set_at(rfc3339(step.at));
@@ -96,6 +104,35 @@ api::Finding to_api(const store::FindingRow& row, double now) {
     told.set_text(step.text);
   }
   return out;
+}
+
+// Copies what a list shows beside the row.
+void put(const store::FindingRow& row, const FindingSketch& sketch, api::Finding& out) {
+  if (const auto confidence = confidence_percent(row)) out.set_confidence_percent(*confidence);
+  if (!sketch.metric.empty()) out.set_metric(sketch.metric);
+  if (sketch.noise) out.set_noise(std::string(word(*sketch.noise)));
+  if (sketch.begin_from) out.set_begin_from(rfc3339(*sketch.begin_from));
+  if (sketch.begin_until) out.set_begin_until(rfc3339(*sketch.begin_until));
+}
+
+// Adds the runs that were started for the finding, and the confirmation that follows from them.
+Status put_runs(const store::Store& store, const store::FindingRow& whole, bool with_runs,
+                api::Finding& out) {
+  const std::vector<MeasuredAgain> runs = RG_TRY(measured_again(store, whole));
+  if (const std::string state = confirmation_of(runs); !state.empty()) out.set_confirmation(state);
+  for (const MeasuredAgain& run : runs) {
+    if (!with_runs) break;
+    api::FindingRun& told = *out.add_runs();
+    told.set_run_id(run.run_id);
+    told.set_kind(run.kind);
+    told.set_at(rfc3339(run.at));
+    told.set_who(run.who);
+    told.set_state(run.state);
+    told.set_reason(run.reason);
+    if (run.worse) told.set_worse_percent(kPercent * *run.worse);
+    told.set_figures(static_cast<std::uint32_t>(run.figures));
+  }
+  return {};
 }
 
 // A baseline with the loss of the present level against it.
@@ -304,9 +341,14 @@ Result<api::FindingList> FindingService::list(const api::ListFindingsRequest& re
     nodes.insert(chosen.begin(), chosen.end());
   }
   std::map<std::string, std::string> events;
+  std::map<std::string, FindingSketch> sketches;
   for (const OpenEvent& event : RG_TRY(open_events(store_, places_)))
-    for (const store::FindingRow& one : event.findings)
-      events[one.finding_id] = event.findings.front().finding_id;
+    for (std::size_t i = 0; i < event.findings.size(); ++i) {
+      const std::string& id = event.findings[i].finding_id;
+      events[id] = event.findings.front().finding_id;
+      sketches[id] = event.sketches[i];
+    }
+  std::size_t read = 0;
   // Those that are closed are left out after reading, so that an acknowledgement's end counts.
   for (const store::FindingRow& row : RG_TRY(store_.read(store::read_findings, {}, kMostPinned))) {
     api::Finding finding = to_api(row, now);
@@ -314,8 +356,22 @@ Result<api::FindingList> FindingService::list(const api::ListFindingsRequest& re
     if (request.state().empty() ? is_closed : finding.state() != request.state()) continue;
     if (!request.run_id().empty() && finding.run_id() != request.run_id()) continue;
     if (!nodes.empty() && !names_one_of(finding.suspect(), nodes)) continue;
+    if (!request.tag().empty() && std::ranges::find(row.tags, request.tag()) == row.tags.end())
+      continue;
     if (const auto event = events.find(finding.finding_id()); event != events.end())
       finding.set_event_id(event->second);
+    // One whose series was pruned has no figures.
+    auto sketch = sketches.find(row.finding_id);
+    if (sketch == sketches.end()) {
+      FindingSketch own;
+      if (++read <= kSketchesRead) own = read_sketch(store_, row.finding_id).value_or(own);
+      sketch = sketches.emplace(row.finding_id, std::move(own)).first;
+    }
+    put(row, sketch->second, finding);
+    if (row.is_measured_again) {
+      const store::FindingRow whole = RG_TRY(store_.read(store::read_finding, row.finding_id));
+      RG_TRY_OK(put_runs(store_, whole, false, finding));
+    }
     *list.add_findings() = std::move(finding);
     if (static_cast<std::uint32_t>(list.findings_size()) == limit) break;
   }
@@ -341,6 +397,8 @@ Result<api::Finding> FindingService::get(const std::string& finding_id, double n
     if (moved.before) told.set_before(*moved.before);
     if (moved.after) told.set_after(*moved.after);
   }
+  put(*row, RG_TRY(read_sketch(store_, finding_id)), out);
+  RG_TRY_OK(put_runs(store_, *row, true, out));
   // An upgrade's own screen explains its findings.
   if (row->upgrade_id.empty() && !all.empty()) RG_TRY_OK(explain(store_, *row, all, out));
   if (!row->upgrade_id.empty()) add_upgrade_next(out);
@@ -384,15 +442,58 @@ Result<std::string> nudged(const store::Store& store, const api::FindingStepRequ
 
 }  // namespace
 
+namespace {
+
+// A tag is one word, so that a filter and a command can name it.
+bool is_tag(std::string_view text) {
+  constexpr std::string_view kOthers = "._-:/";
+  return !text.empty() && text.size() <= kMostTagBytes &&
+         std::ranges::all_of(text, [&](char letter) {
+           return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                  (letter >= '0' && letter <= '9') || kOthers.find(letter) != kOthers.npos;
+         });
+}
+
+// Reports whether the step changes something: a tag that is there already does not.
+// kInvalidArgument: the text is none of the action, or the action is the controller's own.
+Result<bool> check_step(const store::Store& store, const api::FindingStepRequest& request) {
+  const std::string& action = request.action();
+  const auto wrong = [&](const std::string& why) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("finding {}: {}: {}", request.finding_id(), action, why));
+  };
+  if (action == kRerun || action == kControlRun || action == "worse")
+    return wrong("the controller adds it; railgauge findings rerun starts a run");
+  if (action == "assign" && request.text().size() > kMostOwnerBytes)
+    return wrong(fmt::format("an owner has {} bytes at most", kMostOwnerBytes));
+  if (action == "downstream" && (request.text().empty() || request.text().size() > kMostCauseBytes))
+    return wrong(
+        fmt::format("its cause is needed, the id of a finding or {} bytes of words at "
+                    "most",
+                    kMostCauseBytes));
+  if (action == "comment" && request.text().empty()) return wrong("a text is needed");
+  if (action != "tag" && action != "untag") return true;
+  if (!is_tag(request.text()))
+    return wrong(fmt::format("{} is no tag: 1 to {} letters, digits and . _ - : / are",
+                             in_quotes(request.text()), kMostTagBytes));
+  const store::FindingRow row = RG_TRY(store.read(store::read_finding, request.finding_id()));
+  const bool has = std::ranges::find(row.tags, request.text()) != row.tags.end();
+  if (action == "untag" && !has) return wrong(fmt::format("it has no tag {}", request.text()));
+  if (action == "tag" && !has && row.tags.size() >= kMostTags)
+    return wrong(fmt::format("it has {} tags, the most there may be", kMostTags));
+  return action == "untag" || !has;
+}
+
+}  // namespace
+
 Result<api::Finding> FindingService::step(const api::FindingStepRequest& request,
                                           const std::string& who, double now) {
+  const auto changes = check_step(store_, request);
+  if (!changes) return tl::unexpected(as_wrong_use(changes.error()));
+  if (!*changes) return get(request.finding_id(), now);
   store::FindingStepRow step{
       .at = now, .who = who, .action = request.action(), .text = request.text()};
   if (request.has_until_unix_seconds()) step.until = request.until_unix_seconds();
-  if (step.action == "assign" && step.text.size() > kMostOwnerBytes)
-    return fail(Code::kInvalidArgument,
-                fmt::format("finding {}: assign: an owner has {} bytes at most",
-                            request.finding_id(), kMostOwnerBytes));
   // A nudge is relative: between its reading and its writing there is no other one.
   std::unique_lock nudging(nudging_, std::defer_lock);
   if (step.action == "nudge") {

@@ -10,6 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/findings/finding_sketch.h"
+#include "controller/findings/measured_again.h"
 #include "controller/store/testing/store_testing.h"
 #include "controller/verdict/testing/simulate.h"
 #include "kernels/core/text/rfc3339.h"
@@ -222,6 +224,122 @@ TEST_F(Rollout, ABeginThatMovedSinceItWasReadIsNotMovedAgain) {
   EXPECT_EQ(desk.get("f1", now_)->since(), night14);
   request.set_since_seen(night14);
   EXPECT_TRUE(desk.step(request, "ada", now_));
+}
+
+TEST_F(Rollout, AListHasMetricNoiseConfidenceAndRangeOfEachFinding) {
+  roll_out(0.05);
+  open("f1", "step", 1, 0.05);
+  open("f2", "step", 2, 0.05);
+  FindingService desk(*store_);
+  ASSERT_TRUE(store_->write(store::write_finding_step, "f2", {.at = now_, .action = "accept"}));
+  const auto list = desk.list({}, now_);
+  ASSERT_TRUE(list) << list.error().message;
+  ASSERT_EQ(list->findings_size(), 2) << "an open one, and a settled one";
+  for (const api::Finding& one : list->findings()) {
+    EXPECT_THAT(one.metric(), HasSubstr("latency_ns")) << one.finding_id();
+    EXPECT_EQ(one.noise(), "ok") << one.finding_id();
+    EXPECT_TRUE(one.has_begin_from() && one.has_begin_until()) << one.finding_id();
+    EXPECT_FALSE(one.has_confidence_percent()) << "its evidence has no p";
+  }
+  EXPECT_EQ(list->findings(1).begin_from(), rfc3339(kFirstNight + 13 * kDay));
+  EXPECT_EQ(desk.get("f1", now_)->metric(), list->findings(1).metric());
+}
+
+TEST(FindingSketch, HasTheConfidenceOfItsJudge) {
+  store::FindingRow row{
+      .finding_id = "f", .kind = "step", .evidence = R"({"p": 0.002, "series": 3})"};
+  EXPECT_NEAR(*confidence_percent(row), 99.8, 1e-9);
+  row.evidence = R"({"tasks": 3, "partners": 2})";
+  EXPECT_FALSE(confidence_percent(row)) << "a proof is no test";
+  row.evidence = R"({"p": 7})";
+  EXPECT_FALSE(confidence_percent(row));
+  row.kind = "part";
+  row.evidence = R"({"loss": 0.1, "low": 0.06, "high": 0.14})";
+  EXPECT_NEAR(*confidence_percent(row), 99.99995, 1e-4);
+  row.evidence = R"({"loss": 0.1})";
+  EXPECT_FALSE(confidence_percent(row)) << "without an interval";
+  row.upgrade_id = "u1";
+  row.kind = "regression";
+  row.evidence = R"({"metrics": [{"name": "a", "p": 0.01}, {"name": "b", "p": 0.5}]})";
+  EXPECT_NEAR(*confidence_percent(row), 99, 1e-9);
+}
+
+TEST_F(Rollout, TagsAreWordsAndFilterTheList) {
+  roll_out(0.05);
+  open("f1", "step", 1, 0.05);
+  open("f2", "step", 2, 0.05);
+  FindingService desk(*store_);
+  const auto step = [&](const std::string& action, const std::string& text) {
+    api::FindingStepRequest request;
+    request.set_finding_id("f1");
+    request.set_action(action);
+    request.set_text(text);
+    return desk.step(request, "ada", now_);
+  };
+  ASSERT_TRUE(step("tag", "cable"));
+  EXPECT_EQ(step("tag", "cable")->steps_size(), 2) << "opened and tagged: once more is no change";
+  api::ListFindingsRequest request;
+  request.set_tag("cable");
+  ASSERT_EQ(desk.list(request, now_)->findings_size(), 1);
+  EXPECT_EQ(desk.list(request, now_)->findings(0).finding_id(), "f1");
+  request.set_tag("cab");
+  EXPECT_EQ(desk.list(request, now_)->findings_size(), 0);
+  for (const std::string& wrong : {std::string(), std::string("two words"), std::string("<b>"),
+                                   std::string("a,b"), std::string(41, 'a')})
+    EXPECT_EQ(step("tag", wrong).error().code, Code::kInvalidArgument) << wrong;
+  EXPECT_THAT(step("untag", "rack7").error().message, HasSubstr("it has no tag rack7"));
+  EXPECT_EQ(step("untag", "cable")->tags_size(), 0);
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(step("tag", fmt::format("t{}", i)));
+  EXPECT_THAT(step("tag", "more").error().message, HasSubstr("20 tags, the most there may be"));
+  for (const char* own : {"rerun", "control", "worse"})
+    EXPECT_EQ(step(own, "r1").error().code, Code::kInvalidArgument) << own;
+  EXPECT_EQ(step("downstream", "").error().code, Code::kInvalidArgument);
+  EXPECT_EQ(step("downstream", "f2")->caused_by(), "f2");
+  EXPECT_EQ(step("comment", "").error().code, Code::kInvalidArgument);
+}
+
+// A rerun is a night of its own here: what it measured is in the store like any other.
+TEST_F(Rollout, ARerunConfirmsByItsFiguresAndAControlSaysWhetherOthersMoved) {
+  roll_out(0.05);
+  open("f1", "step", 1, 0.05);
+  FindingService desk(*store_);
+  const auto bind = [&](const std::string& kind, const std::string& run_id) {
+    ASSERT_TRUE(store_->write(store::write_finding_step, "f1",
+                              {.at = now_, .who = "ada", .action = kind, .text = run_id}));
+  };
+  EXPECT_FALSE(desk.get("f1", now_)->has_confirmation());
+  store::RunRow planned = store::run_row("planned");
+  planned.state = store::RunState::kPlanned;
+  ASSERT_TRUE(store_->create_run(planned, store::pair_tasks(2)));
+  bind("rerun", "planned");
+  bind("rerun", "pruned");
+  EXPECT_EQ(desk.get("f1", now_)->confirmation(), "planned");
+  EXPECT_EQ(desk.get("f1", now_)->runs_size(), 1) << "a run that is gone says nothing";
+  night(kNights, 0.05);
+  bind("rerun", fmt::format("night{:03}", kNights));
+  auto told = desk.get("f1", now_);
+  ASSERT_TRUE(told) << told.error().message;
+  EXPECT_EQ(told->confirmation(), "confirmed") << told->DebugString();
+  EXPECT_NEAR(told->runs(1).worse_percent(), 5, 1.5);
+  EXPECT_EQ(told->runs(1).figures(), 1U);
+  night(kNights + 1, 0);
+  bind("rerun", fmt::format("night{:03}", kNights + 1));
+  bind("control", fmt::format("night{:03}", kNights + 1));
+  told = desk.get("f1", now_);
+  EXPECT_EQ(told->confirmation(), "failed") << told->DebugString();
+  const api::FindingRun& control = *told->runs().rbegin();
+  EXPECT_EQ(control.kind(), "control");
+  EXPECT_EQ(control.state(), "measured") << control.DebugString();
+  EXPECT_GT(control.figures(), 0U);
+  EXPECT_EQ(desk.list({}, now_)->findings(0).confirmation(), "failed");
+  EXPECT_EQ(desk.list({}, now_)->findings(0).runs_size(), 0) << "a list is short";
+}
+
+TEST(MeasuredAgain, MostSeriesWithHalfOfTheLossConfirm) {
+  EXPECT_TRUE(is_shown_again({.now = {0.05, 0.06, 0.01}, .found = 0.1}));
+  EXPECT_FALSE(is_shown_again({.now = {0.05, 0.04}, .found = 0.1})) << "half of them";
+  EXPECT_FALSE(is_shown_again({.now = {}, .found = 0.1}));
+  EXPECT_FALSE(is_shown_again({.now = {0.5}, .found = 0})) << "no loss to compare with";
 }
 
 TEST_F(Rollout, AnOwnerIsInTheListUntilNobodyIs) {

@@ -232,7 +232,7 @@ class PartJudge {
                                  step("worse", one.summary + ", worse than confirmed"))
                   : Status();
     const bool is_open_again =
-        state == store::FindingState::kFixed ||
+        store::opens_when_seen(*known) ||
         (state == store::FindingState::kAcknowledged && is_said_over(*known, kAcknowledge));
     if (!is_open_again && !grew) return {};
     return store_.write(store::write_finding_again, row_of(one), step("reopen", one.summary));
@@ -247,7 +247,9 @@ class PartJudge {
                           step("resolve", "as its peers again, and never confirmed"));
     const store::FindingRow whole = RG_TRY(store_.read(store::read_finding, row.finding_id));
     const bool is_known =
-        row.state == store::FindingState::kAcknowledged && (!row.until || *row.until >= now_);
+        row.state == store::FindingState::kInvestigating ||
+        row.state == store::FindingState::kDownstream ||
+        (row.state == store::FindingState::kAcknowledged && (!row.until || *row.until >= now_));
     if (is_known && (is_said_over(whole, kAcknowledge) || is_said_over(whole, kComment))) return {};
     return store_.write(
         store::write_finding_step, row.finding_id,

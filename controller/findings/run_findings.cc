@@ -11,7 +11,7 @@
 namespace railgauge {
 namespace {
 
-constexpr std::uint32_t kFindingsCompared = 1'000;
+constexpr std::uint32_t kFindingsToEnd = 1'000;
 
 store::FindingStepRow step_of(double at, std::string action, std::string text) {
   return {.at = at,
@@ -40,14 +40,15 @@ Status keep_run_finding(store::Store& store, store::FindingRow row, bool is_prov
     return is_proved ? store.write(store::write_finding_step, id, std::move(step)) : Status();
   }
   if (known->run_id == row.run_id) return {};  // judged twice
-  if (known->state == store::FindingState::kFixed) step.action = "reopen";
-  if (!api::is_unseen(known->state) && known->state != store::FindingState::kFixed) return {};
+  const bool opens = store::opens_when_seen(*known);
+  if (opens) step.action = "reopen";
+  if (!api::is_unseen(known->state) && !opens) return {};
   return store.write(store::write_finding_again, std::move(row), std::move(step));
 }
 
 Result<std::vector<store::FindingRow>> findings_to_end(store::Store& store, std::string_view kind,
                                                        const store::RunRow& run) {
-  auto rows = RG_TRY(store.read(store::read_findings, {}, kFindingsCompared));
+  auto rows = RG_TRY(store.read(store::read_findings, {}, kFindingsToEnd));
   std::erase_if(rows, [&](const store::FindingRow& row) {
     return row.kind != kind || !api::is_open(row.state) || !row.upgrade_id.empty() ||
            row.run_id == run.run_id;

@@ -67,7 +67,7 @@ bool has_grown(const store::FindingRow& known, const RunEvent& event, const Seri
 
 void set_reference_levels(const store::FindingRow& known, const SeriesById& series,
                           RunEvent& event) {
-  if (known.state == store::FindingState::kFixed) return;  // it was as before in between
+  if (api::is_mended(known.state)) return;  // it was as before in between
   std::vector<double> worse;
   for (store::FindingSeriesRow& now : event.series) {
     const store::FindingSeriesRow* then = known_of(known, now.series);
@@ -147,7 +147,7 @@ Result<bool> keep(store::Store& store, const RunContext& context, RunEvent event
   const bool is_new = api::is_unseen(state);
   if (is_new && known->run_id == context.run_id) return false;  // judged twice
   const bool grew = has_grown(*known, event, context.series, delta);
-  const bool opens = state == store::FindingState::kFixed ||
+  const bool opens = store::opens_when_seen(*known) ||
                      (grew && !is_new && state != store::FindingState::kConfirmed);
   if (!is_new && !opens && !grew) return false;
   set_reference_levels(*known, context.series, event);

@@ -218,6 +218,25 @@ TEST_F(RunJudgement, AConfirmedLossThatGrowsSaysSo) {
   EXPECT_THAT(grown->steps.back().text, testing::HasSubstr("worse than confirmed"));
 }
 
+TEST_F(RunJudgement, WhatWasRolledBackOpensWhenItIsSeenAgain) {
+  for (int i = 0; i < 20; ++i) night(1500);
+  const double level = confirmed_step(1500, 0.1);
+  settle("roll_back");
+  ASSERT_EQ(state(), "rolled_back");
+  night(level);
+  EXPECT_EQ(state(), "reopened");
+}
+
+TEST_F(RunJudgement, WhatSomebodyInvestigatesStaysSoUntilItGrowsOrEnds) {
+  for (int i = 0; i < 20; ++i) night(1500);
+  const double level = confirmed_step(1500, 0.04);
+  settle("investigate");
+  for (int i = 0; i < 3; ++i) night(level);
+  EXPECT_EQ(state(), "investigating");
+  for (int i = 0; i < 14 && state() == "investigating"; ++i) night(level * 1.3);
+  EXPECT_EQ(state(), "reopened");
+}
+
 // By its clock those nights are the newest for years.
 TEST_F(RunJudgement, ANodeWhoseClockWasAheadDecidesNothingLater) {
   for (int i = 0; i < 20; ++i) night(1500);

@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/api/contract.h"
+#include "controller/gate/controls.h"
 #include "controller/upgrades/gate_terms.h"
 #include "controller/upgrades/judge_report.h"
 #include "controller/upgrades/upgrade_judge.h"
@@ -17,21 +18,11 @@
 namespace railgauge {
 namespace {
 
-// The state of a node whose agent is connected, as Control lists it.
-constexpr std::string_view kAttached = text_of(api::NodePresence::kAttached);
 constexpr double kDaySeconds = 86'400;
 // Newest upgrades among which a prepared one is searched.
 constexpr std::uint32_t kUpgradesLooked = 500;
 constexpr std::uint32_t kEpochsLooked = 50;  // of a node, newest first
-
-// The devices of a node as a text that only compares equal: nodes are comparable where they have
-// the same devices.
-std::string hardware_of(const api::NodeInfo& node) {
-  std::string text;
-  for (const api::Nic& nic : node.nics())
-    text += fmt::format("nic {} {:.0f};", nic.driver(), nic.rate_bits_per_second());
-  return text + fmt::format("{} GPUs", node.gpus_size());
-}
+using Infos = NodeInfos;
 
 // Reports whether the cause of the error may go away without a change of the request.
 bool may_pass(Code code) {
@@ -48,27 +39,6 @@ api::RunRequest run_request(const std::string& suite, const std::vector<std::str
   return request;
 }
 
-// Why a paused node is not measured.
-std::string pause_of(const api::NodeInfo& node) {
-  return fmt::format("node {} is paused until {} by {}: {}; railgauge nodes resume {}", node.name(),
-                     node.pause().until_at(), node.pause().who(), node.pause().reason(),
-                     node.name());
-}
-
-// kFailedPrecondition: a node is not attached, or is paused; the message names it and its state.
-Status all_attached(const std::vector<std::string>& nodes,
-                    const std::map<std::string, api::NodeInfo>& infos) {
-  for (const std::string& node : nodes) {
-    const auto info = infos.find(node);  // one that came since the list was made is not in it
-    if (info == infos.end() || info->second.state() != kAttached)
-      return fail(Code::kFailedPrecondition,
-                  fmt::format("node {} is {}; start its agent first", node,
-                              info == infos.end() ? "not there yet" : info->second.state()));
-    if (info->second.has_pause()) return fail(Code::kFailedPrecondition, pause_of(info->second));
-  }
-  return {};
-}
-
 // The step that asks the client to call again later: the nodes are not ready.
 api::GateStep waiting(const std::string& reason) {
   auto step = new_document<api::GateStep>();
@@ -82,80 +52,6 @@ api::GateStep waiting_for_turn(const std::string& upgrade_id, const std::string&
   api::GateStep step = waiting(reason);
   step.set_upgrade_id(upgrade_id);
   return step;
-}
-
-// Nodes as they report themselves now, by name.
-using Infos = std::map<std::string, api::NodeInfo>;
-
-// Reads the nodes. The flush commits the stacks that attached agents reported: a node that is just
-// back must not be judged by its old stack.
-Result<Infos> node_infos(Control& control, store::Store& store) {
-  api::ListNodesRequest request;
-  request.set_with_facts(true);
-  Infos infos;
-  const api::NodeList list = RG_TRY(control.list_nodes(request));
-  for (const api::NodeInfo& node : list.nodes()) infos[node.name()] = node;
-  RG_TRY_OK(store.flush());
-  return infos;
-}
-
-// The names of a node set. kInvalidArgument: it is empty.
-Result<std::vector<std::string>> selected(Control& control, const std::string& node_set) {
-  if (node_set.empty())
-    return fail(Code::kInvalidArgument, "which nodes are upgraded? name them with --nodes SET");
-  api::ListNodesRequest request;
-  request.set_node_set(node_set);
-  std::vector<std::string> names;
-  const api::NodeList list = RG_TRY(control.list_nodes(request));
-  for (const api::NodeInfo& node : list.nodes()) names.push_back(node.name());
-  return names;
-}
-
-// As many controls as there are nodes, within kLeastControls and kMostControls: attached, idle and
-// of the same hardware. Nodes with the stack that the upgraded nodes have, or had before, come
-// first. A node that changed as well is none. `before`: the earlier stack of nodes that have
-// changed already; absent: they are to change yet. A set of controls that the request names is
-// taken as it is, "none" is none.
-Result<std::vector<std::string>> choose_controls(Control& control, store::Store& store,
-                                                 const std::vector<std::string>& nodes,
-                                                 const std::string& control_set, const Infos& infos,
-                                                 const std::optional<Stay>& before) {
-  if (control_set == "none") return std::vector<std::string>{};
-  std::vector<std::string> chosen;
-  const auto is_ours = [&](const std::string& name) {
-    return std::ranges::find(nodes, name) != nodes.end();
-  };
-  if (!control_set.empty()) {
-    for (const std::string& name : RG_TRY(selected(control, control_set))) {
-      if (is_ours(name))
-        return fail(Code::kInvalidArgument,
-                    fmt::format("node {} cannot be upgraded and be a control", name));
-      chosen.push_back(name);
-    }
-    RG_TRY_OK(all_attached(chosen, infos));
-    return chosen;
-  }
-  const api::NodeInfo& like = infos.at(nodes.front());
-  const std::size_t wanted = std::clamp<std::size_t>(nodes.size(), GateService::kLeastControls,
-                                                     GateService::kMostControls);
-  std::vector<std::string> others;  // with another stack
-  store::StackParts had;
-  if (before) had = RG_TRY(store.read(store::read_stack_parts, before->stack));
-  for (const auto& [name, info] : infos) {
-    if (is_ours(name) || info.state() != kAttached || info.busy() || info.has_pause() ||
-        hardware_of(info) != hardware_of(like) || chosen.size() == wanted)
-      continue;
-    bool is_like = info.stack_hash() == like.stack_hash();
-    if (before) {
-      const auto epochs = RG_TRY(store.read(store::read_epochs, info.node_id(), kEpochsLooked));
-      if (epochs.empty() || unchanged_since(epochs) > before->from) continue;
-      is_like = moved_to(had, epochs.front().parts).empty();
-    }
-    (is_like ? chosen : others).push_back(name);
-  }
-  chosen.insert(chosen.end(), others.begin(), others.end());
-  if (chosen.size() > wanted) chosen.resize(wanted);
-  return chosen;
 }
 
 // Asks the agents for a preflight whose checks the store keeps. A node that does not answer has no

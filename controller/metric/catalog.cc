@@ -333,7 +333,8 @@ constexpr std::array kLabels{
     LabelValues{"stat", "p50, p99; of the fabric also p01"},
     LabelValues{"state",
                 "of nodes: attached, detached, lost, absent; of checks: pass, warn, fail, "
-                "error, waived, unknown; of findings: new, confirmed, acknowledged, reopened"},
+                "error, waived, unknown; of findings: new, confirmed, acknowledged, "
+                "investigating, downstream, reopened"},
     LabelValues{"suite", "suites that were run: those of schedules, then those that ended last"},
     LabelValues{"target", "webhook, chat, mail; none where the report itself was not made"},
     LabelValues{"to", "nodes of at most 20 pairs"},

@@ -132,7 +132,7 @@ class Gatherer {
           std::ranges::find(with_pairs_, finding.run_id(), &PairRun::first) != with_pairs_.end();
       const auto of_finding = rail_in(finding.suspect());
       if (!is_drawn || !of_finding || finding.kind() != "part" || finding.state() == "fixed" ||
-          finding.worse_percent() <= worst)
+          finding.state() == "rolled_back" || finding.worse_percent() <= worst)
         continue;
       worst = finding.worse_percent();
       run_id = finding.run_id();
@@ -201,11 +201,13 @@ class Gatherer {
       material().findings.push_back(has_details ? RG_TRY(source_.finding(finding.finding_id()))
                                                 : finding);
     }
-    const FindingList fixed = RG_TRY(source_.findings("fixed", kMostFindings));
-    for (const Finding& finding : fixed.findings())
-      if (is_recent(finding.changed_at())) material().findings.push_back(finding);
-    note_cut("fixed findings", fixed.findings().size(), kMostFindings,
-             !fixed.findings().empty() && is_recent(fixed.findings().rbegin()->changed_at()));
+    for (const char* state : {"fixed", "rolled_back"}) {
+      const FindingList mended = RG_TRY(source_.findings(state, kMostFindings));
+      for (const Finding& finding : mended.findings())
+        if (is_recent(finding.changed_at())) material().findings.push_back(finding);
+      note_cut("fixed findings", mended.findings().size(), kMostFindings,
+               !mended.findings().empty() && is_recent(mended.findings().rbegin()->changed_at()));
+    }
     return {};
   }
 

@@ -38,7 +38,7 @@ Source source_of(const Material& material) {
               [&](const std::string& state, std::uint32_t) {
                 FindingList list;
                 for (const Finding& finding : material.findings)
-                  if ((finding.state() == "fixed") == (state == "fixed"))
+                  if (state.empty() ? finding.state() != "fixed" : finding.state() == state)
                     *list.add_findings() = finding;
                 return list;
               },

@@ -134,9 +134,14 @@ void add_schedules(const Material& material, SiteReport& report) {
   }
 }
 
+// Reports whether the cause of the finding is gone; the report calls it fixed.
+bool is_mended(const Finding& finding) {
+  return finding.state() == "fixed" || finding.state() == "rolled_back";
+}
+
 // The change of a finding in the report's time; its steps decide where they are known.
 std::string change_of(const Material& material, const Finding& finding) {
-  if (finding.state() == "fixed") return "fixed";
+  if (is_mended(finding)) return "fixed";
   bool is_confirmed = false;
   bool is_worse = false;
   for (const FindingStep& step : finding.steps()) {
@@ -157,7 +162,7 @@ int rank_of(const std::string& change) {
 
 void add_findings(const Material& material, SiteReport& report) {
   for (const Finding& finding : material.findings) {
-    if (finding.state() == "fixed" && !is_news(material, finding.changed_at())) continue;
+    if (is_mended(finding) && !is_news(material, finding.changed_at())) continue;
     if (finding.state() == "false" || finding.state() == "accepted") continue;
     ReportedFinding& row = *report.add_findings();
     row.set_change(change_of(material, finding));

@@ -67,6 +67,14 @@ TEST(SiteReport, ABackupThatFailedIsAnEventAndAStep) {
   EXPECT_THAT(text, HasSubstr("railgauge doctor: backups fail\n"));
 }
 
+TEST(SiteReport, AFindingWhoseCauseWasTakenBackIsMendedAsAFixedOneIs) {
+  Material material = morning();
+  for (Finding& finding : material.findings)
+    if (finding.state() == "fixed") finding.set_state("rolled_back");
+  EXPECT_THAT(changes_of(make_report(material)),
+              ElementsAre("confirmed", "new", "new", "open", "fixed"));
+}
+
 TEST(SiteReport, FindingsHaveWhatHappenedToThem) {
   EXPECT_THAT(changes_of(make_report(morning())),
               ElementsAre("confirmed", "new", "new", "open", "fixed"));

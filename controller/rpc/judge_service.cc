@@ -5,6 +5,7 @@
 
 #include "controller/api/judge.grpc.pb.h"
 #include "controller/findings/finding_service.h"
+#include "controller/gate/finding_runs.h"
 #include "controller/gate/gate_service.h"
 #include "controller/gate/open_proposals.h"
 #include "controller/rpc/services.h"
@@ -32,6 +33,7 @@ class JudgeService final : public api::Judge::CallbackService {
       : store_(store),
         upgrades_(control, store),
         findings_(store, std::move(leaves)),
+        finding_runs_(control, store),
         certify_(std::move(certify)),
         gate_(gate),
         queries_(pools.queries),
@@ -52,6 +54,8 @@ class JudgeService final : public api::Judge::CallbackService {
                   findings_.get(request->finding_id(), fleet::unix_seconds()))
   RAILGAUGE_UNARY(StepFinding, queries_, api::FindingStepRequest, api::Finding,
                   findings_.step(*request, peer.who, fleet::unix_seconds()))
+  RAILGAUGE_UNARY(MeasureFinding, verdicts_, api::MeasureFindingRequest, api::Finding,
+                  measure(*request, peer.who))
   RAILGAUGE_UNARY(PinBaselines, queries_, api::PinRequest, api::BaselineList,
                   findings_.pin(*request, peer.who, fleet::unix_seconds()))
   RAILGAUGE_UNARY(ListBaselines, queries_, api::ListBaselinesRequest, api::BaselineList,
@@ -70,6 +74,12 @@ class JudgeService final : public api::Judge::CallbackService {
                   fmt::format("min_coverage: {} is no share between 0 and 1", *coverage));
     return as_wrong_use(
         judge_and_keep(store_, request.upgrade_id(), fleet::unix_seconds(), coverage));
+  }
+  Result<api::Finding> measure(const api::MeasureFindingRequest& request, const std::string& who) {
+    const auto started =
+        as_wrong_use(finding_runs_.start(request.finding_id(), request.kind(), who));
+    if (!started) return tl::unexpected(started.error());
+    return findings_.get(request.finding_id(), fleet::unix_seconds());
   }
   // A judged upgrade has a certificate, whose digest is part of the answer.
   Result<api::Upgrade> get_upgrade(const std::string& upgrade_id) {
@@ -95,6 +105,7 @@ class JudgeService final : public api::Judge::CallbackService {
   store::Store& store_;
   GateService upgrades_;
   FindingService findings_;
+  FindingRuns finding_runs_;
   const Certify certify_;
   rpc::Gate& gate_;
   fleet::WorkerPool& queries_;

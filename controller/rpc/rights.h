@@ -94,6 +94,7 @@ inline constexpr std::array kRights{
     Right{kJudge, "ListFindings", Access::kRead},
     Right{kJudge, "GetFinding", Access::kRead},
     Right{kJudge, "StepFinding", Access::kWrite},
+    Right{kJudge, "MeasureFinding", Access::kWrite},
     Right{kJudge, "PinBaselines", Access::kWrite},
     Right{kJudge, "ListBaselines", Access::kRead},
     Right{kJudge, "GetCertificate", Access::kRead},

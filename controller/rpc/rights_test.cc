@@ -102,6 +102,7 @@ const std::map<std::string, Who>& expectations() {
       {"/railgauge.api.Judge/ListBaselines", kReaders},
       {"/railgauge.api.Judge/ListFindings", kReaders},
       {"/railgauge.api.Judge/ListUpgrades", kReaders},
+      {"/railgauge.api.Judge/MeasureFinding", kChangers},
       {"/railgauge.api.Judge/PinBaselines", kChangers},
       {"/railgauge.api.Judge/PrepareUpgrade", kChangers},
       {"/railgauge.api.Judge/StepFinding", kChangers},

@@ -92,11 +92,11 @@ Status Store::run_reader(const std::function<Status(Connection&)>& query) const 
   return impl_->readers.run(query);
 }
 
-Status Store::run_writer(std::function<Status(Connection&)> query) {
+Status Store::run_writer(std::function<Status(Connection&)> query, bool may_change_nodes) {
   RG_TRY_OK(impl_->reserve->check());
   return impl_->writer.submit_and_wait(
       [this, query = std::move(query)] { return query(impl_->connection); },
-      impl_->options.wait_seconds);
+      impl_->options.wait_seconds, Waited::kInTurn, may_change_nodes);
 }
 
 Status Store::put_node(NodeRow node, Completion done) {

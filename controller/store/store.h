@@ -75,6 +75,13 @@ struct StoreOptions {
   std::int64_t max_pages = 0;       // tests: SQLite's max_page_count, a full disk; 0 is no limit
 };
 
+// Whether a write with such a row leaves every list of nodes as it is.
+template <class Row>
+inline constexpr bool is_of_other_topic =
+    std::is_same_v<Row, FindingRow> || std::is_same_v<Row, FindingStepRow> ||
+    std::is_same_v<Row, PreflightRow> || std::is_same_v<Row, OperatorNoteRow> ||
+    std::is_same_v<Row, UpgradeRow> || std::is_same_v<Row, AuditRow>;
+
 // Thread safe. Errors: kUnavailable (locked, I/O), kResourceExhausted (full disk or queue),
 // kDataLoss (the file is no sound database), kFailedPrecondition (written by a newer Railgauge, or
 // open in another controller), kDeadlineExceeded (the wait was too long), kNotFound.
@@ -117,10 +124,13 @@ class Store {
   template <class... Parameters>
   Status write(Status (*query)(Connection&, Parameters...),
                std::type_identity_t<Owned<Parameters>>... arguments) {
-    return run_writer([query, kept = std::tuple<Owned<Parameters>...>(std::move(arguments)...)](
-                          Connection& writer) {
-      return std::apply([&](const auto&... values) { return query(writer, values...); }, kept);
-    });
+    constexpr bool may_change_nodes = !(is_of_other_topic<std::decay_t<Parameters>> || ...);
+    return run_writer(
+        [query,
+         kept = std::tuple<Owned<Parameters>...>(std::move(arguments)...)](Connection& writer) {
+          return std::apply([&](const auto&... values) { return query(writer, values...); }, kept);
+        },
+        may_change_nodes);
   }
 
   // --- writing without waiting: ordered, an error means not accepted and `done` is never called
@@ -332,7 +342,7 @@ class Store {
                 std::optional<ScheduleClaim> claim);
   [[nodiscard]] double now() const;  // by the store's clock, seconds since 1970
   Status run_reader(const std::function<Status(Connection&)>& query) const;
-  Status run_writer(std::function<Status(Connection&)> query);
+  Status run_writer(std::function<Status(Connection&)> query, bool may_change_nodes);
   Status keep(std::function<Status()> apply, Completion done);
   std::function<Status()> kept(std::function<Status()> apply);
   class Impl;

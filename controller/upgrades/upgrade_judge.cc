@@ -262,7 +262,7 @@ Status keep_finding(store::Store& store, const UpgradeData& sides,
   // Stored by a judgement that did not come to its end: the same run shows nothing new.
   if (is_open && !grew && known->run_id == finding.run_id && known->summary == finding.summary)
     return {};
-  const bool opens = !is_open && (known->state == store::FindingState::kFixed || grew);
+  const bool opens = !is_open && (store::opens_when_seen(*known) || grew);
   const char* action = opens                              ? "reopen"
                        : is_confirmed_by(*known, finding) ? "confirm"
                        : grew                             ? "worse"

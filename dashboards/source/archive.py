@@ -49,7 +49,7 @@ PANELS = [
     table("Newest runs", "The newest runs of all sites.",
           f"SELECT site, synthetic, run_id, suite, created_at, outcome, findings_new, reason FROM railgauge.runs WHERE {SITES} ORDER BY created_at DESC LIMIT 50"),
     table("Open findings", "Findings that are neither fixed nor false alarms.",
-          f"SELECT site, synthetic, finding_id, state, severity, suspect, node, changed_at, summary FROM railgauge.findings WHERE {SITES} AND state NOT IN ('fixed', 'false') "
+          f"SELECT site, synthetic, finding_id, state, severity, suspect, node, changed_at, summary FROM railgauge.findings WHERE {SITES} AND state NOT IN ('fixed', 'false', 'rolled_back') "
           "ORDER BY changed_at DESC LIMIT 100"),
     table("Tasks", "How the tasks of the chosen time ended, by site and kernel.",
           "SELECT site, kernel, outcome, sum(tasks) AS tasks FROM railgauge.run_tasks "

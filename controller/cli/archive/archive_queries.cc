@@ -152,7 +152,7 @@ ArchiveQuery findings_query(const ArchiveFilter& filter) {
   Builder builder;
   builder.where("site={}", filter.site);
   builder.where("state={}", filter.state);
-  if (filter.state.empty()) builder.plain("state NOT IN ('fixed', 'false')");
+  if (filter.state.empty()) builder.plain("state NOT IN ('fixed', 'false', 'rolled_back')");
   builder.where_any("node=ANY({}::text[])", filter.nodes);
   std::string sql = fmt::format(
       "SELECT site, finding_id, kind, state, severity, suspect, node, run_id, worse, opened_at, "

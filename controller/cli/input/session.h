@@ -105,6 +105,7 @@ struct Rpc {
   CALL(Judge, ListFindings, api::ListFindingsRequest, api::FindingList) \
   CALL(Judge, GetFinding, api::FindingRef, api::Finding) \
   CALL(Judge, StepFinding, api::FindingStepRequest, api::Finding) \
+  CALL(Judge, MeasureFinding, api::MeasureFindingRequest, api::Finding) \
   CALL(Judge, PinBaselines, api::PinRequest, api::BaselineList) \
   CALL(Judge, ListBaselines, api::ListBaselinesRequest, api::BaselineList) \
   CALL(Judge, GetCertificate, api::CertificateRequest, api::CertificateDocument) \

@@ -70,6 +70,7 @@ Result<Document> list_findings(Reads& reads, const Wanted& wanted) {
   request.set_state(wanted.text("state"));
   request.set_run_id(wanted.text("run"));
   request.set_node_set(wanted.text("nodes"));
+  request.set_tag(wanted.text("tag"));
   request.set_limit(wanted.window.rows_to_ask());
   return document(RG_TRY(reads.ask(rpc::kListFindings, request)), "findings",
                   "findings --limit 10000");
@@ -247,7 +248,7 @@ constexpr std::array kListed{
           "nodes offset limit", list_nodes},
     Thing{"runs", "runs, the newest first", "", "offset limit", list_runs},
     Thing{"findings", "what is wrong; without a state those that are open", "",
-          "state run nodes offset limit", list_findings},
+          "state tag run nodes offset limit", list_findings},
     Thing{"schedules", "suites that start by themselves, and when next", "", "offset limit",
           list_schedules},
     Thing{"upgrades", "upgrades with their verdicts, the newest first", "", "offset limit",

@@ -37,7 +37,9 @@ constexpr std::array kParameters{
     Parameter{"b", "id of the second run"},
     Parameter{"nodes", "a node set: gpu[001-064],n7,!gpu013,@rack7; all nodes if left out"},
     Parameter{"state",
-              "of findings: new, confirmed, acknowledged, accepted, fixed, false or reopened"},
+              "of findings: new, confirmed, acknowledged, investigating, downstream, accepted, "
+              "fixed, rolled_back, false or reopened"},
+    Parameter{"tag", "of findings: a word that people gave them"},
     Parameter{"since", "24h (ago), 2026-11-20 or 2026-11-20T12:00:00Z"},
     Parameter{"kind", "of events, by commas: stack_changed, or a word of kinds: xid, link, node"},
     Parameter{"run", "id of a run: only what belongs to it"},

@@ -30,6 +30,8 @@ class JudgeService final : public FakeJudge, public api::Judge::Service {
   grpc::Status GetFinding(Context* context, const FindingRef* request, Finding* answer) override;
   grpc::Status StepFinding(Context* context, const FindingStepRequest* request,
                            Finding* answer) override;
+  grpc::Status MeasureFinding(Context* context, const MeasureFindingRequest* request,
+                              Finding* answer) override;
   grpc::Status PinBaselines(Context* context, const PinRequest* request,
                             BaselineList* answer) override;
   grpc::Status ListBaselines(Context* context, const ListBaselinesRequest* request,
@@ -274,12 +276,31 @@ grpc::Status JudgeService::StepFinding(Context*, const FindingStepRequest* reque
     last_step_ = *request;
   }
   *answer = findings.findings(0);
-  answer->set_state(request->action() == "ack" ? "acknowledged" : "accepted");
+  answer->set_state(request->action() == "ack"           ? "acknowledged"
+                    : request->action() == "investigate" ? "investigating"
+                    : request->action() == "downstream"  ? "downstream"
+                    : request->action() == "reset"       ? "confirmed"
+                    : request->action() == "roll_back"   ? "rolled_back"
+                                                         : "accepted");
   FindingStep& step = *answer->add_steps();
   step.set_at("2026-11-20T15:00:00Z");
   step.set_who("ada");
   step.set_action(request->action());
   step.set_text(request->text());
+  return {};
+}
+
+grpc::Status JudgeService::MeasureFinding(Context* context, const MeasureFindingRequest* request,
+                                          Finding* answer) {
+  const FindingRef ref;
+  if (const grpc::Status got = GetFinding(context, &ref, answer); !got.ok()) return got;
+  FindingRun& run = *answer->add_runs();
+  run.set_run_id(kSampleRun);
+  run.set_kind(request->kind());
+  run.set_at("2026-11-20T15:00:00Z");
+  run.set_who("ada");
+  run.set_state("running");
+  answer->set_confirmation("running");
   return {};
 }
 

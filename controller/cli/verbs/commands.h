@@ -89,6 +89,8 @@ Command check_config;
 
 // findings, baselines. Each step prints the finding as it is afterwards.
 Command list_findings, show_finding, acknowledge_finding, accept_finding, resolve_finding,
-    reopen_finding, assign_finding, nudge_finding, list_baselines, pin_baselines, diff_baselines;
+    reopen_finding, assign_finding, nudge_finding, investigate_finding, downstream_finding,
+    reset_finding, tag_finding, note_finding, rerun_finding, list_baselines, pin_baselines,
+    diff_baselines;
 
 }  // namespace railgauge::cli

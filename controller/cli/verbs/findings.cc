@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "controller/api/states.h"
 #include "controller/cli/input/inputs.h"
@@ -39,36 +40,57 @@ std::string state_text(const Finding& finding) {
   return finding.state() + (is_candidate(finding) ? ", a candidate" : "");
 }
 
+// When it began at the earliest and at the latest.
+std::string range_text(const Finding& finding) {
+  if (!finding.has_begin_from()) return "";
+  if (finding.begin_from() == finding.begin_until()) return finding.begin_from();
+  return fmt::format("{} to {}", finding.begin_from(), finding.begin_until());
+}
+
 // The page of one finding; verbs that change it print it too.
 int print_finding(const Output& output, const Finding& finding) {
   const bool colour = output.colour;
-  std::string page =
-      render_list({{"finding", {finding.finding_id(), Tone::kHeading}},
-                   {"what", finding.summary()},
-                   {"kind", finding.kind()},
-                   {"state", state_text(finding)},
-                   {"until", finding.acknowledged_until()},
-                   {"owner", finding.owner()},
-                   {"worse by", percent(finding.has_worse_percent(), finding.worse_percent())},
-                   {"suspect", finding.suspect()},
-                   {"last good", finding.good_at()},
-                   {"since", finding.since()},
-                   {"by the judge", finding.since_judged()},
-                   {"before|after", sparkline(finding.before_levels(), finding.after_levels())},
-                   {"opened", finding.opened_at()},
-                   {"upgrade", finding.upgrade_id()},
-                   {"run", finding.run_id()}},
-                  colour);
+  std::string page = render_list(
+      {{"finding", {finding.finding_id(), Tone::kHeading}},
+       {"what", finding.summary()},
+       {"kind", finding.kind()},
+       {"state", state_text(finding)},
+       {"until", finding.acknowledged_until()},
+       {"caused by", finding.caused_by()},
+       {"owner", finding.owner()},
+       {"tags", fmt::format("{}", fmt::join(finding.tags(), " "))},
+       {"worse by", percent(finding.has_worse_percent(), finding.worse_percent())},
+       {"confidence", percent(finding.has_confidence_percent(), finding.confidence_percent())},
+       {"metric", finding.metric()},
+       {"noise", finding.noise()},
+       {"measured again", finding.confirmation()},
+       {"suspect", finding.suspect()},
+       {"last good", finding.good_at()},
+       {"since", finding.since()},
+       {"range, 90 %", range_text(finding)},
+       {"by the judge", finding.since_judged()},
+       {"before|after", sparkline(finding.before_levels(), finding.after_levels())},
+       {"opened", finding.opened_at()},
+       {"upgrade", finding.upgrade_id()},
+       {"run", finding.run_id()}},
+      colour);
   const Rows series = rows_of(finding.series(), [](const FindingSeries& one) {
     return Row({one.series_id(), one.name(),
                 one.has_before() ? value_text(one.before(), one.unit()) : "",
                 one.has_after() ? value_text(one.after(), one.unit()) : ""});
+  });
+  const Rows runs = rows_of(finding.runs(), [](const FindingRun& run) {
+    return Row({run.run_id(), run.kind(), run.state(),
+                percent(run.has_worse_percent(), run.worse_percent()), run.figures(), run.who(),
+                run.reason()});
   });
   const Rows steps = rows_of(finding.steps(), [](const FindingStep& step) {
     return Row({step.at(), step.who(), step.action(), step.text()});
   });
   page += render_short_section("SERIES>|NAME|BEFORE>|AFTER>", series, colour,
                                {.lines = kLinesOfSeries}) +
+          render_short_section("AGAIN|AS|STATE|WORSE BY>|SERIES>|WHO|WHY", runs, colour,
+                               {.lines = kLinesOfSteps}) +
           headed_lines("same event", finding.same_event()) +
           headed_lines("what its places have in common", finding.common()) +
           headed_lines("changed just then", finding.causes()) +
@@ -89,6 +111,15 @@ Result<int> step_finding(Session& session, const Arguments& arguments, const std
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     request.set_until_unix_seconds(std::chrono::duration<double>(now).count() + *seconds);
   }
+  return print_finding(session.output, RG_TRY(call(session, rpc::kStepFinding, request)));
+}
+
+// The same with a text that is no note: an owner, a tag, a cause.
+Result<int> step_with_text(Session& session, const Arguments& arguments, const std::string& action,
+                           const std::string& text) {
+  auto request = request_for<FindingStepRequest>(arguments.operand(0));
+  request.set_action(action);
+  request.set_text(text);
   return print_finding(session.output, RG_TRY(call(session, rpc::kStepFinding, request)));
 }
 
@@ -149,6 +180,7 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
   request.set_state(arguments.value("state"));
   request.set_limit(RG_TRY(count_of(arguments, "limit", 100)));
   request.set_node_set(RG_TRY(node_set_of(arguments)));
+  request.set_tag(arguments.value("tag"));
   const FindingList list = RG_TRY(call(session, rpc::kListFindings, request));
   const Output& output = session.output;
   if (print_document(output, list, "findings")) return kExitPassed;
@@ -216,9 +248,52 @@ Result<int> accept_finding(Session& session, const Arguments& arguments) {
   return step_finding(session, arguments, "accept");
 }
 
-// Fixed by default; --false marks a false alarm.
+// Fixed by default; --false marks a false alarm, --rolled-back a cause that was taken back.
 Result<int> resolve_finding(Session& session, const Arguments& arguments) {
+  if (arguments.has("false") && arguments.has("rolled-back"))
+    return fail(Code::kInvalidArgument,
+                "findings resolve: --false and --rolled-back exclude each other");
+  if (arguments.has("rolled-back")) return step_finding(session, arguments, "roll_back");
   return step_finding(session, arguments, arguments.has("false") ? "dismiss" : "resolve");
+}
+
+Result<int> investigate_finding(Session& session, const Arguments& arguments) {
+  return step_finding(session, arguments, "investigate");
+}
+
+// To the state that runs alone made of it.
+Result<int> reset_finding(Session& session, const Arguments& arguments) {
+  return step_finding(session, arguments, "reset");
+}
+
+// The cause is the id of a finding, or words.
+Result<int> downstream_finding(Session& session, const Arguments& arguments) {
+  if (!arguments.has("of"))
+    return fail(Code::kInvalidArgument,
+                "findings downstream: --of CAUSE is needed: the id of a finding, or words");
+  return step_with_text(session, arguments, "downstream", arguments.value("of"));
+}
+
+Result<int> note_finding(Session& session, const Arguments& arguments) {
+  if (arguments.value("note").empty())
+    return fail(Code::kInvalidArgument, "findings note: --note TEXT is needed");
+  return step_finding(session, arguments, "comment");
+}
+
+// One tag a call: it is added, or taken away.
+Result<int> tag_finding(Session& session, const Arguments& arguments) {
+  if (arguments.has("add") == arguments.has("remove"))
+    return fail(Code::kInvalidArgument, "findings tag: --add TAG or --remove TAG is needed");
+  const bool adds = arguments.has("add");
+  return step_with_text(session, arguments, adds ? "tag" : "untag",
+                        arguments.value(adds ? "add" : "remove"));
+}
+
+// Its own series, or with --control the same on pairs that it does not touch.
+Result<int> rerun_finding(Session& session, const Arguments& arguments) {
+  auto request = request_for<MeasureFindingRequest>(arguments.operand(0));
+  request.set_kind(arguments.has("control") ? "control" : "rerun");
+  return print_finding(session.output, RG_TRY(call(session, rpc::kMeasureFinding, request)));
 }
 
 Result<int> reopen_finding(Session& session, const Arguments& arguments) {
@@ -227,10 +302,7 @@ Result<int> reopen_finding(Session& session, const Arguments& arguments) {
 
 // Without --to nobody owns it.
 Result<int> assign_finding(Session& session, const Arguments& arguments) {
-  auto request = request_for<FindingStepRequest>(arguments.operand(0));
-  request.set_action("assign");
-  request.set_text(arguments.value("to"));
-  return print_finding(session.output, RG_TRY(call(session, rpc::kStepFinding, request)));
+  return step_with_text(session, arguments, "assign", arguments.value("to"));
 }
 
 // Its causes are looked for again around the new begin. The begin that is read first goes with the

@@ -51,5 +51,55 @@ TEST_F(FindingsVerb, AnOwnerIsAssignedAndABeginIsMovedByFigures) {
   EXPECT_THAT(err_, HasSubstr("--earlier N or --later N is needed"));
 }
 
+TEST_F(FindingsVerb, EachStateOfTriageIsOneStepWithItsText) {
+  struct Use {
+    std::vector<std::string> words;
+    std::string action;
+    std::string text;
+  };
+  const std::vector<Use> all{
+      {{"findings", "investigate", "f1", "--note", "ada looks"}, "investigate", "ada looks"},
+      {{"findings", "downstream", "f1", "--of", "part-n1"}, "downstream", "part-n1"},
+      {{"findings", "resolve", "f1", "--rolled-back"}, "roll_back", ""},
+      {{"findings", "reset", "f1"}, "reset", ""},
+      {{"findings", "note", "f1", "--note", "cable ordered"}, "comment", "cable ordered"},
+      {{"findings", "tag", "f1", "--add", "cable"}, "tag", "cable"},
+      {{"findings", "tag", "f1", "--remove", "cable"}, "untag", "cable"}};
+  for (const Use& use : all) {
+    EXPECT_EQ(run(use.words), kExitPassed) << err_;
+    EXPECT_EQ(judge_.last_step().action(), use.action);
+    EXPECT_EQ(judge_.last_step().text(), use.text) << use.action;
+  }
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"findings", "downstream", "f1"},
+        {"findings", "note", "f1"},
+        {"findings", "tag", "f1"},
+        {"findings", "tag", "f1", "--add", "a", "--remove", "b"},
+        {"findings", "resolve", "f1", "--false", "--rolled-back"}})
+    EXPECT_EQ(run(wrong), kExitUsage) << out_;
+}
+
+TEST_F(FindingsVerb, ARerunIsBesideTheFindingWithItsState) {
+  EXPECT_EQ(run({"findings", "rerun", "f1"}), kExitPassed) << err_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("measured again"), HasSubstr("rerun"), HasSubstr("running")));
+  EXPECT_EQ(run({"findings", "rerun", "f1", "--control"}), kExitPassed) << err_;
+  EXPECT_THAT(out_, HasSubstr("control"));
+}
+
+TEST_F(FindingsVerb, ThePageHasNoiseConfidenceRangeAndTags) {
+  api::Finding& finding = *judge_.findings.mutable_findings(0);
+  finding.set_noise("modal");
+  finding.set_confidence_percent(99.8);
+  finding.set_begin_from("2026-11-18T02:10:00Z");
+  finding.set_begin_until("2026-11-20T02:10:00Z");
+  finding.add_tags("cable");
+  finding.add_tags("rack7");
+  finding.set_caused_by("part-n1");
+  EXPECT_EQ(run({"findings", "show", "f1"}), kExitPassed) << err_;
+  EXPECT_THAT(
+      out_, AllOf(HasSubstr("modal"), HasSubstr("99.8"), HasSubstr("cable rack7"),
+                  HasSubstr("2026-11-18T02:10:00Z to 2026-11-20T02:10:00Z"), HasSubstr("part-n1")));
+}
+
 }  // namespace
 }  // namespace railgauge::cli

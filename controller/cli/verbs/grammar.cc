@@ -204,12 +204,20 @@ constexpr std::array kShowUpgradeFlags{
 // Findings and baselines.
 constexpr std::array kFindingsFlags{
     kNodes, kLabels,
-    Flag{"state", 0, "STATE", "new, confirmed, acknowledged, accepted, fixed, false, reopened"},
-    Flag{"limit", 0, "N", "at most N [100]"}};
+    Flag{"state", 0, "STATE", "one state: confirmed, investigating, fixed, ... [all but closed]"},
+    Flag{"tag", 0, "TAG", "those with this tag"}, Flag{"limit", 0, "N", "at most N [100]"}};
 constexpr std::array kAckFlags{Flag{"for", 0, "DURATION", "open again after this long [never]"},
                                kNote};
 constexpr std::array kNoteFlags{kNote};
-constexpr std::array kResolveFlags{Flag{"false", 0, "", "false alarm, not fixed"}, kNote};
+constexpr std::array kResolveFlags{
+    Flag{"false", 0, "", "false alarm, not fixed"},
+    Flag{"rolled-back", 0, "", "its cause was taken back, not mended"}, kNote};
+constexpr std::array kDownstreamFlags{
+    Flag{"of", 0, "CAUSE", "the finding that causes it, or another cause in words"}};
+constexpr std::array kTagFlags{Flag{"add", 0, "TAG", "letters, digits and . _ - : /, 40 at most"},
+                               Flag{"remove", 0, "TAG", "take it away"}};
+constexpr std::array kRerunFlags{
+    Flag{"control", 0, "", "pairs that it does not touch, to tell it from the fabric"}};
 constexpr std::array kAssignFlags{Flag{"to", 0, "WHO", "its owner [nobody]"}};
 constexpr std::array kNudgeFlags{Flag{"earlier", 0, "N", "it began N figures earlier, 1 or 2"},
                                  Flag{"later", 0, "N", "it began N figures later, 1 or 2"}};
@@ -262,10 +270,23 @@ constexpr auto kDayVerbs = in_group(
              acknowledge_finding},
         Verb{"findings", "accept", "FINDING", "accept the new level as baseline",
              "findings accept step-gpu017 --note \"new cable\"", kNoteFlags, accept_finding},
+        Verb{"findings", "investigate", "FINDING", "somebody looks for its cause",
+             "findings investigate step-gpu017", kNoteFlags, investigate_finding},
+        Verb{"findings", "downstream", "FINDING", "mark as the effect of another one",
+             "findings downstream step-gpu017 --of part-gpu017", kDownstreamFlags,
+             downstream_finding},
+        Verb{"findings", "rerun", "FINDING", "measure it again (--control: beside it)",
+             "findings rerun step-gpu017", kRerunFlags, rerun_finding},
         Verb{"findings", "resolve", "FINDING", "mark as fixed (--false: false alarm)",
              "findings resolve step-gpu017 --false", kResolveFlags, resolve_finding},
         Verb{"findings", "reopen", "FINDING", "reopen a finding", "findings reopen step-gpu017",
              kNoteFlags, reopen_finding},
+        Verb{"findings", "reset", "FINDING", "undo the state that a person set",
+             "findings reset step-gpu017", kNoteFlags, reset_finding},
+        Verb{"findings", "tag", "FINDING", "add or remove a tag",
+             "findings tag step-gpu017 --add cable", kTagFlags, tag_finding},
+        Verb{"findings", "note", "FINDING", "add a note to its history",
+             "findings note step-gpu017 --note \"cable ordered\"", kNoteFlags, note_finding},
         Verb{"findings", "assign", "FINDING", "name the owner of a finding",
              "findings assign step-gpu017 --to ada", kAssignFlags, assign_finding},
         Verb{"findings", "nudge", "FINDING", "move the begin of a finding by a figure or two",
@@ -507,7 +528,7 @@ constexpr std::string_view kCalls =
     "GetTasks GetBundlePart GetSpace CheckDatabase BackUp Prune GetMatrix GetMatrixOverview "
     "GetMatrixBlock GetSuspects "
     "ListEvents GetTaskGroups ListAudit PrepareUpgrade GateUpgrade JudgeUpgrade ListUpgrades "
-    "GetUpgrade ListFindings GetFinding StepFinding PinBaselines ListBaselines "
+    "GetUpgrade ListFindings GetFinding StepFinding MeasureFinding PinBaselines ListBaselines "
     "GetCertificate OpenConsole CreateToken ListTokens RevokeToken GetRole Promise";
 constexpr std::array kChoices{
     Choice{"FORMAT", "table text json csv ndjson md html"},
@@ -515,7 +536,10 @@ constexpr std::array kChoices{
     Choice{"SHELL", "bash zsh fish"},
     Choice{"POLICY", "skip queue replace", true},
     Choice{"TOOL", "nvbandwidth gdrcopy perftest nccl-tests"},
-    Choice{"STATE", "new confirmed acknowledged accepted fixed false reopened", true},
+    Choice{"STATE",
+           "new confirmed acknowledged investigating downstream accepted fixed rolled_back false "
+           "reopened",
+           true},
     Choice{"ROLE", "controller agent operator viewer"},
     Choice{"BETTER", "higher lower", true},
     Choice{"KIND", "host gpu"},

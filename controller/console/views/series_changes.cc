@@ -56,6 +56,7 @@ Result<api::SeriesChanges> changes_of(const api::History& history,
   api::SeriesChanges out;
   out.set_schema_version(kSchemaVersion);
   out.set_series_id(history.series().series_id());
+  if (history.points_size() > 0) out.set_first_at(history.points(0).measured_at());
   out.set_too_few(found.too_few);
   if (!found.too_few && found.relative) out.set_noise_percent(100 * found.noise.marginal());
   for (const Change& change : found.changes)

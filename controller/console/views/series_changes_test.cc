@@ -33,6 +33,13 @@ TEST(SeriesChanges, AStepHasItsPlaceItsLevelsAndItsDirection) {
   }
 }
 
+TEST(SeriesChanges, AnAnswerNamesThePointFromWhichItCounts) {
+  api::History all = history(0.8, true);
+  EXPECT_FALSE(changes_of(api::History(), {})->has_first_at());
+  all.mutable_points(0)->set_measured_at("2026-11-01T00:00:00.000Z");
+  EXPECT_EQ(changes_of(all, {})->first_at(), "2026-11-01T00:00:00.000Z");
+}
+
 TEST(SeriesChanges, ALevelHasNone) {
   const auto found = changes_of(history(1, true), {});
   ASSERT_TRUE(found);

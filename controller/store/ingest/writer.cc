@@ -68,7 +68,8 @@ Status Writer::submit(WriteJob job) {
   return {};
 }
 
-Status Writer::submit_and_wait(std::function<Status()> apply, double wait_seconds, Waited kind) {
+Status Writer::submit_and_wait(std::function<Status()> apply, double wait_seconds, Waited kind,
+                               bool may_change_nodes) {
   RG_CHECK(std::this_thread::get_id() != thread_.get_id());
   struct Answer {
     std::mutex mutex;
@@ -97,7 +98,7 @@ Status Writer::submit_and_wait(std::function<Status()> apply, double wait_second
                         },
                     .is_barrier = kind == Waited::kBarrier,
                     .is_alone = kind == Waited::kAlone,
-                    .may_change_nodes = kind == Waited::kInTurn}));
+                    .may_change_nodes = may_change_nodes && kind == Waited::kInTurn}));
   const std::chrono::duration<double> limit(wait_seconds);
   const auto told = [&] { return answer->status.has_value(); };
   std::unique_lock lock(answer->mutex);

@@ -85,7 +85,7 @@ class Writer {
   // kDeadlineExceeded: the job was not applied and never will be. A job that has begun gets a
   // second wait of wait_seconds; if that ends too, the job may still be committed.
   Status submit_and_wait(std::function<Status()> apply, double wait_seconds,
-                         Waited kind = Waited::kInTurn);
+                         Waited kind = Waited::kInTurn, bool may_change_nodes = true);
   // Waits until all earlier jobs are committed. kUnavailable at once, with the reason, while kept
   // jobs wait for another try.
   Status flush(double wait_seconds);

@@ -30,8 +30,8 @@ Result<std::vector<FindingCountRow>> count_open_findings(Connection& connection,
   return connection.list(
       Columns{&Row::kind, &Row::state, &Row::severity, &Row::findings},
       "SELECT kind, iif(state='acknowledged' AND acknowledged_until<?1, 'reopened', state) AS "
-      "shown, severity, count(*) FROM finding WHERE state NOT IN ('accepted', 'fixed', 'false') "
-      "GROUP BY kind, shown, severity LIMIT ?2",
+      "shown, severity, count(*) FROM finding WHERE state NOT IN ('accepted', 'fixed', 'false', "
+      "'rolled_back') GROUP BY kind, shown, severity LIMIT ?2",
       now, kMaxMetricRows);
 }
 
@@ -48,7 +48,8 @@ Result<std::vector<OpenSeriesRow>> count_open_series(Connection& connection) {
       Columns{&OpenSeriesRow::kernel, &OpenSeriesRow::metric, &OpenSeriesRow::series},
       "SELECT kernel, metric, count(DISTINCT series.id) FROM finding JOIN finding_series ON "
       "finding_series.finding=finding.id JOIN series ON series.id=finding_series.series WHERE "
-      "finding.state NOT IN ('accepted', 'fixed', 'false') GROUP BY kernel, metric LIMIT ?1",
+      "finding.state NOT IN ('accepted', 'fixed', 'false', 'rolled_back') GROUP BY kernel, metric "
+      "LIMIT ?1",
       kMaxMetricRows);
 }
 

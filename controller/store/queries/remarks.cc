@@ -9,11 +9,19 @@
 #include <fmt/ranges.h>
 
 #include "controller/store/sqlite/sqlite.h"
+#include "kernels/core/text/lines.h"
 
 namespace railgauge::store {
 namespace {
 
 constexpr std::array<std::string_view, 4> kNoteSubjects{"node", "run", "series", "fabric"};
+
+constexpr std::string_view kDownstreamAction = "downstream";
+constexpr std::string_view kResetAction = "reset";
+// Whose steps are no person's: the judges of runs and of upgrades.
+constexpr std::string_view kJudgeWho = "judge";
+// A cause of a cause, and so on, is followed so far.
+constexpr int kMostCauses = 100;
 
 using States = std::uint32_t;  // a bit for each FindingState
 constexpr States kAnyState = ~States{0};
@@ -30,16 +38,28 @@ struct Transition {
 };
 using enum FindingState;
 using api::CheckState;
+constexpr States kOpen =
+    states(kNew, kConfirmed, kReopened, kAcknowledged, kInvestigating, kDownstream);
+constexpr States kOfAPerson =
+    states(kAcknowledged, kInvestigating, kDownstream, kAccepted, kFixed, kRolledBack, kFalse);
 constexpr std::array kTransitions{
     Transition{"confirm", states(kNew, kReopened), kConfirmed},
-    Transition{"ack", states(kNew, kConfirmed, kReopened, kAcknowledged), kAcknowledged},
-    Transition{"accept", states(kNew, kConfirmed, kReopened, kAcknowledged), kAccepted},
-    Transition{"resolve", states(kNew, kConfirmed, kReopened, kAcknowledged, kAccepted), kFixed},
-    Transition{"dismiss", states(kNew, kConfirmed, kReopened, kAcknowledged), kFalse},
-    Transition{"reopen", states(kAcknowledged, kAccepted, kFixed, kFalse), kReopened},
-    Transition{"worse", kAnyState, std::nullopt},  // than it was confirmed
+    Transition{"ack", kOpen, kAcknowledged},
+    Transition{"investigate", kOpen, kInvestigating},
+    Transition{kDownstreamAction, kOpen, kDownstream},  // of what the step's text names
+    Transition{"accept", kOpen, kAccepted},
+    Transition{"resolve", kOpen | states(kAccepted), kFixed},
+    Transition{"roll_back", kOpen | states(kAccepted), kRolledBack},
+    Transition{"dismiss", kOpen, kFalse},
+    Transition{"reopen", kOfAPerson, kReopened},
+    Transition{kResetAction, kOfAPerson, std::nullopt},  // to what runs alone made of it
+    Transition{"worse", kAnyState, std::nullopt},        // than it was confirmed
     Transition{"comment", kAnyState, std::nullopt},
     Transition{"assign", kAnyState, std::nullopt},  // to its owner, the step's text
+    Transition{"tag", kAnyState, std::nullopt},     // the step's text; likewise "untag"
+    Transition{"untag", kAnyState, std::nullopt},
+    Transition{"rerun", kAnyState, std::nullopt},  // by the run of the step's text
+    Transition{"control", kAnyState, std::nullopt},
     Transition{"nudge", kAnyState,
                std::nullopt}};  // its begin, to the time that is the step's text
 
@@ -152,6 +172,46 @@ Status write_finding(Connection& connection, const FindingRow& finding) {
                      {.at = finding.opened_at, .action = "opened", .text = finding.summary});
 }
 
+namespace {
+
+// A finding is no effect of itself, over others neither. Another cause than a finding is words.
+Status check_cause(Connection& connection, std::string_view finding_id, const std::string& text) {
+  std::string cause = text;
+  for (int i = 0; i < kMostCauses && !cause.empty(); ++i) {
+    if (cause == finding_id)
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("finding {}: downstream of {}: it would be its own cause", finding_id, text));
+    auto names = RG_TRY(connection.column<std::string>(
+        "SELECT text FROM finding JOIN finding_step ON finding_step.finding=finding.id WHERE "
+        "finding_id=?1 AND state='downstream' AND action='downstream' ORDER BY number DESC LIMIT 1",
+        cause));
+    cause = names.empty() ? "" : std::move(names.front());
+  }
+  return {};
+}
+
+// The state that runs alone made of the finding: people's steps are left out. A level that a person
+// accepted with it is no baseline any more. kFailedPrecondition: no person set its state.
+Result<FindingState> reset(Connection& connection, std::string_view finding_id, std::int64_t id,
+                           FindingState now) {
+  FindingState state = kNew;
+  for (const std::string& action : RG_TRY(connection.column<std::string>(
+           "SELECT action FROM finding_step WHERE finding=?1 AND who=?2 ORDER BY number", id,
+           kJudgeWho))) {
+    const auto way = std::ranges::find(kTransitions, action, &Transition::action);
+    if (way != kTransitions.end()) state = way->to.value_or(state);
+  }
+  if (state == now)
+    return fail(
+        Code::kFailedPrecondition,
+        fmt::format("finding {}: reset: a run made it {}, no person", finding_id, text_of(state)));
+  RG_TRY_OK(connection.execute("DELETE FROM baseline WHERE finding=?1 AND kind='accepted'", id));
+  return api::is_open(state) ? state : kReopened;
+}
+
+}  // namespace
+
 Status write_finding_step(Connection& connection, std::string_view finding_id,
                           const FindingStepRow& step) {
   std::int64_t id = 0;
@@ -163,8 +223,9 @@ Status write_finding_step(Connection& connection, std::string_view finding_id,
   const auto is_named = [&](const Transition& one) { return one.action == step.action; };
   if (std::ranges::none_of(kTransitions, is_named))
     return fail(Code::kInvalidArgument,
-                fmt::format("finding {}: {} is no action; confirm, ack, accept, resolve, dismiss, "
-                            "reopen, comment, assign and nudge are",
+                fmt::format("finding {}: {} is no action; ack, investigate, downstream, accept, "
+                            "resolve, roll_back, dismiss, reopen, reset, confirm, comment, assign, "
+                            "tag, untag and nudge are",
                             finding_id, step.action));
   const auto way = std::ranges::find_if(kTransitions, [&](const Transition& one) {
     return is_named(one) && (one.from & states(state)) != 0;
@@ -172,10 +233,13 @@ Status write_finding_step(Connection& connection, std::string_view finding_id,
   if (way == kTransitions.end())
     return fail(Code::kFailedPrecondition,
                 fmt::format("finding {}: {}: it is {}", finding_id, step.action, text_of(state)));
+  std::optional<FindingState> to = way->to;
+  if (step.action == kResetAction) to = RG_TRY(reset(connection, finding_id, id, state));
+  if (to == kDownstream) RG_TRY_OK(check_cause(connection, finding_id, step.text));
   RG_TRY_OK(
       connection.execute("UPDATE finding SET state=coalesce(?2, state), changed_at=?3, "
                          "acknowledged_until=iif(?2 IS NULL, acknowledged_until, ?4) WHERE id=?1",
-                         id, way->to, step.at, step.until));
+                         id, to, step.at, step.until));
   // The accepted level becomes the baseline of its series.
   if (step.action == "accept")
     RG_TRY_OK(connection.execute(
@@ -233,17 +297,35 @@ constexpr std::string_view kFindingColumns =
     "coalesce(node_id, "
     "''), suspect, summary, evidence, opened_at, changed_at, finding.id, coalesce(upgrade_id, ''), "
     "worse, acknowledged_until, coalesce((SELECT text FROM finding_step WHERE "
-    "finding=finding.id AND action='assign' ORDER BY number DESC LIMIT 1), '') FROM finding "
+    "finding=finding.id AND action='assign' ORDER BY number DESC LIMIT 1), ''), "
+    "coalesce((SELECT group_concat(text, ' ') FROM (SELECT text, action, max(number) FROM "
+    "finding_step WHERE finding=finding.id AND action IN ('tag', 'untag') GROUP BY text) WHERE "
+    "action='tag'), ''), iif(finding.state='downstream', coalesce((SELECT text FROM finding_step "
+    "WHERE finding=finding.id AND action='downstream' ORDER BY number DESC LIMIT 1), ''), ''), "
+    "EXISTS (SELECT 1 FROM finding_step WHERE finding=finding.id AND action IN ('rerun', "
+    "'control')) FROM finding "
     "LEFT JOIN run ON run.id=finding.run LEFT JOIN node ON "
     "node.id=finding.node LEFT JOIN upgrade ON upgrade.id=finding.upgrade ";
 
-Result<FindingRow> finding_of(const Rows& rows, std::int64_t& id) {
+// Whether the finding of that id is closed. Words that are no id are not.
+Result<bool> is_closed_id(Connection& connection, std::string_view finding_id) {
+  return RG_TRY(connection.integer("SELECT count(*) FROM finding WHERE finding_id=?1 AND state IN "
+                                   "('fixed', 'false', 'rolled_back')",
+                                   finding_id))
+             .value_or(0) != 0;
+}
+
+Result<FindingRow> finding_of(Connection& connection, const Rows& rows, std::int64_t& id) {
   FindingRow row;
   std::string state;
+  std::string tags;
   rows.read(row.finding_id, row.kind, state, row.severity, row.run_id, row.node_id, row.suspect,
             row.summary, row.evidence, row.opened_at, row.changed_at, id, row.upgrade_id, row.worse,
-            row.until, row.owner);
+            row.until, row.owner, tags, row.caused_by, row.is_measured_again);
   row.state = RG_TRY(finding_state_of(row.finding_id, state));
+  for (const std::string_view tag : words_of(tags)) row.tags.emplace_back(tag);
+  std::ranges::sort(row.tags);
+  if (!row.caused_by.empty()) row.is_cause_over = RG_TRY(is_closed_id(connection, row.caused_by));
   return row;
 }
 
@@ -258,7 +340,7 @@ Result<std::vector<FindingRow>> read_findings(Connection& connection,
                            "WHERE ?1 IS NULL OR finding.state=?1 ORDER BY finding.id DESC LIMIT ?2",
                        state, limit));
   std::int64_t id = 0;
-  while (RG_TRY(rows.next())) findings.push_back(RG_TRY(finding_of(rows, id)));
+  while (RG_TRY(rows.next())) findings.push_back(RG_TRY(finding_of(connection, rows, id)));
   return findings;
 }
 
@@ -268,7 +350,7 @@ Result<FindingRow> read_finding(Connection& connection, std::string_view finding
       RG_TRY(connection.query(std::string(kFindingColumns) + "WHERE finding_id=?1", finding_id));
   if (!RG_TRY(rows.next()))
     return fail(Code::kNotFound, fmt::format("finding {}: not found", finding_id));
-  FindingRow finding = RG_TRY(finding_of(rows, id));
+  FindingRow finding = RG_TRY(finding_of(connection, rows, id));
   using Series = FindingSeriesRow;
   finding.series = RG_TRY(connection.list(
       Columns{&Series::series, &Series::before, &Series::after},

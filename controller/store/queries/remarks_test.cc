@@ -134,6 +134,109 @@ TEST_F(Remarks, AFindingGoesThroughItsStatesAndEveryStepIsKept) {
   EXPECT_EQ(store_->read(read_findings, FindingState::kFixed, 10)->size(), 0u);
 }
 
+// Lists of nodes are read again after each commit that may be about nodes.
+TEST_F(Remarks, FindingsAreNoChangeOfTheNodes) {
+  const std::uint64_t before = store_->node_changes();
+  ASSERT_TRUE(store_->write(write_finding, finding("f1")));
+  ASSERT_TRUE(store_->write(write_finding_step, "f1", {.at = 2e9, .action = "ack"}));
+  ASSERT_TRUE(store_->write(write_preflight, {.node_id = "id-1"}));
+  EXPECT_EQ(store_->node_changes(), before);
+  ASSERT_TRUE(store_->put_node(node_row(3)));
+  ASSERT_TRUE(store_->flush());
+  EXPECT_GT(store_->node_changes(), before);
+}
+
+class Triage : public Remarks {
+ protected:
+  void SetUp() override {
+    Remarks::SetUp();
+    ASSERT_TRUE(store_->write(write_finding, finding("f1")));
+  }
+  Status step(const std::string& action, const std::string& text = "",
+              const std::string& who = "ada", const std::string& id = "f1") {
+    return store_->write(write_finding_step, id,
+                         {.at = at_ += 1, .who = who, .action = action, .text = text});
+  }
+  FindingRow read(const std::string& id = "f1") {
+    const auto row = store_->read(read_finding, id);
+    EXPECT_TRUE(row) << row.error().message;
+    return row.value_or(FindingRow());
+  }
+  double at_ = 2e9;
+};
+
+TEST_F(Triage, APersonInvestigatesRollsBackAndNamesACause) {
+  ASSERT_TRUE(step("investigate"));
+  EXPECT_EQ(read().state, FindingState::kInvestigating);
+  EXPECT_EQ(step("confirm", "", "judge").error().code, Code::kFailedPrecondition);
+  ASSERT_TRUE(step("downstream", "switch firmware"));
+  EXPECT_EQ(read().state, FindingState::kDownstream);
+  EXPECT_EQ(read().caused_by, "switch firmware");
+  EXPECT_FALSE(opens_when_seen(read()));
+  ASSERT_TRUE(step("roll_back"));
+  EXPECT_EQ(read().state, FindingState::kRolledBack);
+  EXPECT_EQ(read().caused_by, "") << "it is no effect any more";
+  EXPECT_TRUE(opens_when_seen(read()));
+  EXPECT_EQ(step("ack").error().code, Code::kFailedPrecondition) << "it is over";
+  ASSERT_TRUE(step("reopen"));
+  EXPECT_EQ(read().state, FindingState::kReopened);
+}
+
+TEST_F(Triage, AnEffectOpensOnceItsCauseHasEnded) {
+  ASSERT_TRUE(store_->write(write_finding, finding("cause")));
+  ASSERT_TRUE(step("downstream", "cause"));
+  EXPECT_FALSE(read().is_cause_over);
+  ASSERT_TRUE(step("resolve", "", "ada", "cause"));
+  EXPECT_TRUE(read().is_cause_over);
+  EXPECT_TRUE(opens_when_seen(read()));
+  EXPECT_EQ(store_->read(read_findings, FindingState::kDownstream, 10)->front().caused_by, "cause");
+}
+
+TEST_F(Triage, NothingIsItsOwnCauseOverOthersNeither) {
+  ASSERT_TRUE(store_->write(write_finding, finding("f2")));
+  EXPECT_THAT(step("downstream", "f1").error().message, HasSubstr("its own cause"));
+  ASSERT_TRUE(step("downstream", "f2"));
+  EXPECT_EQ(step("downstream", "f1", "ada", "f2").error().code, Code::kInvalidArgument);
+  EXPECT_EQ(read("f2").state, FindingState::kNew);
+  ASSERT_TRUE(step("reset"));
+  EXPECT_TRUE(step("downstream", "f1", "ada", "f2")) << "f1 is no effect any more";
+}
+
+TEST_F(Triage, AResetUndoesWhatAPersonDidAndNothingElse) {
+  EXPECT_EQ(step("reset").error().code, Code::kFailedPrecondition) << "nobody did anything";
+  ASSERT_TRUE(step("dismiss"));
+  ASSERT_TRUE(step("reset"));
+  EXPECT_EQ(read().state, FindingState::kNew);
+  ASSERT_TRUE(step("confirm", "run r1", "judge"));
+  for (const char* action : {"ack", "investigate", "accept", "resolve", "roll_back", "dismiss"}) {
+    ASSERT_TRUE(step(action)) << action;
+    ASSERT_TRUE(step("reset", "too early")) << action;
+    EXPECT_EQ(read().state, FindingState::kConfirmed) << action;
+  }
+  EXPECT_EQ(read().steps.back().text, "too early");
+  ASSERT_TRUE(step("resolve", "as before again", "judge"));
+  EXPECT_THAT(step("reset").error().message, HasSubstr("a run made it fixed, no person"));
+}
+
+TEST_F(Triage, AResetTakesTheAcceptedLevelBack) {
+  ASSERT_TRUE(step("accept"));
+  EXPECT_EQ(store_->read(read_baselines, "accepted")->size(), 1U);
+  ASSERT_TRUE(step("reset"));
+  EXPECT_EQ(store_->read(read_baselines, "accepted")->size(), 0U);
+}
+
+TEST_F(Triage, ATagIsThereUntilItIsTakenAway) {
+  for (const char* tag : {"rack7", "cable", "rack7"}) ASSERT_TRUE(step("tag", tag));
+  EXPECT_THAT(read().tags, ElementsAre("cable", "rack7"));
+  ASSERT_TRUE(step("untag", "cable"));
+  EXPECT_THAT(read().tags, ElementsAre("rack7"));
+  ASSERT_TRUE(step("tag", "cable"));
+  EXPECT_THAT(store_->read(read_findings, {}, 10)->front().tags, ElementsAre("cable", "rack7"));
+  EXPECT_FALSE(read().is_measured_again);
+  ASSERT_TRUE(step("rerun", "r1"));
+  EXPECT_TRUE(read().is_measured_again);
+}
+
 TEST_F(Remarks, AFindingThatRefersToNothingLeavesNothingBehind) {
   FindingRow wrong = finding("f1");
   wrong.series.push_back({.series = 99});

@@ -40,8 +40,8 @@ struct FindingSeriesRow {
 struct FindingStepRow {
   double at = 0;
   std::string who{};
-  std::string action{};  // opened, confirm, ack, accept, resolve, dismiss, reopen, comment
-  std::string text{};
+  std::string action{};  // one of queries/remarks.cc, or "opened"
+  std::string text{};    // for people; of some actions a name: assign, tag, downstream, rerun
   std::optional<double> until{};  // of an ack: when it ends; absent: never
 };
 struct FindingRow {
@@ -61,8 +61,20 @@ struct FindingRow {
   std::optional<double> until{};  // of an acknowledged one; filled in by the store
   std::vector<FindingSeriesRow> series{};
   std::vector<FindingStepRow> steps{};  // filled in by the store
-  std::string owner{};                  // by its newest step "assign"; filled in by the store
+  // By its steps; filled in by the store.
+  std::string owner{};
+  std::vector<std::string> tags{};  // by name
+  std::string caused_by{};          // of a downstream one: the id of a finding, or words
+  bool is_cause_over = false;       // `caused_by` is a finding that is closed
+  bool is_measured_again = false;   // runs were started for it
 };
+
+// Reports whether a run that shows the finding opens it again, however slow it is: what ended it,
+// or what it was the effect of, is not there any more.
+inline bool opens_when_seen(const FindingRow& finding) {
+  return api::is_mended(finding.state) ||
+         (finding.state == FindingState::kDownstream && finding.is_cause_over);
+}
 
 // A note that a person leaves for others.
 struct OperatorNoteRow {

@@ -1,25 +1,25 @@
 // The frame of the console: pages by URL, keys, theme, and whether the controller answers.
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { onLink, readAgain, useApi, type Link } from './api';
-import { Audit } from './audit';
-import { FindingPage, Findings } from './findings';
-import { time } from './format';
-import { DataMark } from './mark';
-import { MatrixPage } from './matrix';
-import { NodePage, Nodes } from './nodes';
-import { Overview } from './overview';
-import { Command, Name } from './parts';
-import { Playground } from './playground';
-import { Report } from './report';
-import { parse, type Route } from './route';
-import { forget, identity, isKnown, onSession } from './session';
-import { Run, Runs } from './runs';
-import { SavedViews } from './saved';
-import { Schedules } from './schedules';
-import { SeriesPage } from './series';
-import { UpgradePage, Upgrades } from './upgrades';
-import type { Session } from './types';
+import { onLink, readAgain, useApi, type Link } from './api/api';
+import { Audit } from './pages/audit';
+import { FindingPage, Findings } from './pages/findings';
+import { time } from './parts/format';
+import { DataMark } from './parts/mark';
+import { MatrixPage } from './pages/matrix';
+import { NodePage, Nodes } from './pages/nodes';
+import { Overview } from './pages/overview';
+import { Command, Name } from './parts/parts';
+import { Playground } from './pages/playground';
+import { Report } from './pages/report';
+import { parse, type Route } from './api/route';
+import { forget, identity, isKnown, onSession } from './api/session';
+import { Run, Runs } from './pages/runs';
+import { SavedViews } from './pages/saved';
+import { Schedules } from './pages/schedules';
+import { SeriesPage } from './pages/series';
+import { UpgradePage, Upgrades } from './pages/upgrades';
+import type { Session } from './api/types';
 import './style.css';
 
 const kPages: [string, string][] = [

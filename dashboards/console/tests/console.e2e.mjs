@@ -532,6 +532,41 @@ await check('a finding gets an owner, several are copied as Markdown, and a view
   await says(page, 'ada <b>');
 });
 
+await check('a finding is investigated and tagged, and each step is in the trail', async () => {
+  const [{ finding_id: id }] = cli('findings', '--state', 'acknowledged').findings;
+  await go(`findings/${id}`);
+  await press('investigate');
+  await confirm({ text: 'ada looks' });
+  await says(page, /investigating/);
+  await press('tag');
+  await confirm({ text: 'cable' });
+  await says(page, /cable/);
+  assert.deepEqual(cli('findings', '--tag', 'cable').findings.map((one) => [one.finding_id, one.state]), [[id, 'investigating']]);
+  assert.match(trail('Judge.StepFinding').map((one) => one.subject).join('\n'), /action=investigate.*\n?[^]*action=tag text=cable|action=tag text=cable[^]*action=investigate/);
+  await go('findings?tag=cable');
+  await says(page, /investigating/);
+  assert.deepEqual(await broken(page), []);
+  await go(`findings/${id}`);
+  await press('acknowledge');
+  await confirm();
+  await says(page, /acknowledged/);
+});
+
+await check('a control is measured beside a finding, on nodes that it does not name', async () => {
+  await press('add a control');
+  await page.waitForSelector('dialog.ask[open]');
+  assert.deepEqual(await broken(page), []);
+  await confirm();
+  await page.waitForSelector('#again tbody tr');
+  assert.match(await page.$eval('#again tbody', (one) => one.textContent), /control/);
+  const [row] = trail('Judge.MeasureFinding');
+  assert.equal(row.outcome, 'ok');
+  const { run } = cli('runs', 'wait', await page.$eval('#again tbody a', (one) => one.textContent));
+  assert.ok(run.nodes.length >= 2 && !run.nodes.includes('sim0012'), run.nodes.join(' '));
+  await page.waitForFunction(() => /measured|failed/.test(document.querySelector('#again tbody').textContent), { polling: 200, timeout: 60_000 });
+  assert.deepEqual(await broken(page), []);
+});
+
 await checkInbox({ check, browser, page, origin, faults });
 
 await check('a suite starts from a page that shows its plan, and is followed live to its end', async () => {

@@ -11,7 +11,8 @@ export const kNightly = {
   opened_at: nightOf(20), changed_at: nightOf(20), acknowledged_until: null, owner: null, run_id: null, upgrade_id: null, node_id: null,
   series: [{ series_id: 7, name: 'k m', unit: 'ns', before: 1500, after: 1575 }], steps: [], good_at: nightOf(12), since: nightOf(13), since_judged: nightOf(12),
   begin_from: nightOf(12), begin_until: nightOf(14), before_levels: [1, 1], after_levels: [1.05], differences: [kCause],
-  causes: [], excluded: [], next: [], event_id: null, same_event: [], common: [],
+  causes: [], excluded: [], next: [], event_id: null, same_event: [], common: [], tags: [], caused_by: null, metric: 'k m 8 B', noise: 'modal', confidence_percent: 99.99,
+  confirmation: null, runs: [],
 };
 export const kNights = {
   series: { series_id: 7, kernel: 'k', revision: 1, metric: 'm', meaning: '', unit: 'ns', larger_is_better: false, message_bytes: 8, endpoints: ['sim0003/mlx5_0:1'], pair: '', parameters: {} },
@@ -26,8 +27,8 @@ const one = (finding_id, more) => ({ ...kNightly, finding_id, summary: `${findin
 export const kInbox = {
   schema_version: 1, measured_twice: 250, measured_twice_apart: 3,
   findings: [
-    one('leaf-L0', { owner: 'ada' }),
-    one('port-a', {}),
-    one('port-c', { event_id: 'port-c', state: 'acknowledged', worse_percent: -4, acknowledged_until: new Date(Date.now() + 6 * 3_600_000).toISOString() }),
+    one('leaf-L0', { owner: 'ada', tags: ['cable', 'rack7'], noise: 'ok', confirmation: 'running' }),
+    one('port-a', { state: 'downstream', caused_by: 'leaf-L0', noise: 'skewed', confidence_percent: 98.7 }),
+    one('port-c', { event_id: 'port-c', state: 'acknowledged', worse_percent: -4, noise: null, confidence_percent: null, begin_from: null, begin_until: null, acknowledged_until: new Date(Date.now() + 6 * 3_600_000).toISOString() }),
   ],
 };

@@ -14,13 +14,13 @@ const load = async (name) => {
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].text).toString('base64')}`);
 };
 
-const { bytes, figure, foldNames, percent, secondsOf, time, ago } = await load('format');
-const { heatOf, isWorse, kHeats, pixel } = await load('heat');
-const { link, parse } = await load('route');
-const { EventReader } = await load('events');
+const { bytes, figure, foldNames, percent, secondsOf, time, ago } = await load('parts/format');
+const { heatOf, isWorse, kHeats, pixel } = await load('matrix/heat');
+const { link, parse } = await load('api/route');
+const { EventReader } = await load('api/events');
 
-const { fits, groupsOf, idsOf, masterOf } = await load('inbox');
-const finding = (finding_id, more = {}) => ({ finding_id, kind: 'step', state: 'new', summary: '', suspect: '', worse_percent: 3, owner: null, event_id: null, ...more });
+const { confidence, fits, groupsOf, idsOf, isCared, isSettled, masterOf, tagsOf } = await load('parts/inbox');
+const finding = (finding_id, more = {}) => ({ finding_id, kind: 'step', state: 'new', summary: '', suspect: '', worse_percent: 3, owner: null, event_id: null, metric: null, tags: [], ...more });
 
 test('findings that began together are one group, the largest first', () => {
   const groups = groupsOf([finding('own'), finding('a', { event_id: 'a' }), finding('b', { event_id: 'a' })]);
@@ -31,22 +31,38 @@ test('a master checkbox is for none, some or all', () => {
   assert.deepEqual([masterOf(['a', 'b'], []), masterOf(['a', 'b'], ['b', 'x']), masterOf(['a', 'b'], ['a', 'b'])], ['none', 'some', 'all']);
 });
 
-test('the inbox is filtered by direction and text', () => {
+test('the inbox is filtered by direction, text and tag', () => {
   const better = finding('f1', { worse_percent: -2, owner: 'Ada' });
-  const lost = finding('f2', { worse_percent: null });
-  const ids = (filter) => [better, lost].filter((one) => fits(one, { side: '', text: '', ...filter })).map((one) => one.finding_id);
+  const lost = finding('f2', { worse_percent: null, tags: ['cable', 'rack7'], metric: 'verbs.write_bw' });
+  const ids = (filter) => [better, lost].filter((one) => fits(one, { side: '', text: '', tag: '', ...filter })).map((one) => one.finding_id);
   assert.deepEqual(ids({}), ['f1', 'f2']);
   assert.deepEqual(ids({ side: 'better' }), ['f1']);
   assert.deepEqual(ids({ side: 'worse' }), ['f2'], 'lost function is no improvement');
   assert.deepEqual(ids({ text: 'ada' }), ['f1']);
+  assert.deepEqual(ids({ text: 'write_bw' }), ['f2']);
+  assert.deepEqual(ids({ tag: 'cable' }), ['f2']);
+  assert.deepEqual(ids({ tag: 'cab' }), [], 'a tag is a whole word');
+  assert.deepEqual(tagsOf([better, lost, finding('f3', { tags: ['cable'] })]), ['cable', 'rack7']);
 });
 
-const { aaBands } = await load('aa');
+test('a finding that a person cares for is neither new nor settled', () => {
+  const of = (state) => [isCared(finding('f', { state })), isSettled(finding('f', { state }))];
+  for (const state of ['acknowledged', 'investigating', 'downstream']) assert.deepEqual(of(state), [true, false], state);
+  for (const state of ['accepted', 'fixed', 'rolled_back', 'false']) assert.deepEqual(of(state), [false, true], state);
+  for (const state of ['new', 'confirmed', 'reopened']) assert.deepEqual(of(state), [false, false], state);
+});
+
+test('a confidence has no more digits than it has, and none is no zero', () => {
+  assert.deepEqual([null, 50, 98.7, 99.21, 99.96, 100].map(confidence), ['–', '50 %', '99 %', '99.2 %', '> 99.9 %', '> 99.9 %']);
+});
+
+const { aaBands } = await load('series/aa');
 test('an A/A band is around the level between two changes', () => {
   const figures = [10, 10, NaN, 20, 20];
   const bands = aaBands(figures, { noise_percent: 5, changes: [{ index: 3, kind: 'step' }, { index: 1, kind: 'variance' }, { index: 9, kind: 'step' }] });
   assert.deepEqual(bands.map((one) => [one.first, one.last]), [[0, 2], [3, 4]]);
   assert.ok(Math.abs(bands[0].low - 9.02) < 1e-9 && Math.abs(bands[1].high - 21.96) < 1e-9, JSON.stringify(bands));
+  assert.deepEqual(aaBands(figures, { noise_percent: 5, changes: [], first: 2 }).map((one) => one.first), [2], 'no change was looked for before');
   assert.deepEqual(aaBands(figures, { noise_percent: null, changes: [] }), []);
   assert.deepEqual(aaBands([], { noise_percent: 5, changes: [] }), []);
 });
@@ -79,7 +95,7 @@ test('a pixel has its colour in the order of ImageData, opaque', () => {
 });
 
 // Tiles of 2 x 2 cells, whose canvases keep the pixels; answers are promises by step, which the test settles.
-const { Tiles } = await load('tiles');
+const { Tiles } = await load('matrix/tiles');
 const tilesOf = (mode, read, changed = () => {}) => {
   globalThis.document = {
     createElement: () => {
@@ -93,7 +109,7 @@ const tilesOf = (mode, read, changed = () => {}) => {
   };
   return new Tiles({}, { steps: [1, 4], nodes: [], larger_is_better: true }, mode, changed, read);
 };
-const { cellsOf } = await load('cells');
+const { cellsOf } = await load('matrix/cells');
 const tile = (step, values) => cellsOf({ step, row: 0, column: 0, rows: 2, columns: 2, values, of_expected: [1, 1, 1, 1], untested: [0, 0, 0, 0], age_days: [] });
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -214,7 +230,7 @@ test('figures are printed as the tables have them', () => {
   assert.equal(ago('2026-11-20T12:00:00Z', Date.parse('2026-11-20T12:01:00Z')), '60 s ago');
 });
 
-const { csvOf, stepFor, svgOf } = await load('export');
+const { csvOf, stepFor, svgOf } = await load('matrix/export');
 const framed = {
   run_id: 'r-1', kernel: 'k', metric: 'm', unit: 'bytes_per_second', rail: 0, larger_is_better: true, synthetic: true,
   nodes: ['=cmd|calc', 'a"b', '<svg onload=x>', 'd'],
@@ -260,7 +276,7 @@ test('cells are as fine as the bound allows', () => {
 });
 
 test('distance from the peers has its classes, and none without a scatter', async () => {
-  const { farOf, kFar } = await load('heat');
+  const { farOf, kFar } = await load('matrix/heat');
   const words = (share, larger = true, scatter = 0.01) => kFar[farOf(share, larger, scatter)].words;
   assert.equal(words(1), 'within 3 σ');
   assert.equal(words(0.96), '3 to 5 σ worse');
@@ -270,7 +286,7 @@ test('distance from the peers has its classes, and none without a scatter', asyn
 });
 
 test('a saved view is a name and a place of this console, whatever a browser had kept', async () => {
-  const { viewsOf, whyNotSaved, withView } = await load('views');
+  const { viewsOf, whyNotSaved, withView } = await load('parts/views');
   for (const text of [null, '', 'no JSON', '7', '{"name":"a"}', '[null, 7, {"name":"a","hash":"https://evil.example/"}, {"name":1,"hash":"#/"}]'])
     assert.deepEqual(viewsOf(text), [], text);
   const one = withView([], { name: ' night ', hash: '#/matrix?rail=1' });
@@ -289,7 +305,7 @@ test('a saved view is a name and a place of this console, whatever a browser had
 });
 
 test('a summary has what strangers named between back quotes, and as little as is read', async () => {
-  const { findingMarkdown, findingsMarkdown, upgradeMarkdown } = await load('markdown');
+  const { findingMarkdown, findingsMarkdown, upgradeMarkdown } = await load('parts/markdown');
   const finding = {
     finding_id: 'f1', kind: 'lost_function', state: 'new', severity: 'high', summary: '`[x](javascript:1)`\n# y', suspect: 'n1', worse_percent: 5, opened_at: 'T', since: null,
     owner: 'ada', causes: Array(9).fill('c'), next: [],
@@ -331,7 +347,7 @@ test('pages above 150 kB, packed, are refused, and so is a folder without pages'
 });
 
 test('choices of one key count those that fit all others, and series are split by a key', async () => {
-  const { chosenOf, facetsOf, splitBy } = await load('facets');
+  const { chosenOf, facetsOf, splitBy } = await load('series/facets');
   const series = (kernel, memory, nodes) => ({ kernel, metric: 'm', meaning: '', message_bytes: 8, endpoints: nodes.map((one) => `${one}/nic`), parameters: memory ? { memory } : {} });
   const all = [series('a', 'gpu', ['n1', 'n2']), series('a', 'host', ['n1', 'n2']), series('b', 'host', ['n1', 'n3']), series('b', '', ['n1', 'n3'])];
   const of = (chosen) => Object.fromEntries(facetsOf(all, chosen).map(({ key, values }) => [key, values]));
@@ -350,7 +366,7 @@ test('choices of one key count those that fit all others, and series are split b
 });
 
 test('pauses are times between their events, also those that began or end outside', async () => {
-  const { pausesOf } = await load('maintenance');
+  const { pausesOf } = await load('series/maintenance');
   const at = (hour) => `2026-11-20T${String(hour).padStart(2, '0')}:00:00Z`;
   const seconds = (hour) => new Date(at(hour)).getTime() / 1000;
   const event = (event_id, kind, node) => ({ event_id, at: at(event_id), kind, node, run_id: null, text: '' });
@@ -363,7 +379,7 @@ test('pauses are times between their events, also those that began or end outsid
   ]);
 });
 
-const { daysOf, lastMeasured, nightsOf } = await load('coverage');
+const { daysOf, lastMeasured, nightsOf } = await load('parts/coverage');
 
 test('a day shows the worst of its due times', () => {
   const dates = daysOf(3, Date.parse('2026-11-29T00:10:00Z'));
@@ -381,7 +397,7 @@ test('a node was measured last by the newest run that had it', () => {
 });
 
 test('peers differ in their endpoints alone, and their band goes by the run', async () => {
-  const { bandOf, kMostPeers, peersOf } = await load('peers');
+  const { bandOf, kMostPeers, peersOf } = await load('series/peers');
   const series = (series_id, more = {}) => ({ series_id, kernel: 'k', revision: 1, metric: 'm', meaning: '', unit: 'ns', message_bytes: 8, parameters: { b: '1', a: '2' }, ...more });
   const all = [series(1), series(2, { parameters: { a: '2', b: '1' } }), series(3, { message_bytes: 16 }), series(4, { parameters: { a: '3', b: '1' } })];
   assert.deepEqual(peersOf(all[0], all).map((one) => one.series_id), [2]);
@@ -394,7 +410,7 @@ test('peers differ in their endpoints alone, and their band goes by the run', as
 });
 
 test('a GPU has lines to the NICs that are nearest', async () => {
-  const { devicesOf, nearest } = await load('devices');
+  const { devicesOf, nearest } = await load('parts/devices');
   const nics = ['x', 'y', 'z'].map((device, i) => ({ device, port: 1, numa_node_plus_one: i === 2 ? 0 : 1, state: 'active' }));
   const devices = devicesOf({ nics, gpus: [{ name: 'gpu0', numa_node_plus_one: 1, state: 'active', distances: { x: 'PXB', y: 'PXB', z: 'SYS' } }, { name: 'gpu1', distances: {} }] });
   const of = (name) => nearest(devices.find((one) => one.name === name), devices.filter((one) => one.kind === 'nic'));
@@ -404,7 +420,19 @@ test('a GPU has lines to the NICs that are nearest', async () => {
 });
 
 // A series of `count` points, an hour apart, with an interval around each figure.
-const { columnsOf, countOf, placesFor, isSynthetic, runsOf } = await load('columns');
+const { columnsOf, countOf, placesFor, isSynthetic, runsOf, shifted } = await load('series/columns');
+test('marks are placed by the time of their own first point, whatever another call has read', () => {
+  const at = (i) => new Date(Date.UTC(2026, 0, 1) + i * 3_600_000).toISOString();
+  const history = { series: {}, points: Array.from({ length: 12 }, (_, i) => ({ measured_at: at(i), headline: 1 })) };
+  const mark = (index) => ({ index, index_first: index - 1, index_last: index + 1, kind: 'step' });
+  const found = { changes: [mark(2), mark(9), mark(10)], spikes: [{ index: 1 }, { index: 11 }], first_at: at(2) };
+  const placed = shifted(found, history);
+  assert.deepEqual(placed.changes.map((one) => [one.index_first, one.index, one.index_last]), [[3, 4, 5], [10, 11, 11]], 'a point that came since is not drawn');
+  assert.deepEqual(placed.spikes.map((one) => one.index), [3]);
+  assert.deepEqual(shifted({ ...found, first_at: at(0) }, history).changes.map((one) => one.index), [2, 9, 10]);
+  assert.equal(shifted({ changes: [], spikes: [] }, history).changes.length, 0);
+});
+
 const long = (count, figure) => {
   const figures = Array.from({ length: count }, (_, i) => figure(i));
   return { series: { unit: 'ns' }, points: [], columns: {

@@ -1,0 +1,49 @@
+// Runs for a finding from the command line: the whole controller and scripted agents over real
+// gRPC. Points are synthetic: each node "measures" its script's figure.
+#include "controller/gate/finding_runs.h"
+
+#include <chrono>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/testing/upgrade_gate.h"
+
+namespace railgauge {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing_agent::UpgradeGate;
+
+TEST_F(UpgradeGate, AFindingIsMeasuredAgainWithAControlBesideIt) {
+  prepare();
+  boot("n1", "6.5.0", 2'000);
+  boot("n2", "6.5.0", 2'000);
+  ASSERT_EQ(cli("upgrades gate --nodes n1,n2"), 1) << said_;
+  ASSERT_EQ(cli("findings"), 0);
+  const std::size_t at = said_.find("\nu") + 1;
+  const std::string id = said_.substr(at, said_.find("-performance") + 12 - at);
+  EXPECT_EQ(cli("findings rerun " + id), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("rerun"));
+  const auto becomes = [&](const std::string& words) {
+    for (int i = 0; i < 200; ++i) {
+      if (cli("findings show " + id + " --format json") == 0 &&
+          said_.find(words) != std::string::npos)
+        return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return false;
+  };
+  EXPECT_TRUE(becomes("\"confirmation\": \"confirmed\"")) << said_;
+  EXPECT_EQ(cli("findings rerun " + id + " --control"), 0) << said_;
+  EXPECT_TRUE(becomes("\"kind\": \"control\"")) << said_;
+  ASSERT_EQ(cli("runs --limit 1 --format json"), 0);
+  EXPECT_THAT(said_, AllOf(HasSubstr("n3"), HasSubstr("n4"), testing::Not(HasSubstr("\"n1\""))));
+  EXPECT_EQ(cli("findings rerun nothing-of-that-name"), 2) << said_;
+}
+
+}  // namespace
+}  // namespace railgauge
