@@ -17,6 +17,8 @@
 # --from      launches nothing: the table of a kept FILE's whole rounds
 # --fabric    between two guests of the virtual fabric; their launcher uses deploy/compare/rsh_by_host.sh in place of
 #             ssh, for this comparison alone. Without it: ranks on this host
+# --only      measures: PROGRAM:BYTES; PROGRAM:BYTES:overall is a non-blocking collective with the computation beside it.
+#             osu_bw_fan_in and _out need --fabric, neighbourhoods more than two ranks: OSU's programs refuse the rest
 # --calls     iterations of every program; a few are over before the scheduler of a busy machine comes
 # --built     where OSU's programs are built, and found when built already, in a folder osu-MPI each (default: beside
 #             --bin)
@@ -67,8 +69,13 @@ done
 read -ra measures <<<"${only//,/ }"
 blocks="allgatherv?|alltoall[vw]?|gatherv?|scatterv?|allreduce|barrier|bcast|reduce|reduce_scatter|reduce_scatter_block"
 known="latency|latency_mt|bw|bibw|mbw_mr|multi_lat|(latency|bw|bibw)_persistent|(put|get)_(latency|bw)|put_bibw|(get_)?acc_latency"
-known+="|i?($blocks)|($blocks)_persistent|i?neighbor_(allgatherv?|alltoall[vw]?)"
-for measure in "${measures[@]}"; do [[ $measure =~ ^osu_($known):[0-9]+$ ]] || refuse "--only $measure: PROGRAM:BYTES, as osu_bw:65536; osu_barrier:0"; done
+known+="|i?($blocks)|($blocks)_persistent|i?neighbor_(allgatherv?|alltoall[vw]?)|(fop|cas)_latency|bw_fan_(in|out)|init"
+for measure in "${measures[@]}"; do
+  [[ $measure =~ ^osu_($known):[0-9]+$ || $measure =~ ^osu_i($blocks|neighbor_(allgatherv?|alltoall[vw]?)):[0-9]+:overall$ ]] ||
+    refuse "--only $measure: PROGRAM:BYTES, as osu_bw:65536; osu_barrier:0; osu_iallreduce:8:overall"
+  [[ $measure != osu_bw_fan_* ]] || [ "$fabric" = 1 ] || [ -n "$from" ] || refuse "--only $measure: OSU's program refuses ranks of one node; with --fabric there are two"
+  [[ $measure != osu_*neighbor_* ]] || [[ ",$all_ranks," != *,2,* ]] || [ -n "$from" ] || refuse "--only $measure: OSU's program refuses two ranks; name --ranks 4 or more"
+done
 bin=$(realpath "$bin")
 present=()
 if [ -z "$from" ]; then
@@ -101,10 +108,12 @@ trap 'exit 143' TERM
 folder_of() {
   case $1 in
     osu_*neighbor_*) echo collective/neighborhood ;;
+    osu_init) echo startup ;;
+    osu_bw_fan_*) echo pt2pt/congestion ;;
     osu_i*) echo collective/non_blocking ;;
     osu_latency_persistent | osu_bw_persistent | osu_bibw_persistent) echo pt2pt/persistent ;;
     *_persistent) echo collective/persistent ;;
-    osu_put_* | osu_get_* | osu_acc_*) echo one-sided ;;
+    osu_put_* | osu_get_* | osu_acc_* | osu_fop_* | osu_cas_*) echo one-sided ;;
     osu_latency | osu_latency_mt | osu_bw | osu_bibw | osu_mbw_mr | osu_multi_lat) echo pt2pt/standard ;;
     *) echo collective/blocking ;;
   esac
@@ -114,7 +123,7 @@ theirs_of() { local path; path=$built/c/mpi/$(folder_of "$1")/$1; [ ! -x "$path"
 build_theirs() {
   mkdir -p "$built"
   local compiler=mpicc.$mpi folder measure folders
-  folders=$(for measure in "${measures[@]}"; do folder_of "${measure%:*}"; done | sort -u)
+  folders=$(for measure in "${measures[@]}"; do folder_of "${measure%%:*}"; done | sort -u)
   command -v "$compiler" >/dev/null || compiler=mpicc
   (
     cd "$built"
@@ -129,8 +138,8 @@ find_programs() {
   local measure
   ours=$bin/railgauge-runner-$mpi
   built=$(realpath -m "${built_in:-$bin/..}/osu-$mpi")
-  for measure in "${measures[@]}"; do [ -n "$(theirs_of "${measure%:*}")" ] || { build_theirs; break; }; done
-  for measure in "${measures[@]}"; do [ -n "$(theirs_of "${measure%:*}")" ] || refuse "${measure%:*}: not built from $osu; see $built/build.log"; done
+  for measure in "${measures[@]}"; do [ -n "$(theirs_of "${measure%%:*}")" ] || { build_theirs; break; }; done
+  for measure in "${measures[@]}"; do [ -n "$(theirs_of "${measure%%:*}")" ] || refuse "${measure%%:*}: not built from $osu; see $built/build.log"; done
 }
 # set_launcher: sets the words of $mpi's launcher for $ranks ranks, and the settings of the MPI, equal for both programs.
 # UCX may use the fabric alone: mgmt0 has one address in all guests.
@@ -182,7 +191,9 @@ run() {
 # describe MEASURE: sets what both programs get: ranks, counts and options; few iterations for slow emulated guests, and
 # more on one host, whose messages are fast, so that no single wait of a rank is a large part of a launch.
 describe() {
-  program=${1%:*} bytes=${1#*:}
+  program=${1%%:*} bytes=${1#*:}
+  local part=""
+  [[ $bytes != *:* ]] || { part=${bytes#*:}; bytes=${bytes%:*}; }
   count=$ranks column=2 key=mean
   local few=$((fabric == 1 ? 10 : 1)) more=$((fabric == 1 ? 1 : bytes < 1024 ? 10 : 2))
   common=() extra=() proof=(--set proof_time=200ms)
@@ -190,6 +201,7 @@ describe() {
     osu_latency | osu_latency_mt | osu_latency_persistent | osu_*_latency) count=2 iterations=$((20000 / few * more)) ;;
     osu_bw | osu_bibw | osu_bw_persistent | osu_bibw_persistent | osu_put_bw | osu_put_bibw | osu_get_bw) count=2 iterations=$((2000 / few)) key=rate common=(-W "$kWindow") ;;
     osu_mbw_mr) iterations=$((4000 / few * more)) key=rate column=3 common=(-W "$kWindow") ;;
+    osu_bw_fan_*) iterations=$((2000 / few)) key=rate common=(-W "$kWindow") ;;
     *) iterations=$((10000 / few * more)) ;;
   esac
   [ "$bytes" -le 8192 ] || [ "$key" = rate ] || iterations=$((iterations / 4))
@@ -198,6 +210,9 @@ describe() {
   case $program in
     osu_barrier | osu_barrier_persistent) column=1 proof=() ;;
     osu_ibarrier) column=4 proof=() ;;
+    osu_init) common=() proof=() ;;
+    # Both calls are on one number, of four bytes in OSU's programs and of eight in ours.
+    osu_fop_latency | osu_cas_latency) proof=() ;;
     *) common+=(-m "$bytes:$bytes") ;;
   esac
   # Ours sums 32-bit floats, exposes memory that it has, adds 32-bit numbers to it, and completes each call by a flush.
@@ -205,12 +220,18 @@ describe() {
     *reduce*) extra=(-T mpi_float) ;;
     osu_acc_latency | osu_get_acc_latency) extra=(-w create -T mpi_int) ;;
     osu_put_* | osu_get_*) extra=(-w create) ;;
+    osu_fop_latency | osu_cas_latency) extra=(-w create -T mpi_int) ;;
   esac
-  # A non-blocking collective is compared by its time alone, without the computation beside it.
+  # A non-blocking collective is compared by its time alone, or with the computation beside it (overall).
   case $program in
+    osu_init) ;;
     osu_ibarrier) column=3 ;;
     osu_i*) column=4 ;;
   esac
+  if [ -n "$part" ]; then
+    key=$part column=2
+    [ "$program" != osu_ibarrier ] || column=1
+  fi
 }
 # figure PROGRAM: launches ours or theirs and prints its figure as the program has it: us, or of a rate MB or messages a
 # second; "-" where the launch failed.
@@ -218,14 +239,15 @@ figure() {
   local value=""
   case $1 in
     ours) value=$(run "$ours" "$program" "${common[@]}" "${proof[@]}" --format json |
-      jq -r --arg key "$key" 'select(.outcome == "passed") | [.points[] | select((.pair // "") == "")][0][$key]') || value=""
+      jq -r --arg key "$key" 'select(.outcome == "passed") | [.points[] | select((.pair // "") == "")][0] |
+        if $key == "overall" then .facts.overall_ns else .[$key] end') || value=""
       [[ $value =~ ^[0-9.e+-]+$ ]] || value=""
       case $program in
         osu_mbw_mr) ;;
         *) [ -z "$value" ] || value=$(awk -v value="$value" -v by="$([ "$key" = rate ] && echo 1e6 || echo 1e3)" 'BEGIN { printf "%.7g", value / by }') ;;
       esac ;;
     theirs | again) value=$(run "$(theirs_of "$program")" "${common[@]}" "${extra[@]}" |
-      awk -v bytes="$bytes" -v column="$column" -v barrier="$([ "$program" = osu_ibarrier ] && echo 1 || echo 0)" '/^#/ { next } (column == 1 && NF == 1) || (barrier && NF > 1 && $1 ~ /^[0-9.]+$/) || (NF > 1 && $1 == bytes) { print $column }') || value="" ;;
+      awk -v program="$program" -v bytes="$bytes" -v column="$column" -f deploy/compare/osu_figure.awk) || value="" ;;
   esac
   [[ $value =~ ^[0-9.e+-]+$ ]] || { value=-; tail -n 3 "$state/errors" >&2; }
   printf '%s\t%s\t%s\n' "$mpi $count $measure" "$1" "$value" | tee -a ${keep:+"$keep"} "$figures"
@@ -280,7 +302,7 @@ if [ -n "$from" ]; then
   about=$(sed -n 's/^# //p' "$from")
   [ -n "$about" ] || about="$from names no machine"
   grep -v '^#' "$from" >"$figures" || refuse "--from $from: has no launch"
-  bad=$(grep -nvP '^(openmpi|mpich) [0-9]+ osu_[a-z_]+:[0-9]+\t(ours|theirs|again)\t[0-9.e+-]+$' "$figures" | head -n 1) || true
+  bad=$(grep -nvP '^(openmpi|mpich) [0-9]+ osu_[a-z_]+:[0-9]+(:overall)?\t(ours|theirs|again)\t[0-9.e+-]+$' "$figures" | head -n 1) || true
   [ -z "$bad" ] || refuse "--from $from: line $bad: wanted MPI RANKS PROGRAM:BYTES, ours, theirs or again, figure"
 else
   for mpi in "${present[@]}"; do find_programs; done

@@ -23,7 +23,8 @@ case $1 in
   osu_mbw_mr) figure="\"median\":1,\"rate\":2000000" ;;
 esac
 echo "$* UCX_TLS=${UCX_TLS:-}" >>"$WORK/ours"
-echo "{\"outcome\":\"passed\",\"points\":[{\"pair\":\"rank0\",\"mean\":7,\"rate\":7},{\"pair\":\"\",$figure}]}"
+facts='"facts":{"overall_ns":"30300.0"}'
+echo "{\"outcome\":\"passed\",\"points\":[{\"pair\":\"rank0\",\"mean\":7,\"rate\":7,$facts},{\"pair\":\"\",$figure,$facts}]}"
 P
 # OSU's source: its configure writes the Makefiles, which make one script under every program's name.
 stand_in "$work/osu_program" <<'P'
@@ -36,17 +37,23 @@ case $program in
   osu_bw) echo "65536 100.000000" ;;
   osu_mbw_mr) echo "8 16.000000 2000000.000000" ;;
   osu_barrier) printf '%17s\n' 10.100000 ;;
+  osu_iallreduce) echo "8 30.000000 20.000000 10.000000 95.0" ;;
+  osu_ibarrier) echo "30.000000 20.000000 10.000000 95.0" ;;
+  osu_fop_latency) echo "4 10.000000" ;;
+  osu_init) echo "nprocs: 2, min: 1 ms, max: 13 ms, avg: 12 ms" ;;
 esac
 P
 stand_in "$work/osu/configure" <<'P'
 #!/bin/bash
 touch Makefile
-for folder in pt2pt/standard one-sided collective/blocking; do
+for folder in pt2pt/standard one-sided collective/blocking collective/non_blocking startup; do
   mkdir -p "c/mpi/$folder"
   case $folder in
     pt2pt/standard) programs="osu_latency osu_bw osu_mbw_mr" ;;
     collective/blocking) programs="osu_allreduce osu_barrier" ;;
-    *) programs="osu_put_latency" ;;
+    collective/non_blocking) programs="osu_iallreduce osu_ibarrier" ;;
+    startup) programs="osu_init" ;;
+    *) programs="osu_put_latency osu_fop_latency" ;;
   esac
   printf 'all:\n\tfor one in %s; do cp %s/osu_program $$one; done\n\techo $(CPPFLAGS) >>%s/flags\n' "$programs" "$WORK" "$WORK" >"c/mpi/$folder/Makefile"
 done
@@ -97,6 +104,16 @@ grep -q 'osu_allreduce .*-m 8:8 -T mpi_float$' "$work/theirs" || fails "OSU's su
 [ "$(grep -c FLOAT_PRECISION=6 "$work/flags")" = 2 ] || fails "OSU's programs were built with few digits, or again"
 grep -q '^| MPICH | 2 | osu_latency 8 B, us | 6 | 10.1 | 10 | 1.010 | 1.010 to 1.010 | 1.000 | 1.200 | within 5 % |$' "$work/table.md" || fails "the Markdown table: $(cat "$work/table.md")"
 grep -q "^$(date -u +%F). Machine: " "$work/table.md" || fails "no date and machine: $(cat "$work/table.md")"
+compare --rounds 6 --only osu_iallreduce:8,osu_iallreduce:8:overall,osu_ibarrier:0:overall,osu_fop_latency:8
+[ $code = 0 ] || fails "the newer forms exit with $code"
+row 'MPICH; 2; osu_iallreduce 8 B, us 6 10.1 10 1.010 '
+row 'MPICH; 2; osu_iallreduce 8 B overall, us 6 30.3 30 1.010 '
+row 'MPICH; 2; osu_ibarrier overall, us 6 30.3 30 1.010 '
+row 'MPICH; 2; osu_fop_latency 8 B, us 6 10.1 10 1.010 '
+grep -q 'osu_fop_latency .*-w create -T mpi_int$' "$work/theirs" || fails "OSU's sum is of other numbers than it can be"
+OURS=12120000 compare --rounds 6 --only osu_init:0
+[ $code = 0 ] || fails "osu_init exits with $code"
+row 'MPICH; 2; osu_init, us 6 12120 12000 1.010 '
 OURS=12000 compare --rounds 6 --only osu_latency:8 --calls 300
 grep -q 'osu_latency -i 300 -x 30 -m 8:8 --set proof_time=200ms --format json' "$work/ours" && grep -q 'osu_latency -i 300 -x 30 -m 8:8$' "$work/theirs" || fails "--calls is not both sides' count"
 [ $code = 1 ] || fails "20 % slower exits with $code"
@@ -145,6 +162,12 @@ compare --rounds 6 --only osu_get_acc_latency:8 --calls 10
 [ $code = 2 ] && grep -q 'osu_get_acc_latency: not built from' "$work/err" || fails "osu_get_acc_latency: exit $code"
 compare --rounds 6 --only osu_latency_mt:8 --calls 10
 [ $code = 2 ] && grep -q 'osu_latency_mt: not built from' "$work/err" || fails "osu_latency_mt: exit $code"
+compare --rounds 6 --only osu_allreduce:8:overall
+[ $code = 2 ] && grep -q 'PROGRAM:BYTES' "$work/err" || fails "a blocking call beside a computation: exit $code"
+compare --rounds 6 --only osu_bw_fan_in:8
+[ $code = 2 ] && grep -q 'refuses ranks of one node' "$work/err" || fails "a fan on one node: exit $code"
+compare --rounds 6 --only osu_neighbor_allgather:8
+[ $code = 2 ] && grep -q 'refuses two ranks' "$work/err" || fails "neighbours of two ranks: exit $code"
 compare --rounds 6 --only osu_hello:8
 [ $code = 2 ] && grep -q 'PROGRAM:BYTES' "$work/err" || fails "a program that has no figure to compare: exit $code"
 compare --rounds 5

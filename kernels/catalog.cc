@@ -20,6 +20,7 @@ namespace railgauge {
   ROW(kBarSharedBw)            \
   ROW(kBarWriteBw)             \
   ROW(kBarWriteLat)            \
+  ROW(kCudaBroadcastBw)        \
   ROW(kCudaCopyLatency)        \
   ROW(kCudaFanCopyBw)          \
   ROW(kCudaHostCopyBw)         \

@@ -6,9 +6,9 @@ BEGIN { FS = OFS = "\t"; cost = 1.2 }
 {
   split($1, word, " ")
   split(word[3], part, ":")
-  is_rate = part[1] ~ /bw(_persistent)?$/ || part[1] == "osu_mbw_mr"
+  is_rate = part[1] ~ /bw(_persistent|_fan_in|_fan_out)?$/ || part[1] == "osu_mbw_mr"
   unit = part[1] == "osu_mbw_mr" ? "us a message" : is_rate ? "us a MB" : "us"
-  name = (word[1] == "mpich" ? "MPICH" : "Open MPI") "; " word[2] "; " part[1] (part[1] == "osu_barrier" ? "" : " " part[2] " B")
+  name = (word[1] == "mpich" ? "MPICH" : "Open MPI") "; " word[2] "; " part[1] (part[1] ~ /^osu_(i?barrier|init)$/ ? "" : " " part[2] " B") (part[3] == "" ? "" : " " part[3])
 }
 NR == FNR { if ($2 == "ours") rounds[$1]++; next }
 rounds[$1] < 6 { if (!told[$1]++) { sub(/; /, ", ", name); sub(/; /, " ranks, ", name); print name ": " rounds[$1] + 0 " whole rounds, 6 are wanted" > few }; next }

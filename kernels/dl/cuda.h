@@ -77,6 +77,14 @@ struct MemAccessDesc {
   int flags = 0;
 };
 using MemHandle = unsigned long long;  // CUmemGenericAllocationHandle
+// CUmulticastObjectProp: memory of several GPUs that one store reaches.
+struct MulticastObjectProp {
+  unsigned int devices = 0;
+  std::size_t size = 0;
+  unsigned long long handle_types = 0;
+  unsigned long long flags = 0;
+};
+inline constexpr int kMulticastUnitRecommended = 1;
 inline constexpr int kMemPinned = 1;
 inline constexpr int kMemOnDevice = 1;
 inline constexpr int kMemReadWrite = 3;
@@ -126,6 +134,7 @@ inline constexpr int kPosixHandlesSupported = 103;
 inline constexpr int kRdmaOfCreatedMemory = 110;
 inline constexpr int kDmaBufSupported = 124;
 inline constexpr int kFabricHandlesSupported = 128;
+inline constexpr int kMulticastSupported = 132;
 // DMA_BUF_MMAP_SUPPORTED of CUDA 13.3; the toolkit that we check against is older.
 inline constexpr int kDmaBufMmapSupported = 152;
 
@@ -221,42 +230,49 @@ inline constexpr unsigned long long kRangeMappingPcie = 1;
        unsigned int, unsigned int, cu::Stream, void**, void**))
 
 // Functions that older drivers lack: the slot may be nullptr.
-#define RAILGAUGE_CUDA_OPTIONAL(ROW)                                                             \
-  ROW(device_get_uuid, cuDeviceGetUuid, (cu::Uuid*, cu::Device))                                 \
-  ROW(primary_ctx_release_v2, cuDevicePrimaryCtxRelease_v2, (cu::Device))                        \
-  ROW(stream_wait_value32, cuStreamWaitValue32_v2,                                               \
-      (cu::Stream, cu::DevicePtr, std::uint32_t, unsigned int))                                  \
-  ROW(stream_wait_value32_v1, cuStreamWaitValue32,                                               \
-      (cu::Stream, cu::DevicePtr, std::uint32_t, unsigned int))                                  \
-  ROW(mem_get_handle_for_address_range, cuMemGetHandleForAddressRange,                           \
-      (void*, cu::DevicePtr, std::size_t, int, unsigned long long))                              \
-  ROW(import_external_memory, cuImportExternalMemory,                                            \
-      (cu::ExternalMemory*, const cu::ExternalMemoryHandleDesc*))                                \
-  ROW(external_memory_get_mapped_buffer, cuExternalMemoryGetMappedBuffer,                        \
-      (cu::DevicePtr*, cu::ExternalMemory, const cu::ExternalMemoryBufferDesc*))                 \
-  ROW(destroy_external_memory, cuDestroyExternalMemory, (cu::ExternalMemory))                    \
-  ROW(flush_gpudirect_rdma_writes, cuFlushGPUDirectRDMAWrites, (int, int))                       \
-  ROW(mem_get_allocation_granularity, cuMemGetAllocationGranularity,                             \
-      (std::size_t*, const cu::MemAllocationProp*, int))                                         \
-  ROW(mem_create, cuMemCreate,                                                                   \
-      (cu::MemHandle*, std::size_t, const cu::MemAllocationProp*, unsigned long long))           \
-  ROW(mem_release, cuMemRelease, (cu::MemHandle))                                                \
-  ROW(mem_address_reserve, cuMemAddressReserve,                                                  \
-      (cu::DevicePtr*, std::size_t, std::size_t, cu::DevicePtr, unsigned long long))             \
-  ROW(mem_address_free, cuMemAddressFree, (cu::DevicePtr, std::size_t))                          \
-  ROW(mem_map, cuMemMap,                                                                         \
-      (cu::DevicePtr, std::size_t, std::size_t, cu::MemHandle, unsigned long long))              \
-  ROW(mem_unmap, cuMemUnmap, (cu::DevicePtr, std::size_t))                                       \
-  ROW(mem_set_access, cuMemSetAccess,                                                            \
-      (cu::DevicePtr, std::size_t, const cu::MemAccessDesc*, std::size_t))                       \
-  ROW(mem_export, cuMemExportToShareableHandle, (void*, cu::MemHandle, int, unsigned long long)) \
-  ROW(mem_import, cuMemImportFromShareableHandle, (cu::MemHandle*, void*, int))                  \
-  ROW(stream_begin_capture, cuStreamBeginCapture_v2, (cu::Stream, int))                          \
-  ROW(stream_end_capture, cuStreamEndCapture, (cu::Stream, cu::Graph*))                          \
-  ROW(graph_instantiate, cuGraphInstantiateWithFlags,                                            \
-      (cu::GraphExec*, cu::Graph, unsigned long long))                                           \
-  ROW(graph_launch, cuGraphLaunch, (cu::GraphExec, cu::Stream))                                  \
-  ROW(graph_exec_destroy, cuGraphExecDestroy, (cu::GraphExec))                                   \
+#define RAILGAUGE_CUDA_OPTIONAL(ROW)                                                              \
+  ROW(device_get_uuid, cuDeviceGetUuid, (cu::Uuid*, cu::Device))                                  \
+  ROW(primary_ctx_release_v2, cuDevicePrimaryCtxRelease_v2, (cu::Device))                         \
+  ROW(stream_wait_value32, cuStreamWaitValue32_v2,                                                \
+      (cu::Stream, cu::DevicePtr, std::uint32_t, unsigned int))                                   \
+  ROW(stream_wait_value32_v1, cuStreamWaitValue32,                                                \
+      (cu::Stream, cu::DevicePtr, std::uint32_t, unsigned int))                                   \
+  ROW(mem_get_handle_for_address_range, cuMemGetHandleForAddressRange,                            \
+      (void*, cu::DevicePtr, std::size_t, int, unsigned long long))                               \
+  ROW(import_external_memory, cuImportExternalMemory,                                             \
+      (cu::ExternalMemory*, const cu::ExternalMemoryHandleDesc*))                                 \
+  ROW(external_memory_get_mapped_buffer, cuExternalMemoryGetMappedBuffer,                         \
+      (cu::DevicePtr*, cu::ExternalMemory, const cu::ExternalMemoryBufferDesc*))                  \
+  ROW(destroy_external_memory, cuDestroyExternalMemory, (cu::ExternalMemory))                     \
+  ROW(flush_gpudirect_rdma_writes, cuFlushGPUDirectRDMAWrites, (int, int))                        \
+  ROW(mem_get_allocation_granularity, cuMemGetAllocationGranularity,                              \
+      (std::size_t*, const cu::MemAllocationProp*, int))                                          \
+  ROW(mem_create, cuMemCreate,                                                                    \
+      (cu::MemHandle*, std::size_t, const cu::MemAllocationProp*, unsigned long long))            \
+  ROW(mem_release, cuMemRelease, (cu::MemHandle))                                                 \
+  ROW(mem_address_reserve, cuMemAddressReserve,                                                   \
+      (cu::DevicePtr*, std::size_t, std::size_t, cu::DevicePtr, unsigned long long))              \
+  ROW(mem_address_free, cuMemAddressFree, (cu::DevicePtr, std::size_t))                           \
+  ROW(mem_map, cuMemMap,                                                                          \
+      (cu::DevicePtr, std::size_t, std::size_t, cu::MemHandle, unsigned long long))               \
+  ROW(mem_unmap, cuMemUnmap, (cu::DevicePtr, std::size_t))                                        \
+  ROW(mem_set_access, cuMemSetAccess,                                                             \
+      (cu::DevicePtr, std::size_t, const cu::MemAccessDesc*, std::size_t))                        \
+  ROW(mem_export, cuMemExportToShareableHandle, (void*, cu::MemHandle, int, unsigned long long))  \
+  ROW(mem_import, cuMemImportFromShareableHandle, (cu::MemHandle*, void*, int))                   \
+  ROW(multicast_get_granularity, cuMulticastGetGranularity,                                       \
+      (std::size_t*, const cu::MulticastObjectProp*, int))                                        \
+  ROW(multicast_create, cuMulticastCreate, (cu::MemHandle*, const cu::MulticastObjectProp*))      \
+  ROW(multicast_add_device, cuMulticastAddDevice, (cu::MemHandle, cu::Device))                    \
+  ROW(multicast_bind_mem, cuMulticastBindMem,                                                     \
+      (cu::MemHandle, std::size_t, cu::MemHandle, std::size_t, std::size_t, unsigned long long))  \
+  ROW(multicast_unbind, cuMulticastUnbind, (cu::MemHandle, cu::Device, std::size_t, std::size_t)) \
+  ROW(stream_begin_capture, cuStreamBeginCapture_v2, (cu::Stream, int))                           \
+  ROW(stream_end_capture, cuStreamEndCapture, (cu::Stream, cu::Graph*))                           \
+  ROW(graph_instantiate, cuGraphInstantiateWithFlags,                                             \
+      (cu::GraphExec*, cu::Graph, unsigned long long))                                            \
+  ROW(graph_launch, cuGraphLaunch, (cu::GraphExec, cu::Stream))                                   \
+  ROW(graph_exec_destroy, cuGraphExecDestroy, (cu::GraphExec))                                    \
   ROW(graph_destroy, cuGraphDestroy, (cu::Graph))
 
 namespace railgauge {

@@ -58,6 +58,10 @@ static_assert(sizeof(cu::ExternalMemoryBufferDesc) == sizeof(CUDA_EXTERNAL_MEMOR
 static_assert(offsetof(cu::ExternalMemoryBufferDesc, flags) ==
               offsetof(CUDA_EXTERNAL_MEMORY_BUFFER_DESC, flags));
 static_assert(sizeof(cu::Uuid) == sizeof(CUuuid));
+static_assert(sizeof(cu::MulticastObjectProp) == sizeof(CUmulticastObjectProp));
+static_assert(offsetof(cu::MulticastObjectProp, size) == offsetof(CUmulticastObjectProp, size));
+static_assert(offsetof(cu::MulticastObjectProp, handle_types) ==
+              offsetof(CUmulticastObjectProp, handleTypes));
 
 #define RAILGAUGE_NUMBER(ours, theirs) \
   static_assert(static_cast<long long>(cu::ours) == static_cast<long long>(theirs), #theirs)
@@ -94,6 +98,8 @@ RAILGAUGE_NUMBER(kManagedMemory, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY);
 RAILGAUGE_NUMBER(kUsesHostPageTables,
                  CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES);
 RAILGAUGE_NUMBER(kGpuDirectRdmaWritesOrdering, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING);
+RAILGAUGE_NUMBER(kMulticastSupported, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED);
+RAILGAUGE_NUMBER(kMulticastUnitRecommended, CU_MULTICAST_GRANULARITY_RECOMMENDED);
 RAILGAUGE_NUMBER(kDmaBufSupported, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED);
 RAILGAUGE_NUMBER(kPointerMemoryType, CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
 RAILGAUGE_NUMBER(kPointerSyncMemops, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS);

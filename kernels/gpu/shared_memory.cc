@@ -1,7 +1,7 @@
 #include "kernels/gpu/shared_memory.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -25,27 +25,42 @@ Status check_functions(const Gpu& gpu) {
               gpu.name(), cuda.version);
 }
 
+// The driver reads from `from` what the type says.
+Result<PhysicalHandle> import_from(const Gpu& gpu, void* from, int type) {
+  RG_TRY_OK(check_functions(gpu));
+  cu::MemHandle raw = 0;
+  RG_TRY_OK(gpu_status(gpu, loaded_cuda().mem_import(&raw, from, type),
+                       "import another process's memory"));
+  return PhysicalHandle(raw);
+}
+
+}  // namespace
+
 // CUmemAllocationHandleType.
 int type_of(HandleKind kind) {
   if (kind == HandleKind::kNone) return cu::kNoHandle;
   return kind == HandleKind::kPosix ? cu::kPosixHandle : cu::kFabricHandle;
 }
 
-}  // namespace
+Status check_handles(const Gpu& gpu, HandleKind kind) {
+  RG_TRY_OK(check_functions(gpu));
+  if (kind == HandleKind::kNone) return {};
+  const bool is_fabric = kind == HandleKind::kFabric;
+  if (RG_TRY(gpu.attribute(is_fabric ? cu::kFabricHandlesSupported : cu::kPosixHandlesSupported)) !=
+      0)
+    return {};
+  return fail(Code::kUnimplemented, "{}: make memory with a {} handle: the GPU has none{}",
+              gpu.name(), is_fabric ? "fabric" : "POSIX",
+              is_fabric ? "; it needs NVLink between nodes and IMEX" : "");
+}
 
 // A GPU may support fabric handles on a host without their channel: creating is then not permitted.
 Result<SharedMemory> SharedMemory::create(const Gpu& gpu, std::uint64_t bytes, HandleKind kind) {
-  RG_TRY_OK(check_functions(gpu));
+  RG_TRY_OK(check_handles(gpu, kind));
   const bool is_fabric = kind == HandleKind::kFabric;
   if (kind == HandleKind::kNone && RG_TRY(gpu.attribute(cu::kRdmaOfCreatedMemory)) == 0)
     return fail(Code::kUnimplemented, "{}: make memory of cuMemCreate: none of it can be mapped",
                 gpu.name());
-  if (kind != HandleKind::kNone &&
-      RG_TRY(gpu.attribute(is_fabric ? cu::kFabricHandlesSupported : cu::kPosixHandlesSupported)) ==
-          0)
-    return fail(Code::kUnimplemented, "{}: make memory with a {} handle: the GPU has none{}",
-                gpu.name(), is_fabric ? "fabric" : "POSIX",
-                is_fabric ? "; it needs NVLink between nodes and IMEX" : "");
   const Cuda& cuda = loaded_cuda();
   cu::MemAllocationProp wanted;
   wanted.type = cu::kMemPinned;
@@ -65,72 +80,74 @@ Result<SharedMemory> SharedMemory::create(const Gpu& gpu, std::uint64_t bytes, H
         "a channel in /dev/nvidia-caps-imex-channels",
         gpu.name());
   RG_TRY_OK(gpu_status(gpu, made, fmt::format("create {} of memory", canonical_bytes(size))));
-  SharedMemory memory;
-  memory.physical_ = Handle<PhysicalTraits>(raw);
-  RG_TRY_OK(memory.map(gpu, size));
-  return memory;
+  return mapped(gpu, PhysicalHandle(raw), size);
 }
 
 // The driver keeps a reference of its own: the descriptor may be closed afterwards.
-Result<SharedMemory> SharedMemory::import(const Gpu& gpu, const Fd& descriptor,
-                                          std::uint64_t bytes) {
+Result<PhysicalHandle> import_memory(const Gpu& gpu, const Fd& descriptor) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver takes the number in a pointer
   auto* number = reinterpret_cast<void*>(static_cast<std::uintptr_t>(descriptor.get()));
-  return import_handle(gpu, number, cu::kPosixHandle, bytes);
+  return import_from(gpu, number, cu::kPosixHandle);
 }
 
-Result<SharedMemory> SharedMemory::import(const Gpu& gpu, const std::string& fabric_handle,
-                                          std::uint64_t bytes) {
+Result<PhysicalHandle> import_memory(const Gpu& gpu, const std::string& fabric_handle) {
   if (fabric_handle.size() != cu::kFabricHandleBytes)
     return fail(Code::kInternal, "{}: import memory: a fabric handle of {} bytes", gpu.name(),
                 fabric_handle.size());
   std::string own = fabric_handle;
-  return import_handle(gpu, own.data(), cu::kFabricHandle, bytes);
+  return import_from(gpu, own.data(), cu::kFabricHandle);
 }
 
-// The imported memory is that of whichever GPU made it; access to it is given below.
-Result<SharedMemory> SharedMemory::import_handle(const Gpu& gpu, void* from, int type,
-                                                 std::uint64_t bytes) {
-  RG_TRY_OK(check_functions(gpu));
-  cu::MemHandle raw = 0;
-  RG_TRY_OK(gpu_status(gpu, loaded_cuda().mem_import(&raw, from, type),
-                       "import another process's memory"));
-  SharedMemory memory;
-  memory.physical_ = Handle<PhysicalTraits>(raw);
-  RG_TRY_OK(memory.map(gpu, bytes));
-  return memory;
+Result<SharedMemory> SharedMemory::import(const Gpu& gpu, const Fd& descriptor,
+                                          std::uint64_t bytes) {
+  return mapped(gpu, import_memory(gpu, descriptor), bytes);
+}
+
+Result<SharedMemory> SharedMemory::import(const Gpu& gpu, const std::string& fabric_handle,
+                                          std::uint64_t bytes) {
+  return mapped(gpu, import_memory(gpu, fabric_handle), bytes);
+}
+
+// The imported memory is that of whichever GPU made it; the mapping gives this one access.
+Result<SharedMemory> SharedMemory::mapped(const Gpu& gpu, Result<PhysicalHandle> memory,
+                                          std::uint64_t bytes) {
+  SharedMemory shared;
+  shared.physical_ = RG_TRY(std::move(memory));
+  shared.mapping_ = RG_TRY(Mapping::of(gpu, shared.physical_, bytes));
+  return shared;
 }
 
 // Without peer access between the GPUs the driver refuses the access.
-Status SharedMemory::map(const Gpu& gpu, std::uint64_t bytes) {
+Result<Mapping> Mapping::of(const Gpu& gpu, const PhysicalHandle& memory, std::uint64_t bytes) {
   const Cuda& cuda = loaded_cuda();
+  Mapping mapping;
   cu::DevicePtr address = 0;
   RG_TRY_OK(gpu_status(gpu, cuda.mem_address_reserve(&address, bytes, 0, 0, 0),
                        "reserve addresses for shared memory"));
-  range_ = Handle<RangeTraits>({address, bytes});
-  RG_TRY_OK(
-      gpu_status(gpu, cuda.mem_map(address, bytes, 0, physical_.get(), 0), "map shared memory"));
-  mapping_ = Handle<MappingTraits>({address, bytes});
+  mapping.reserved_ = Handle<ReservedTraits>({address, bytes});
+  RG_TRY_OK(gpu_status(gpu, cuda.mem_map(address, bytes, 0, memory.get(), 0), "map shared memory"));
+  mapping.mapped_ = Handle<MappedTraits>({address, bytes});
   const cu::MemAccessDesc access{.location = {.type = cu::kMemOnDevice, .id = gpu.index()},
                                  .flags = cu::kMemReadWrite};
-  return gpu_status(gpu, cuda.mem_set_access(address, bytes, &access, 1),
-                    "get access to shared memory");
+  RG_TRY_OK(gpu_status(gpu, cuda.mem_set_access(address, bytes, &access, 1),
+                       "get access to shared memory"));
+  return mapping;
 }
 
 // Each export is one more reference to the memory, which lives until the last one ends.
-Result<Fd> SharedMemory::export_descriptor(const Gpu& gpu) const {
+Result<Fd> export_as_descriptor(const Gpu& gpu, const PhysicalHandle& memory) {
   int descriptor = -1;
   RG_TRY_OK(gpu_status(gpu,
-                       loaded_cuda().mem_export(&descriptor, physical_.get(), cu::kPosixHandle, 0),
+                       loaded_cuda().mem_export(&descriptor, memory.get(), cu::kPosixHandle, 0),
                        "export memory as a descriptor"));
   return Fd(descriptor);
 }
 
-Result<std::string> SharedMemory::export_fabric(const Gpu& gpu) const {
+Result<std::string> export_as_fabric(const Gpu& gpu, const PhysicalHandle& memory) {
   std::string handle(cu::kFabricHandleBytes, '\0');
-  RG_TRY_OK(gpu_status(
-      gpu, loaded_cuda().mem_export(handle.data(), physical_.get(), cu::kFabricHandle, 0),
-      "export memory as a fabric handle"));
+  RG_TRY_OK(gpu_status(gpu,
+                       loaded_cuda().mem_export(handle.data(), memory.get(), cu::kFabricHandle, 0),
+                       "export memory as a fabric handle"));
   return handle;
 }
 

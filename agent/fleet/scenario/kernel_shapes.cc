@@ -34,6 +34,8 @@ constexpr std::array kShapes{
                 130, 0.33, kMiddle},
     KernelShape{"bar.write_lat", Route::kWithHost, Metrics::kLatency, "posted", Pace::kPcie, 0, 130,
                 0.33, kSmall},
+    KernelShape{"cuda.broadcast_bw", Route::kFromRoot, Metrics::kRate, "overlap_sum", Pace::kGpu, 1,
+                4'000, 0.9, kLarge},
     KernelShape{"cuda.copy_latency", Route::kWithHost, Metrics::kLatency, "completion", Pace::kPcie,
                 0, 6'500, 1, kSmall},
     KernelShape{"cuda.fan_copy_bw", Route::kWithGpus, Metrics::kRate, "overlap_sum", Pace::kGpu, 0,

@@ -10,6 +10,7 @@ namespace railgauge::cuda {
 
 extern const gpu::DeviceCode kCopyCode;
 extern const gpu::DeviceCode kCopyTmaCode;
+extern const gpu::DeviceCode kCopyMulticastCode;
 
 namespace {
 
@@ -75,6 +76,8 @@ Result<Kits> Kits::create(std::span<const gpu::Gpu> gpus, Engine engine) {
     auto kit = std::unique_ptr<Kit>(new Kit{&gpu, std::move(pattern), {}});
     if (engine == Engine::kTma)
       kit->code = RG_TRY(load_tma_code(gpu));
+    else if (engine == Engine::kMulticast)
+      kit->code = RG_TRY(load_multicast_code(gpu));
     else if (engine != Engine::kCopyEngine)
       kit->code = RG_TRY(load_code(gpu));
     kits.kits_.push_back(std::move(kit));
@@ -107,6 +110,14 @@ Result<Kits::CopyCode> Kits::load_tma_code(const gpu::Gpu& gpu) {
   return code;
 }
 
+// A GPU that can join a multicast team runs its instructions.
+Result<Kits::CopyCode> Kits::load_multicast_code(const gpu::Gpu& gpu) {
+  CopyCode code{.code = RG_TRY(gpu::LoadedCode::load(gpu, kCopyMulticastCode))};
+  code.copy = RG_TRY(code.code.function("railgauge_copy_multicast"));
+  RG_TRY_OK(fill_grid(gpu, kThreads, code));
+  return code;
+}
+
 Status Kits::fill_grid(const gpu::Gpu& gpu, unsigned threads, CopyCode& code) {
   int blocks = 0;
   RG_TRY_OK(gpu_status(
@@ -123,7 +134,10 @@ void Kits::report_facts(Reporter& reporter) const {
   const Kit& first = *kits_.front();
   reporter.fact("pattern_code", first.pattern.runs_on());
   const bool by_tma = engine_ == Engine::kTma;
-  reporter.fact("path", by_tma ? "TMA copy" : first.code ? "SM copy" : "copy engine");
+  reporter.fact("path", by_tma                          ? "TMA copy"
+                        : engine_ == Engine::kMulticast ? "SM multicast stores"
+                        : first.code                    ? "SM copy"
+                                                        : "copy engine");
   if (!first.code) return;
   reporter.fact("copy_code", first.code->code.image());
   std::string threads =
@@ -165,7 +179,7 @@ Status Kits::launch_both(const Kit& kit, const Copy& copy, bool again, cu::Strea
 }
 
 unsigned Kits::copy_blocks(const gpu::Gpu& gpu, std::uint64_t beside) const {
-  return engine_ == Engine::kSm || engine_ == Engine::kTma
+  return engine_ == Engine::kSm || engine_ == Engine::kTma || engine_ == Engine::kMulticast
              ? share_of_blocks(kit_of(gpu).code->blocks, beside)
              : 0;
 }

@@ -24,6 +24,7 @@ enum class Engine : std::uint8_t {
   kCopyEngine,  // the driver's copy call
   kSm,          // the GPU's threads load and store
   kTma,         // bulk asynchronous copies through shared memory, one thread a block
+  kMulticast,   // the GPU's threads; their stores reach all GPUs of a multicast team
   kSmBoth,      // SM threads; one kernel moves half of the bytes each way
   kSmBothAgain  // the same, each word kTimesAgain times before the next
 };
@@ -55,8 +56,8 @@ class Kits {
   };
   // Queues the copy on `stream` of its GPU, whose context is current.
   Status copy(const Copy& copy, cu::Stream stream) const;
-  // Returns the blocks of a kSm or kTma launch when `beside` copies run on the GPU at once; 0 for
-  // other engines.
+  // Returns the blocks of a kSm, kTma or kMulticast launch when `beside` copies run on the GPU at
+  // once; 0 for other engines.
   [[nodiscard]] unsigned copy_blocks(const gpu::Gpu& gpu, std::uint64_t beside) const;
 
   // Fills the first `bytes` with the pattern of `seed`. Changes the current context.
@@ -92,6 +93,7 @@ class Kits {
 
   static Result<CopyCode> load_code(const gpu::Gpu& gpu);
   static Result<CopyCode> load_tma_code(const gpu::Gpu& gpu);
+  static Result<CopyCode> load_multicast_code(const gpu::Gpu& gpu);
   static Status fill_grid(const gpu::Gpu& gpu, unsigned threads, CopyCode& code);
   // Grid and block of a one-dimensional launch.
   struct Shape {

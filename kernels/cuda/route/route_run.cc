@@ -142,11 +142,12 @@ Status RouteRun::start_lanes() {
   for (const auto& owned : bounds_) {
     const Bound* bound = owned.get();
     const Kits* kits = parts_.kits;
-    RG_TRY_OK(
-        lanes_->add(*bound->flow.runs_on, [bound, kits](cu::Stream stream, std::uint64_t copy) {
+    const std::uint64_t beyond = parts_.writes_beyond;
+    RG_TRY_OK(lanes_->add(
+        *bound->flow.runs_on, [bound, kits, beyond](cu::Stream stream, std::uint64_t copy) {
           const std::uint64_t offset = bound->rotation.offset(copy);
           Kits::Copy one{.runs_on = bound->flow.runs_on,
-                         .target = bound->target->address() + offset,
+                         .target = bound->target->address() + offset + beyond,
                          .source = bound->source->address() + offset,
                          .bytes = bound->copy_bytes,
                          .beside = bound->beside};

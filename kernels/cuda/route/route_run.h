@@ -57,6 +57,9 @@ class RouteRun {
     const TickClock* clock;
     // Added to the patterns' seeds: ranks that copy at once have their own.
     std::uint64_t seed_offset = 0;
+    // Copies write so many bytes beyond a target's address, with wrap-around: to another mapping of
+    // its memory.
+    std::uint64_t writes_beyond = 0;
   };
   // Fills the sources, copies once, and finds the duration of a copy. `areas` has source and target
   // of each flow, large enough for area_bytes() of this size.

@@ -71,6 +71,9 @@ void CudaControl::reset() {
       Setting{"coherent", coherent, 0},
       Setting{"import_other", import_other, 0},
       Setting{"fabric", fabric, 0},
+      Setting{"multicast", multicast, 0},
+      Setting{"multicast_skips", multicast_skips, 0},
+      Setting{"multicast_flips", multicast_flips, 0},
       Setting{"gin_headers", gin_headers, 22809},
   };
   apply_settings(settings, "RAILGAUGE_FAKE_CUDA");

@@ -30,6 +30,7 @@ bool is_dropped(std::uintptr_t to, std::uintptr_t from) {
 }  // namespace
 
 void copy_bytes(std::uintptr_t to, std::uintptr_t from, std::size_t bytes) {
+  if (store_to_team(to, from, bytes)) return;
   std::memmove(pointer(to), pointer(from), bytes);
   flip(pointer(to), bytes, cuda_control().flip_byte != 0);
 }

@@ -88,6 +88,8 @@ int attribute_of(int which) {
       return 1;
     case cu::kFabricHandlesSupported:
       return static_cast<int>(control.fabric != 0);
+    case cu::kMulticastSupported:
+      return static_cast<int>(control.multicast != 0);
     case cu::kDmaBufSupported:
       return static_cast<int>(control.dmabuf);
     case cu::kDmaBufMmapSupported:

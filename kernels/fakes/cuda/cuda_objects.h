@@ -119,6 +119,22 @@ void delay_copy(Queue& queue, std::uintptr_t to, std::uintptr_t from);
 // Copies for a measurement; with the control's flip_byte, one byte is wrong.
 void copy_bytes(std::uintptr_t to, std::uintptr_t from, std::size_t bytes);
 
+// Physical memory: a file for each handle (cuda_shared.cc). The descriptor stays the handle's, and
+// is -1 for an unknown handle.
+cu::MemHandle keep_file(int fd);
+int file_of(cu::MemHandle handle);
+int make_file(std::size_t bytes);
+inline constexpr std::size_t kPhysicalUnit = 2U << 20U;
+
+// Multicast objects (cuda_multicast.cc) are known by their file. Notes a new and an ended handle of
+// a file, a mapping and its end; a file of other memory is left alone.
+void note_team_handle(int fd);
+void note_team_release(int fd);
+void note_team_mapping(int fd, cu::DevicePtr address, std::size_t bytes, std::size_t offset);
+void note_team_unmapping(cu::DevicePtr address);
+// Copies to all members; false where `to` is no multicast address.
+bool store_to_team(std::uintptr_t to, std::uintptr_t from, std::size_t bytes);
+
 // Place remote writes that the GPU does not see yet (cuda_held_writes.cc): all of them, or the
 // overdue ones.
 void settle_writes();

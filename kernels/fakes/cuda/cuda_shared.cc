@@ -15,8 +15,6 @@
 namespace railgauge::fake {
 namespace {
 
-constexpr std::size_t kGranularity = 2U << 20U;
-
 struct SharedFiles {
   std::mutex mutex;
   std::map<cu::MemHandle, int> by_handle;
@@ -27,13 +25,19 @@ SharedFiles& shared_files() {
   return *made;
 }
 
+// NOLINTNEXTLINE(performance-no-int-to-ptr): addresses are numbers in this interface
+void* view_at(cu::DevicePtr address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
 cu::MemHandle keep_file(int fd) {
+  note_team_handle(fd);
   const std::lock_guard lock(shared_files().mutex);
   ++cuda_control().physical;
   shared_files().by_handle[++shared_files().last] = fd;
   return shared_files().last;
 }
-// -1 for an unknown handle; the descriptor stays the handle's.
+
 int file_of(cu::MemHandle handle) {
   const std::lock_guard lock(shared_files().mutex);
   const auto found = shared_files().by_handle.find(handle);
@@ -48,10 +52,6 @@ int make_file(std::size_t bytes) {
   return -1;
 }
 
-// NOLINTNEXTLINE(performance-no-int-to-ptr): addresses are numbers in this interface
-void* view_at(cu::DevicePtr address) { return reinterpret_cast<void*>(address); }
-
-}  // namespace
 }  // namespace railgauge::fake
 
 using railgauge::fake::cuda_control;
@@ -66,7 +66,7 @@ extern "C" {
 
 cu::Return cuMemGetAllocationGranularity(std::size_t* bytes, const cu::MemAllocationProp*, int) {
   RAILGAUGE_ENTER;
-  *bytes = fake::kGranularity;
+  *bytes = fake::kPhysicalUnit;
   return cu::kSuccess;
 }
 
@@ -75,7 +75,7 @@ cu::Return cuMemCreate(cu::MemHandle* handle, std::size_t bytes,
   RAILGAUGE_ENTER;
   const bool is_known = wanted->type == cu::kMemPinned &&
                         wanted->location.type == cu::kMemOnDevice && bytes > 0 &&
-                        bytes % fake::kGranularity == 0;
+                        bytes % fake::kPhysicalUnit == 0;
   if (!is_known) return cu::kInvalidValue;
   if (wanted->handle_types == cu::kFabricHandle && cuda_control().fabric == 0)
     return cu::kNotPermitted;
@@ -88,6 +88,7 @@ cu::Return cuMemCreate(cu::MemHandle* handle, std::size_t bytes,
 cu::Return cuMemRelease(cu::MemHandle handle) {
   const int fd = fake::file_of(handle);
   if (fd < 0) return cu::kInvalidValue;
+  fake::note_team_release(fd);
   close(fd);
   {
     const std::lock_guard lock(fake::shared_files().mutex);
@@ -123,11 +124,13 @@ cu::Return cuMemMap(cu::DevicePtr address, std::size_t bytes, std::size_t offset
   if (mmap(fake::view_at(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, fd,
            static_cast<off_t>(offset)) == MAP_FAILED)
     return cu::kOutOfMemory;
+  fake::note_team_mapping(fd, address, bytes, offset);
   return cu::kSuccess;
 }
 
 cu::Return cuMemUnmap(cu::DevicePtr address, std::size_t bytes) {
   fake::drop_memory(address);
+  fake::note_team_unmapping(address);
   mmap(fake::view_at(address), bytes, PROT_NONE,
        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   return fake::answer();

@@ -82,6 +82,11 @@ struct CudaControl {
   std::atomic<std::uint64_t> coherent{0};            // plain loads and stores reach the GPU
   std::atomic<std::uint64_t> import_other{0};        // 1: imports other memory than exported
   std::atomic<std::uint64_t> fabric{0};              // 1: memory has handles for other nodes
+  std::atomic<std::uint64_t> multicast{0};           // 1: GPUs can be of multicast teams
+  // A multicast store does not reach the GPU of this number, from 1, or a byte of it is wrong
+  // there.
+  std::atomic<std::uint64_t> multicast_skips{0};
+  std::atomic<std::uint64_t> multicast_flips{0};
 
   // The release of NCCL whose headers the twins of kernels/nccl/gin are made of.
   std::atomic<std::uint64_t> gin_headers{22809};

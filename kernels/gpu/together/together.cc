@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -33,7 +36,9 @@ Status Together::meet(const Status& mine, const Gpu* gpu) {
   told.set_host(host_name());
   if (gpu != nullptr) told.set_gpu(name_of(*gpu));
   const auto met = RG_TRY(agree_on(*group_, mine, told, seconds_left(*context_)));
+  std::set<std::pair<std::string, std::string>> gpus;
   for (const TogetherStep& other : met) {
+    on_gpus_of_their_own_ = gpus.emplace(other.host(), other.gpu()).second && on_gpus_of_their_own_;
     on_one_host_ = on_one_host_ && other.host() == met.front().host();
     on_one_gpu_ = on_one_gpu_ && on_one_host_ && other.gpu() == met.front().gpu();
   }

@@ -41,6 +41,8 @@ class Together {
   [[nodiscard]] bool on_one_host() const { return on_one_host_; }
   // Reports whether all ranks have rank 0's GPU.
   [[nodiscard]] bool on_one_gpu() const { return on_one_gpu_; }
+  // Reports whether no two ranks have the same GPU.
+  [[nodiscard]] bool on_gpus_of_their_own() const { return on_gpus_of_their_own_; }
 
   // Rank 0: one sample of ranks 0 to `ranks` - 1, in bytes per second.
   Result<double> sample(const TogetherParts& parts, std::uint32_t ranks);
@@ -67,6 +69,7 @@ class Together {
   Group* group_;
   bool on_one_host_ = true;
   bool on_one_gpu_ = true;
+  bool on_gpus_of_their_own_ = true;
   bool others_left_ = false;   // with the error of a joint step
   double rate_ = 0;            // of the last sample
   std::vector<double> moved_;  // by rank, since ready()

@@ -3,7 +3,6 @@
 #include "kernels/nccl/communicator/environment.h"
 
 #include <fcntl.h>
-#include <pwd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/core/base/fd.h"
+#include "kernels/core/nccl_conf.h"
 #include "kernels/core/nccl_settings.h"
 #include "kernels/core/text/text.h"
 #include "kernels/core/text/units.h"
@@ -127,31 +127,10 @@ std::string conf_text(const std::string& path) {
   return lines.empty() ? "" : path + ": " + joined(lines);
 }
 
-// The home of the user that runs this process, as NCCL looks it up: not $HOME.
-std::string home_folder() {
-  std::array<char, 4096> room{};
-  passwd entry{};
-  passwd* found = nullptr;
-  if (getpwuid_r(getuid(), &entry, room.data(), room.size(), &found) != 0 || found == nullptr)
-    return "";
-  return found->pw_dir;
-}
-
-// Returns the files in the order in which NCCL reads them: the first file with a setting decides.
-std::vector<std::string> conf_files() {
-  std::vector<std::string> files;
-  if (const char* named = std::getenv("NCCL_CONF_FILE"); named != nullptr && *named != '\0')
-    files.emplace_back(named);
-  else if (const std::string home = home_folder(); !home.empty())
-    files.push_back(home + "/.nccl.conf");
-  files.emplace_back("/etc/nccl.conf");
-  return files;
-}
-
 // The fact nccl_conf, and a warning where a clean environment is asked for: NCCL reads the files in
 // any case, and no variable turns that off.
 void tell_conf(Context& context, bool clean) {
-  const std::vector<std::string> files = conf_files();
+  const std::vector<std::string> files = nccl_conf_files();
   std::vector<std::string> found;
   for (const std::string& file : files)
     if (const std::string text = conf_text(file); !text.empty()) found.push_back(text);
@@ -161,17 +140,6 @@ void tell_conf(Context& context, bool clean) {
                                          "; move the file away for a clean figure");
 }
 
-// The environment's, else that of the first nccl.conf that has one.
-std::string in_force(const std::string& name) {
-  if (const char* value = std::getenv(name.c_str()); value != nullptr) return value;
-  for (const std::string& path : conf_files()) {
-    std::ifstream file(path);
-    for (std::string line; std::getline(file, line);)
-      if (line.starts_with(name + "=")) return line.substr(name.size() + 1);
-  }
-  return "";
-}
-
 // Puts the declared settings into the environment and returns the node's own settings that they
 // replace.
 void set_declared(Context& context) {
@@ -179,7 +147,7 @@ void set_declared(Context& context) {
   for (const NcclSetting& row : kNcclSettings) {
     const std::string value = value_of(context.params, row);
     if (value.empty()) continue;
-    if (const std::string own = in_force(row.variable); !own.empty() && own != value)
+    if (const std::string own = nccl_setting_in_force(row.variable); !own.empty() && own != value)
       replaced.push_back(fmt::format("{}={}", row.variable, own));
     setenv(row.variable, value.c_str(), 1);
   }
@@ -188,7 +156,7 @@ void set_declared(Context& context) {
 
 // Adds the fact nccl_net_gdr_level in NCCL's own words; nothing when no level is set.
 void tell_gdr_level(Context& context) {
-  const std::string level = in_force("NCCL_NET_GDR_LEVEL");
+  const std::string level = nccl_setting_in_force("NCCL_NET_GDR_LEVEL");
   if (level.empty()) return;
   const std::string words = gdr_level_in_words(level);
   context.reporter.fact(
@@ -278,7 +246,7 @@ Status check_environment(const Params& params, bool synthetic) {
 }
 
 Status check_override(const std::string& variable, std::string_view wanted) {
-  const std::string value = in_force(variable);
+  const std::string value = nccl_setting_in_force(variable);
   if (value.empty() || value == wanted) return {};
   return fail(Code::kFailedPrecondition,
               "NCCL: {}={} is set here and wins over the task's parameter; unset it, also in "
