@@ -115,7 +115,8 @@ std::span<const KernelRow> catalog() {
 
 namespace {
 
-// Whether the row `id` has the kernel `name`: kVerbsWriteBw has verbs.write_bw.
+// Whether the row `id` has the kernel `name`: kVerbsWriteBw has verbs.write_bw. catalog_test
+// finds each kernel by its name, so that a row of another name fails there.
 bool is_row_of(std::string_view id, std::string_view name) {
   auto letter = id.begin() + 1;  // after the k
   for (const char c : name) {

@@ -310,7 +310,9 @@ class Fleet {
   std::map<std::string, std::uint64_t> stored_through_;  // spool ids, by node id
   std::uint64_t records_stored_ = 0;
   double next_seen_ = 0;
-  double next_look_ = 0;  // no stream asks for anything before
+  // No stream is late, and none has records that wait for the store, before. 0: look at the next
+  // tick.
+  double next_look_ = 0;
   std::string seen_through_;  // the name up to which this round has come; "": none
 };
 

@@ -94,7 +94,8 @@ class Roster {
   };
   Status check_holder(const std::string& name, const std::string& node_id,
                       const std::string& incarnation) const;
-  // When silence or grace of the node ends; infinity for a lost one.
+  // When silence or grace of the node ends; infinity for a lost one. Later times of the same node
+  // only move it back, as long as its presence is the same.
   [[nodiscard]] double end_of(const Node& node) const;
 
   RosterOptions options_;
@@ -102,7 +103,8 @@ class Roster {
   std::map<std::string, Bond> bonds_;            // by node id
   std::map<Session, std::string> sessions_;      // current streams only
   std::map<std::string, std::string> renaming_;  // the new names by node id
-  double next_end_ = 0;                          // no node's silence or grace ends before
+  // No node's silence or grace ends before. Ticks until then go through no node.
+  double next_end_ = 0;
 };
 
 }  // namespace railgauge::fleet

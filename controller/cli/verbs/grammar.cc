@@ -217,7 +217,7 @@ constexpr std::array kDownstreamFlags{
 constexpr std::array kTagFlags{Flag{"add", 0, "TAG", "letters, digits and . _ - : /, 40 at most"},
                                Flag{"remove", 0, "TAG", "take it away"}};
 constexpr std::array kRerunFlags{
-    Flag{"control", 0, "", "pairs that it does not touch, to tell it from the fabric"}};
+    Flag{"control", 0, "", "pairs that it does not touch, to separate it from the fabric"}};
 constexpr std::array kAssignFlags{Flag{"to", 0, "WHO", "its owner [nobody]"}};
 constexpr std::array kNudgeFlags{Flag{"earlier", 0, "N", "it began N figures earlier, 1 or 2"},
                                  Flag{"later", 0, "N", "it began N figures later, 1 or 2"}};

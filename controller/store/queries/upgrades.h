@@ -42,6 +42,8 @@ Result<StackParts> read_stack_parts(Connection& connection, std::int64_t stack);
 // Returns the exact text of the run's suite. kNotFound: no such run.
 Result<std::string> read_suite_text(Connection& connection, std::string_view run_id);
 // Returns the ids of the nodes whose stack became another one at `since` or later; unix seconds.
+// Mostly none: who looks at all nodes' stacks asks first. Each cause counts, also Railgauge's own
+// new version and hardware that was replaced.
 Result<std::set<std::string>> read_changed_nodes(Connection& connection, double since);
 // Returns the node's epochs, newest first. kNotFound: no such node.
 Result<std::vector<EpochRow>> read_epochs(Connection& connection, std::string_view node_id,
