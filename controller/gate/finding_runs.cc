@@ -32,7 +32,7 @@ struct Touched {
   store::FindingRow finding{};
   // Empty where it rests on no figure: wrong bytes, lost function.
   std::vector<store::SeriesRow> series{};
-  // Both ends of its pairs, and those that its suspect names.
+  // Those that its suspect names and that its upgrade changed; else both ends of its pairs.
   std::set<std::string> nodes{};
 };
 
@@ -67,11 +67,17 @@ Result<std::vector<store::SeriesRow>> series_of_part(const store::Store& store,
 Result<Touched> touched_by(const store::Store& store, const std::string& finding_id,
                            const NodeInfos& infos) {
   Touched out{.finding = RG_TRY(store.read(store::read_finding, finding_id))};
-  for (const store::FindingSeriesRow& moved : out.finding.series) {
+  for (const store::FindingSeriesRow& moved : out.finding.series)
     out.series.push_back(RG_TRY(store.read(store::read_one_series, moved.series)));
-    out.nodes.merge(nodes_of(out.series.back()));
-  }
   add_named(out.finding.suspect, infos, out.nodes);
+  if (!out.finding.upgrade_id.empty()) {
+    const auto upgrade = RG_TRY(store.read(store::read_upgrade, out.finding.upgrade_id));
+    for (const store::UpgradeNodeRow& node : upgrade.nodes)
+      if (node.changed) out.nodes.insert(node.node);
+  }
+  // The other ends of a suspect's pairs are not to blame.
+  if (out.nodes.empty())
+    for (const store::SeriesRow& series : out.series) out.nodes.merge(nodes_of(series));
   if (out.finding.kind != kPartKind) return out;
   const PartEvidence evidence = part_evidence_of(out.finding);
   constexpr std::string_view kNodeMark = "node ";

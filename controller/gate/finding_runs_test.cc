@@ -19,6 +19,8 @@ using testing::HasSubstr;
 using testing_agent::UpgradeGate;
 
 TEST_F(UpgradeGate, AFindingIsMeasuredAgainWithAControlBesideIt) {
+  has_sizes_ = true;
+  for (const char* name : {"n1", "n2", "n3", "n4"}) boot(name, "6.1.0");
   prepare();
   boot("n1", "6.5.0", 2'000);
   boot("n2", "6.5.0", 2'000);

@@ -44,6 +44,7 @@ class UpgradeGate : public testing::Test {
       options.stack["gpu_driver"] = "unknown";
     if (ids_.contains(name)) options.node_id = ids_[name];
     options.median = median;
+    options.has_sizes = has_sizes_;
     options.has_nic = has_nic;
     // A node of another id is refused for as long as the one before it may come back.
     bool is_in = false;
@@ -80,6 +81,7 @@ class UpgradeGate : public testing::Test {
   std::map<std::string, std::string> ids_;  // where they are others than bench_.agent() gives
   std::string said_;
   int boots_ = 0;
+  bool has_sizes_ = false;
 };
 
 }  // namespace railgauge::testing_agent
