@@ -45,7 +45,7 @@ const theme = (word) => page.evaluate((to) => { document.documentElement.dataset
 
 // The same by the command line, as JSON.
 const cli = (...words) => {
-  const { stdout, stderr } = spawnSync(`${process.env.RAILGAUGE_BIN}/railgauge`, [...words, '-o', 'json'], { encoding: 'utf8' });
+  const { stdout, stderr } = spawnSync(`${process.env.RAILGAUGE_BIN}/railgauge`, [...words, '-o', 'json'], { encoding: 'utf8', maxBuffer: 64 << 20 }); // a run's tasks
   assert.ok(stdout, stderr);
   return JSON.parse(stdout);
 };
