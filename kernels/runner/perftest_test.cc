@@ -223,6 +223,9 @@ TEST(PerftestOptions, WhatIsNotHonouredIsOneLineThatNamesIt) {
       {"ib_send_bw", {"-a", "-c", "UD"}, "-a: datagrams end at the MTU"},
       {"ib_read_bw", {"--write_with_imm"}, "--write_with_imm: ib_read_bw writes nothing"},
       {"ib_write_bw", {"-L", "3"}, "-L: \"3\": the hop limit is 64 here"},
+      {"ib_write_bw",
+       {"--cqe_poll", "32"},
+       "--cqe_poll: \"32\": a poll takes up to 16 completions"},
       {"ib_write_bw", {"--set", "dept=3"}, "parameter \"dept\" is unknown"},
   };
   for (const auto& [program, words, said] : kWrong)

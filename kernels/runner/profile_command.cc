@@ -1,6 +1,7 @@
 // The command lines of nvbandwidth and gdrcopy, read for our kernels.
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdio>
 #include <map>
@@ -187,6 +188,39 @@ void declare(CLI::App& app, const std::string& name, Flags& flags) {
       ->capture_default_str();
 }
 
+// nvbandwidth's tests of several processes are kernels of several ranks here, and no part of a run
+// over one process's GPUs. Returns the command line that measures one; "" for any other test.
+std::string command_of_multinode(std::string_view test) {
+  struct Several {
+    std::string_view stem;
+    std::string_view command;
+  };
+  constexpr std::array kSeveral{
+      Several{"device_to_device_memcpy_read", "cuda.rank_copy_bw --ranks 2 --set direction=read"},
+      Several{"device_to_device_memcpy_write", "cuda.rank_copy_bw --ranks 2 --set direction=write"},
+      Several{"device_to_device_bidirectional_memcpy_read",
+              "cuda.ranks_copy_bw --ranks 2 --set pattern=both_read"},
+      Several{"device_to_device_bidirectional_memcpy_write",
+              "cuda.ranks_copy_bw --ranks 2 --set pattern=both_write"},
+      Several{"device_to_device_all_to_one_write",
+              "cuda.ranks_copy_bw --ranks N --set pattern=all_to_one"},
+      Several{"device_to_device_all_from_one_read",
+              "cuda.ranks_copy_bw --ranks N --set pattern=all_from_one"},
+      Several{"device_to_device_broadcast_one_to_all",
+              "cuda.broadcast_bw --ranks N --set multicast=allow --set pattern=one_to_all"},
+      Several{"device_to_device_broadcast_all_to_all",
+              "cuda.broadcast_bw --ranks N --set multicast=allow --set pattern=all_to_all"},
+      Several{"bisect_write", "cuda.ranks_copy_bw --ranks N --set pattern=bisect"}};
+  constexpr std::string_view kBegin = "multinode_";
+  constexpr std::size_t kEngine = 3;  // "_ce", "_sm"
+  if (!test.starts_with(kBegin) || !(test.ends_with("_ce") || test.ends_with("_sm"))) return "";
+  const std::string_view stem = test.substr(kBegin.size(), test.size() - kBegin.size() - kEngine);
+  const auto found = std::ranges::find(kSeveral, stem, &Several::stem);
+  if (found == kSeveral.end()) return "";
+  return fmt::format("railgauge-runner {} --set engine={}", found->command,
+                     test.substr(test.size() - 2));
+}
+
 // By name or by the number that -l prints.
 Result<std::string> test_named(const std::string& word, const std::vector<std::string>& all) {
   if (const auto number = parse_integer(word)) {
@@ -195,6 +229,8 @@ Result<std::string> test_named(const std::string& word, const std::vector<std::s
     return invalid("test {} is not 0 to {}", *number, all.size() - 1);
   }
   if (std::ranges::find(all, word) != all.end()) return word;
+  if (const std::string command = command_of_multinode(word); !command.empty())
+    return invalid("test {} is of several processes, which are ranks here: {}", word, command);
   return invalid("test {} is unknown; -l lists them{}", in_quotes(word), did_you_mean(word, all));
 }
 

@@ -223,6 +223,13 @@ TEST(ProfileRun, WrongWordsAreToldInOneLine) {
   EXPECT_EQ(test.exit_code, kExitUsage);
   EXPECT_NE(test.err.find("did you mean \"host_to_device_memcpy_ce\"?"), std::string::npos)
       << test.err;
+  const Ended several =
+      run({"nvbandwidth", "-t", "multinode_device_to_device_broadcast_one_to_all_sm"});
+  EXPECT_EQ(several.exit_code, kExitUsage);
+  EXPECT_NE(several.err.find("railgauge-runner cuda.broadcast_bw --ranks N --set multicast=allow "
+                             "--set pattern=one_to_all --set engine=sm"),
+            std::string::npos)
+      << several.err;
   EXPECT_EQ(run({"nvbandwidth", "-t", "35"}).exit_code, kExitUsage);
   EXPECT_EQ(run({"nvbandwidth", "--frob"}).exit_code, kExitUsage);
   EXPECT_EQ(run({"gdrcopy_copybw", "-t", "x"}).exit_code, kExitUsage);

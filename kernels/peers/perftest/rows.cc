@@ -361,6 +361,7 @@ constexpr std::array kRows{
     Row{"disable_dynamic_polling", 0, false, take_nothing},
     Row{"dont_xchg_versions", 0, false, take_nothing, {}, "both sides must be railgauge-runner"},
     Row{"recv_post_list", 0, true, take_only<1>, {}, "receives are given out one by one; take 1"},
+    Row{"cqe_poll", 0, true, take_only<16>, {}, "a poll takes up to 16 completions; take 16"},
     Row{"hop_limit", 'L', true, take_only<64>, {}, "the hop limit is 64 here"},
     // Refused options.
     refused("run_infinitely", 0, false, "a run has an end; repeat it, or let a schedule do so"),
@@ -452,8 +453,6 @@ constexpr std::array kRows{
             "the adapter's congestion control stays as the site has it; leave it out"),
     refused("no_enhanced_reorder", 0, false,
             "the adapter's order of placement stays as it is; leave it out"),
-    refused("cqe_poll", 0, true,
-            "a poll takes up to 16 completions, the tool's default; leave it out"),
     refused("tph_mem", 0, true, kHints),
     refused("cpu_id", 0, true, kHints),
     refused("ph", 0, true, kHints),
