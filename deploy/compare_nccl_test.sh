@@ -96,7 +96,7 @@ paired "$work/page.md" 'all_reduce | busbw GB/s | 512 MiB | 6 | 150 | 120 | 1.25
 grep -q "^$(date -u +%F)T.* nccl-tests 2.17.6" "$work/page.md" || fails "no date and versions in the page"
 [ "$(grep -c '^again' "$work/kept6")" = "$(grep -c '^ours' "$work/kept6")" ] || fails "theirs does not run twice in a round"
 # tables FILE: the page's table of a kept file, without a launch.
-tables() { rm -f "$work/from.md"; code=0; deploy/compare_nccl.sh --from "$1" --mpi 1 --judge "$judge" --markdown "$work/from.md" >"$work/out" 2>"$work/err" || code=$?; }
+tables() { rm -f "$work/from.md"; code=0; deploy/compare_nccl.sh --from "$1" --mpi 1 ${2:+--sizes "$2"} --judge "$judge" --markdown "$work/from.md" >"$work/out" 2>"$work/err" || code=$?; }
 tables "$work/kept6"
 [ $code = 0 ] && cmp "$work/from.md" "$work/page.md" || fails "the table of the kept launches is another: $code"
 # Large sizes alone: a row for each, and none of small messages; a size that is no power of 4 times 8 B is wrong use.
@@ -135,9 +135,12 @@ awk -F '\t' -v OFS='\t' '$1 == "again" && $3 == 8192 { $4 *= 1.1 } { print }' "$
 tables "$work/moved"
 paired "$work/from.md" 'all_reduce | time us | 8 KiB | 6 | 5.1 | 5 | 1.020 | 1.020 | 1.020 to 1.020 | 1.100 | 1.320 | invalid: a control failed'
 [ "$(grep invalid "$work/from.md" | cut -d "|" -f 3,4 | paste -sd ";")" = " time us | 8 KiB ; geometric mean of the times, us | 2 KiB to 512 KiB " ] || fails "other rows are invalid: $(cat "$work/from.md")"
-# The page of the results is what the script makes of the launches beside it.
-tables deploy/docs/results/kept/nccl-mpirun.tsv
-[ $code = 0 ] && diff <(grep '^|' "$work/from.md") <(grep '^|' deploy/docs/results/nccl-mpirun.md) || fails "deploy/docs/results/nccl-mpirun.md is another table than that of its launches"
+# The pages of the results are what the script makes of the launches beside them.
+for page in nccl-mpirun: nccl-others:8:128M; do
+  sizes=${page#*:} page=${page%%:*}
+  tables "deploy/docs/results/kept/$page.tsv" "$sizes"
+  [ $code = 0 ] && diff <(grep '^|' "$work/from.md") <(grep '^|' deploy/docs/results/$page.md) || fails "deploy/docs/results/$page.md is another table than that of its launches"
+done
 tables "$work/none"
 [ $code = 2 ] || fails "a kept file that is not there: $code"
 

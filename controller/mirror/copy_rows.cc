@@ -138,13 +138,17 @@ std::string copy_of(const store::MirrorRows& rows, std::vector<BlobRef>& blobs) 
   return out += kTrailer;
 }
 
-std::string copy_of_blob(const BlobRef& blob, std::size_t first_part, std::size_t parts) {
+std::size_t parts_of(const BlobRef& blob) {
+  return std::max<std::size_t>(1, (blob.bytes.size() + kBlobPartBytes - 1) / kBlobPartBytes);
+}
+
+std::string copy_of_blobs(const std::vector<BlobPart>& parts) {
   std::string out(kHeader);
-  for (std::size_t part = first_part; part < first_part + parts; ++part) {
+  for (const BlobPart& one : parts) {
     put(out, std::int16_t{3});
-    put_bytes(out, blob.digest);
-    put_field(out, static_cast<std::int32_t>(part));
-    put_bytes(out, blob.bytes.substr(part * kBlobPartBytes, kBlobPartBytes));
+    put_bytes(out, one.blob->digest);
+    put_field(out, static_cast<std::int32_t>(one.part));
+    put_bytes(out, one.blob->bytes.substr(one.part * kBlobPartBytes, kBlobPartBytes));
   }
   return out += kTrailer;
 }

@@ -24,8 +24,14 @@ struct BlobRef {
 // for each such byte, a time outside the years 1970 to 9999 the nearest one inside.
 std::string copy_of(const store::MirrorRows& rows, std::vector<BlobRef>& blobs);
 
-// Parts of a blob as rows (digest bytea, part integer, body bytea) of one COPY.
+// A piece of a blob, and how many pieces it has: at least one.
 inline constexpr std::size_t kBlobPartBytes = 8U << 20U;
-std::string copy_of_blob(const BlobRef& blob, std::size_t first_part, std::size_t parts);
+struct BlobPart {
+  const BlobRef* blob = nullptr;
+  std::size_t part = 0;
+};
+std::size_t parts_of(const BlobRef& blob);
+// Parts as rows (digest bytea, part integer, body bytea) of one COPY.
+std::string copy_of_blobs(const std::vector<BlobPart>& parts);
 
 }  // namespace railgauge::mirror

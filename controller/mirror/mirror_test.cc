@@ -75,6 +75,55 @@ TEST_F(MirrorTest, APairMatrixIsContentByItsDigestAndItsReplacementReplacesIt) {
   EXPECT_EQ(ask("SELECT count(*) FROM railgauge.pair_matrix"), "1");
 }
 
+// A run's end stores a matrix for each series. One transaction for each of them is some 10 ms on a
+// disk that keeps its promises, and points wait behind them.
+TEST_F(MirrorTest, AThousandMatricesTakeAFewTransactions) {
+  measure("r1", 1);
+  expect_same();
+  const auto transactions = [this] {
+    return std::stoll(ask("SELECT (pg_current_xact_id()::text)::bigint"));
+  };
+  const long long before = transactions();
+  std::vector<store::PairMatrixRow> matrices;
+  for (int size = 0; size < 1000; ++size) {
+    store::PairMatrixRow matrix{
+        .run_id = "r1", .kernel = "k", .metric = fmt::format("m{}", size), .unit = "ns"};
+    matrix.endpoints = {"n1/rxe0:1", "n2/rxe0:1"};
+    matrix.values = {NAN, 1500.0F + static_cast<float>(size), 1600, NAN};
+    matrices.push_back(matrix);
+  }
+  ASSERT_TRUE(store_->put_pair_matrices("r1", matrices));
+  expect_same();
+  EXPECT_EQ(ask("SELECT count(DISTINCT b.digest) FROM railgauge.pair_matrix m JOIN railgauge.blob "
+                "b ON b.digest=m.body_digest"),
+            "1000");
+  EXPECT_LT(transactions() - before, 20);
+}
+
+// Content that a batch shares, and content that the archive has from before.
+TEST_F(MirrorTest, ContentIsStoredOnceHoweverManyRowsReferToIt) {
+  measure("r1", 1);
+  const auto put = [this](const std::string& run, std::vector<const char*> metrics) {
+    std::vector<store::PairMatrixRow> matrices;
+    for (const char* metric : metrics) {
+      store::PairMatrixRow matrix{.run_id = run, .kernel = "k", .metric = metric, .unit = "ns"};
+      matrix.endpoints = {"n1/rxe0:1", "n2/rxe0:1"};
+      matrix.values = {NAN, 1500, 1600, NAN};
+      matrices.push_back(matrix);
+    }
+    ASSERT_TRUE(store_->put_pair_matrices(run, matrices));
+  };
+  put("r1", {"a", "b", "c"});
+  expect_same();
+  mirror_ = make();
+  put("r1", {"a", "b", "c", "d"});
+  expect_same();
+  EXPECT_EQ(
+      ask("SELECT count(*) || ' of ' || count(DISTINCT b.digest) FROM railgauge.pair_matrix m JOIN "
+          "railgauge.blob b ON b.digest=m.body_digest"),
+      "4 of 1");
+}
+
 TEST_F(MirrorTest, MonthsThatNoSiteKeepsAreDropped) {
   measure("r1", 1);
   MirrorOptions brief = options("east");

@@ -283,8 +283,8 @@ Status SiteLink::carry_changes(const store::MirrorBatch& batch, std::string& mer
   return {};
 }
 
-// Content goes before the rows that refer to it, each piece by itself: a crash leaves at worst
-// content that nothing refers to yet.
+// Content goes before the rows that refer to it, some MiB at once: a crash leaves at worst content
+// that nothing refers to yet. A night's end has thousands of small ones.
 Status SiteLink::carry_blobs(const store::MirrorBatch& batch) {
   std::vector<BlobRef> blobs;
   for (const store::MirrorRows& rows : batch.tables)
@@ -293,25 +293,58 @@ Status SiteLink::carry_blobs(const store::MirrorBatch& batch) {
         }))
       static_cast<void>(copy_of(rows, blobs));
   if (blobs_.size() > kMaxKnownBlobs) blobs_.clear();
+  std::erase_if(blobs, [this](const BlobRef& blob) { return !blobs_.insert(blob.digest).second; });
+  if (blobs.empty()) return {};
+  const auto present = RG_TRY(parts_present(blobs));
+  std::vector<BlobPart> wanted;
+  std::size_t bytes = 0;
   for (const BlobRef& blob : blobs) {
-    if (!blobs_.insert(blob.digest).second) continue;
-    const std::size_t parts =
-        std::max<std::size_t>(1, (blob.bytes.size() + kBlobPartBytes - 1) / kBlobPartBytes);
-    const std::string digest = hex_of(blob.digest);
-    const pq::Answer there = RG_TRY(database_->query(
-        fmt::format("SELECT count(*) FROM railgauge.blob WHERE digest='\\x{}'", digest)));
-    if (there.integer(0, 0) == static_cast<std::int64_t>(parts)) continue;
+    const std::size_t parts = parts_of(blob);
+    const auto found = present.find(hex_of(blob.digest));
+    if (found != present.end() && found->second == parts) continue;
+    for (std::size_t part = 0; part < parts; ++part) {
+      wanted.push_back({.blob = &blob, .part = part});
+      bytes += std::min(blob.bytes.size(), kBlobPartBytes);
+      if (bytes < kBlobPartBytes) continue;
+      RG_TRY_OK(send_blobs(std::exchange(wanted, {})));
+      bytes = 0;
+    }
+  }
+  return wanted.empty() ? Status{} : send_blobs(wanted);
+}
+
+// One query for all of them: a first start after a restart asks for each matrix of a walk. A blob
+// of which a part lacks, since a part's transaction failed, is sent whole again.
+Result<std::map<std::string, std::size_t>> SiteLink::parts_present(
+    const std::vector<BlobRef>& blobs) {
+  std::vector<std::string> digests;
+  for (const BlobRef& blob : blobs) digests.push_back("\"\\\\x" + hex_of(blob.digest) + "\"");
+  const pq::Answer there = RG_TRY(database_->query(
+      "SELECT encode(digest, 'hex'), count(*) FROM railgauge.blob WHERE digest=ANY($1::bytea[]) "
+      "GROUP BY digest",
+      {fmt::format("{{{}}}", fmt::join(digests, ","))}));
+  std::map<std::string, std::size_t> present;
+  for (int row = 0; row < there.rows(); ++row)
+    present.emplace(there.text(row, 0), static_cast<std::size_t>(there.integer(row, 1)));
+  return present;
+}
+
+// The staging table stays with the session; its rows end with the transaction, so that nothing is
+// truncated by hand, which would cost a new file each time.
+Status SiteLink::send_blobs(const std::vector<BlobPart>& parts) {
+  const Status done = [&]() -> Status {
     RG_TRY_OK(database_->script(
-        "CREATE TEMP TABLE IF NOT EXISTS stage_blob (digest bytea, part integer, body bytea); "
-        "TRUNCATE pg_temp.stage_blob"));
-    for (std::size_t part = 0; part < parts; ++part)
-      RG_TRY_OK(database_->copy_in("COPY pg_temp.stage_blob FROM STDIN (FORMAT binary)",
-                                   copy_of_blob(blob, part, 1)));
+        "BEGIN; CREATE TEMP TABLE IF NOT EXISTS stage_blob (digest bytea, part integer, body "
+        "bytea) ON COMMIT DELETE ROWS"));
+    RG_TRY_OK(database_->copy_in("COPY pg_temp.stage_blob FROM STDIN (FORMAT binary)",
+                                 copy_of_blobs(parts)));
     RG_TRY_OK(database_->script(
         "INSERT INTO railgauge.blob SELECT digest, part, body FROM pg_temp.stage_blob ON CONFLICT "
-        "DO NOTHING; TRUNCATE pg_temp.stage_blob"));
-  }
-  return {};
+        "DO NOTHING; COMMIT"));
+    return {};
+  }();
+  if (!done) static_cast<void>(database_->execute("ROLLBACK"));
+  return done;
 }
 
 // --- months ------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/mirror/copy_rows.h"
 #include "controller/mirror/pq/connection.h"
 #include "controller/store/outbox/mirror_outbox.h"
 #include "kernels/core/base/result.h"
@@ -84,6 +85,10 @@ class SiteLink {
   // Copies the rows into their staging tables and collects the merges.
   Status carry(const store::MirrorBatch& batch, std::string& merges);
   Status carry_blobs(const store::MirrorBatch& batch);
+  // How many parts of each the archive has, by its digest in hexadecimal; none: it is left out.
+  Result<std::map<std::string, std::size_t>> parts_present(const std::vector<BlobRef>& blobs);
+  // In one transaction.
+  Status send_blobs(const std::vector<BlobPart>& parts);
   // Notes for standbys what changed, and how far the agents' spools are.
   Status carry_changes(const store::MirrorBatch& batch, std::string& merges);
   // The last statement of each transaction.

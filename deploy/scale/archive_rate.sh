@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Measures a controller with its mirror in a private PostgreSQL while modelled agents (railgauge-fleet) deliver points over
-# gRPC at a rate, all on the same cores, and prints a Markdown table. All figures are SYNTHETIC. It takes some 7 minutes.
+# gRPC at a rate, all on the same cores, and prints a Markdown table. All figures are SYNTHETIC. It takes some 9 minutes.
 #   deploy/scale/archive_rate.sh [--build DIR] [--rate N] [--seconds N] [--away N] [--cpus LIST]
 # --build    build folder with railgauge-controller, railgauge-fleet and railgauge (build/release)
-# --rate     points a second, of runs that begin every two seconds (10000)
+# --rate     points a second, of rounds that begin every six seconds (10000)
 # --seconds  of the steady part (180)
 # --away     seconds for which PostgreSQL is stopped afterwards (60)
 # --cpus     cores of all processes, as taskset has them (0,1)
@@ -30,7 +30,7 @@ export LC_ALL=C RAILGAUGE_BUILD_DIR=$build
 # shellcheck source=../e2e/lib.sh
 . "$here/e2e/lib.sh"
 # A task has 64 sizes of 2 points; a pair of nodes has a task for each of 8 rails and each direction.
-readonly kPointsOfTask=128 kTasksOfPair=16 kBeatSeconds=2
+readonly kPointsOfTask=128 kTasksOfPair=16 kBeatSeconds=6 kRounds=10
 postgres=$(dirname "$(ls -d /usr/lib/postgresql/*/bin/initdb 2>/dev/null | sort -V | tail -n 1)" 2>/dev/null || true)
 [ -x "$postgres/initdb" ] || { echo "waived: no PostgreSQL server is installed"; exit 77; }
 as_user=(); [ "$(id -u)" != 0 ] || as_user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
@@ -43,7 +43,7 @@ postgres_starts() {
     -o "-k $data -c listen_addresses='' -c fsync=on -c shared_buffers=256MB -c max_wal_size=2GB" start >/dev/null
 }
 postgres_stops() { "${as_user[@]}" "$postgres/pg_ctl" -D "$data/data" -m fast -w stop >/dev/null; }
-trap 'code=$?; set +e; touch "$work/over"; postgres_stops 2>/dev/null; (exit $code); finish' EXIT
+trap 'code=$?; set +e; touch "$work/over" "$work/no-probe"; postgres_stops 2>/dev/null; (exit $code); finish' EXIT
 postgres_starts
 "$postgres/createdb" -h "$data" -U railgauge archive
 ask() { "$postgres/psql" -h "$data" -U railgauge -d archive -qAt -c "$1"; }
@@ -67,17 +67,22 @@ cpu_of_postgres() {
 }
 row() { printf '| %s | %s | %s |\n' "$1" "$2" "$3" | tee -a "$work/table" >&2; }
 
-cat >"$work/suites/points.yaml" <<Y
+# suite MILLISECONDS: writes the suite, whose run measures the same pairs in round after round, with a pause between two.
+suite() {
+  cat >"$work/suites/points.yaml" <<Y
 version: 1
 metadata: {name: points, summary: many points a task}
 stages:
   - kernel: verbs.write_bw
     parameters: {sizes: "$(seq -s , 1024 1024 65536)"}
     placement: {pairs: halves, directions: both, rails: same, rails_together: true}
+    repetitions: $kRounds
+rounds: {settle: $1ms}
 Y
+}
+suite 0
 pairs=$(((rate * kBeatSeconds + kPointsOfTask * kTasksOfPair / 2) / (kPointsOfTask * kTasksOfPair)))
-points_of_run=$((pairs * kTasksOfPair * kPointsOfTask))
-beat=$(awk -v n="$points_of_run" -v r="$rate" 'BEGIN { printf "%.3f", n / r }')
+points_of_round=$((pairs * kTasksOfPair * kPointsOfTask)) rounds=$kRounds
 cat >"$work/scenario.yaml" <<Y
 version: 1
 metadata: {name: rate}
@@ -92,31 +97,43 @@ metrics_url=http://127.0.0.1:$(sed -n 's/.*metrics on port \([0-9]*\).*/\1/p' "$
 echo $! >"$work/fleet.pid"
 wait_for "the nodes attach" 120 attached $((2 * pairs))
 
-# Begins runs in time until the file over is there, whether or not the last one has ended; each of them is a probe of the
-# lag as well: from the answer to the moment at which the archive shows the run.
+# Begins a run when the one before has ended, until the file over is there. The file newest is for the probe.
 feed() {
-  local next run begin; next=$(now)
+  local run
   while [ ! -e "$work/over" ]; do
-    run=$(cli run points --all --detach 2>/dev/null | tail -n 1) || { echo refused >>"$work/refused"; run=""; }
-    begin=$(now)
-    if [ -n "$run" ] && [ ! -e "$work/no-probe" ]; then
-      until [ "$(ask "SELECT count(*) FROM railgauge.run WHERE run_id='$run'" 2>/dev/null)" = 1 ] || [ -e "$work/no-probe" ]; do sleep 0.05; done
-      [ -e "$work/no-probe" ] || minus "$(now)" "$begin" >>"$work/probes"
+    if run=$(cli run points --all --detach 2>"$work/why" | tail -n 1) && [ -n "$run" ]; then
+      echo "$run $(now)" >"$work/newest"
+      cli runs wait "$run" >/dev/null 2>&1 || true
+    else
+      [ -s "$work/refused" ] || cat "$work/why" >&2
+      echo refused >>"$work/refused"
+      sleep 1
     fi
-    next=$(awk -v n="$next" -v b="$beat" 'BEGIN { printf "%.3f", n + b }')
-    ! less "$(now)" "$next" || sleep "$(minus "$next" "$(now)")"
+  done
+}
+# The time from the answer to the newest run's command until the archive has the run, over and over.
+probe() {
+  local run begin
+  while [ ! -e "$work/no-probe" ]; do
+    if ! read -r run begin <"$work/newest"; then sleep 0.1; continue; fi
+    : >"$work/newest"
+    until [ -e "$work/no-probe" ] || [ "$(ask "SELECT count(*) FROM railgauge.run WHERE run_id='$run'" 2>/dev/null)" = 1 ]; do sleep 0.05; done
+    [ -e "$work/no-probe" ] || { minus "$(now)" "$begin"; echo; } >>"$work/probes"
   done
 }
 watch_lag() { while [ ! -e "$work/over" ]; do metric railgauge_mirror_lag_seconds >>"$work/lags" || true; sleep 0.5; done; }
 
-echo "a first run makes $points_of_run series" >&2
+echo "a first run makes $points_of_round series without a pause; its time sets the pause of the others" >&2
+begin=$(now)
 cli run points --all >"$work/run.txt" 2>&1
-wait_for "the archive has it" 120 eval '[ "$(archived)" = "$(stored)" ]'
-touch "$work/no-probe"
+settle=$(awk -v n="$points_of_round" -v r="$rate" -v s="$(minus "$(now)" "$begin")" -v k="$rounds" 'BEGIN { left = n / r - s / k; printf "%.0f", (left > 0 ? 1000 * left : 0) }')
+echo "$(minus "$(now)" "$begin") s for $rounds rounds; pause between two rounds: $settle ms" >&2
+suite "$settle"
+wait_for "the archive has it" 300 eval '[ "$(archived)" = "$(stored)" ]'
+: >"$work/newest"; : >"$work/probes"; : >"$work/lags"
 feed & feeder=$!
 sleep 10
-rm "$work/no-probe"; : >"$work/probes"
-: >"$work/lags"
+probe & prober=$!
 watch_lag & watcher=$!
 from=$(now) stored_from=$(stored) archived_from=$(archived)
 controller_from=$(cpu_of "$(pid_of controller)") fleet_from=$(cpu_of "$(pid_of fleet)") postgres_from=$(cpu_of_postgres)
@@ -139,14 +156,20 @@ postgres_stops
 sleep "$away"
 backlog=$(($(stored) - kept))
 postgres_starts
+back=$(now)
+wait_for "the mirror is back" 120 eval '[ "$(archived)" -gt "$kept" ]'
 begin=$(now)
-wait_for "the backlog is drained" 900 eval 'less "$(metric railgauge_mirror_lag_seconds)" 2'
+is_drained() { local lag; lag=$(metric railgauge_mirror_lag_seconds); [ -n "$lag" ] && less "$lag" 2; }
+wait_for "the backlog is drained" 900 is_drained
 drained=$(minus "$(now)" "$begin")
 sent=$(($(stored) - kept))
+row "until the first point after PostgreSQL is back, which the mirror tries each 1 to 30 s" "$(minus "$begin" "$back") s" "-"
 row "a backlog of $backlog points, PostgreSQL away for $away s: drained while points are measured, points a second" \
   "$(per "$sent" "$drained") in $drained s" "$((3 * rate))"
 touch "$work/over"
-wait "$feeder" "$watcher" 2>/dev/null || true
+run=$(sqlite3 -readonly "$work/railgauge.db" "SELECT run_id FROM run WHERE state <> 'ended' LIMIT 1")
+[ -z "$run" ] || cli runs cancel "$run" >/dev/null 2>&1 || true
+wait "$feeder" "$watcher" "$prober" 2>/dev/null || true
 wait_for "the runs end" 300 eval '[ "$(metric railgauge_run_active)" = 0 ]'
 wait_for "the archive has everything" 120 eval '[ "$(archived)" = "$(stored)" ]' || true
 row "points stored; points in the archive" "$(stored); $(archived)" "equal"
