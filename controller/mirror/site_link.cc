@@ -37,6 +37,7 @@ std::string hex_of(std::string_view bytes) {
 Result<std::unique_ptr<SiteLink>> SiteLink::open(pq::ConnectOptions options,
                                                  const SiteClaim& claim) {
   auto database = RG_TRY(pq::Connection::open(std::move(options)));
+  RG_TRY_OK(commit_durably(*database));
   RG_TRY_OK(ensure_schema(*database));
   // A merge waits for no other session for long; a drop of a month may hold it.
   RG_TRY_OK(database->script(
