@@ -45,6 +45,11 @@ void FakeController::set_stored_through(std::uint64_t spool_id) {
   stored_through_ = spool_id;
 }
 
+void FakeController::set_generation(std::uint64_t generation) {
+  const std::lock_guard lock(mutex_);
+  generation_ = generation;
+}
+
 void FakeController::drop() {
   const std::lock_guard lock(mutex_);
   if (context_ != nullptr) context_->TryCancel();
@@ -57,7 +62,10 @@ void FakeController::drop_after(bool (api::AgentMessage::*met)() const) {
 
 bool FakeController::send(const api::ControllerMessage& message) {
   const std::lock_guard lock(mutex_);
-  return stream_ != nullptr && stream_->Write(message);
+  api::ControllerMessage sent = message;
+  if (sent.has_prepare()) sent.mutable_prepare()->set_generation(generation_);
+  if (sent.has_go()) sent.mutable_go()->set_generation(generation_);
+  return stream_ != nullptr && stream_->Write(sent);
 }
 
 api::TaskRef FakeController::ref(const std::string& task_id) {
@@ -148,9 +156,11 @@ grpc::Status FakeController::Attach(grpc::ServerContext* context, Stream* stream
 bool FakeController::answer(Stream& stream) {
   Answer answer;
   api::ControllerMessage message;
+  std::uint64_t generation = 0;
   {
     const std::lock_guard lock(mutex_);
     answer = answer_;
+    generation = generation_;
     if (stored_through_ && answer == Answer::kWelcome)
       message.mutable_welcome()->set_stored_through_spool_id(*stored_through_);
   }
@@ -166,6 +176,7 @@ bool FakeController::answer(Stream& stream) {
   else
     message.mutable_welcome()->mutable_contract()->set_major(0);
   message.mutable_welcome()->set_controller_version("test");
+  message.mutable_welcome()->set_generation(generation);
   message.mutable_welcome()->set_heartbeat_seconds(0.2);
   return stream.Write(message);
 }

@@ -33,6 +33,8 @@ class FakeController final : public api::AgentLink::Service {
   void set_answers_steps(bool answers);
   // Sets the last stored record that the next Welcome reports.
   void set_stored_through(std::uint64_t spool_id);
+  // Sets the generation of the next Welcome, and of each task that is sent from now on.
+  void set_generation(std::uint64_t generation);
   // Breaks the stream like a failing network.
   void drop();
   // Breaks the stream once, right after a message for which `met` is true, without an answer to it.
@@ -68,6 +70,7 @@ class FakeController final : public api::AgentLink::Service {
   bool acknowledge_ = true;
   bool answers_steps_ = true;
   std::optional<std::uint64_t> stored_through_;
+  std::uint64_t generation_ = 0;
   bool (api::AgentMessage::*drop_after_)() const = nullptr;
   grpc::ServerContext* context_ = nullptr;
   Stream* stream_ = nullptr;

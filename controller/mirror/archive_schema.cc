@@ -53,6 +53,12 @@ Result<std::int64_t> schema_version_of(pq::Connection& database) {
   return version.integer(0, 0);
 }
 
+Status commit_durably(pq::Connection& database) {
+  return database.execute(
+      "SELECT set_config('synchronous_commit', 'on', false) WHERE "
+      "current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')");
+}
+
 std::string schema_sql() {
   std::string sql(kOwnTables);
   for (const MirrorTable& table : store::mirror_tables())

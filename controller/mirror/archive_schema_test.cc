@@ -27,6 +27,32 @@ TEST_F(ArchiveSchemaTest, ANewerSchemaIsRefusedAndAnOlderOneRaised) {
   EXPECT_THAT(events_.back().second, ::testing::HasSubstr("a newer Railgauge made it"));
 }
 
+// Each write to a site's row says how its session commits.
+TEST_F(ArchiveSchemaTest, TheMirrorsCommitsWaitForTheDiskWhateverTheServersSetting) {
+  for (const auto& [of_server, of_session] :
+       {std::pair("off", "on"), {"remote_write", "on"}, {"remote_apply", "remote_apply"}}) {
+    ask(
+        fmt::format("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit={}', "
+                    "current_database()); END $$",
+                    of_server));
+    ASSERT_EQ(ask("SHOW synchronous_commit"), of_server);
+    mirror_ = make();
+    measure(fmt::format("after {}", of_server), 1);
+    expect_same();
+    if (of_server == std::string_view("off")) {
+      ask("CREATE TABLE public.commits AS SELECT ''::text AS setting");
+      ask("CREATE FUNCTION public.note_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+          "UPDATE "
+          "public.commits SET setting=current_setting('synchronous_commit'); RETURN NEW; END $$");
+      ask("CREATE TRIGGER note_commit BEFORE UPDATE ON railgauge.site FOR EACH ROW EXECUTE "
+          "FUNCTION public.note_commit()");
+      measure("once more", 1);
+      expect_same();
+    }
+    EXPECT_EQ(ask("SELECT setting FROM public.commits"), of_session) << of_server;
+  }
+}
+
 // Nobody may take a modelled site's rows for measured ones, whichever view shows them.
 TEST_F(ArchiveSchemaTest, EachViewMarksSyntheticData) {
   measure("r1", 1);

@@ -55,19 +55,32 @@ void LeaseHolder::refused(double asked_at) {
 
 void LeaseHolder::unanswered(double asked_at) { next_ = asked_at + times_.renew_seconds / 2; }
 
+void LeaseWatch::note(std::int64_t generation, const std::string& end, double now) {
+  if (since_ >= 0 && generation == generation_ && end == end_) return;
+  generation_ = generation;
+  end_ = end;
+  since_ = now;
+}
+
+double LeaseWatch::unchanged_seconds(double now) const { return since_ < 0 ? 0 : now - since_; }
+
 // The time that is left is the server's; only its sign decides, and not before take_lease() has
 // asked the server again.
 Result<std::optional<LeaseRow>> read_lease(pq::Connection& archive, const std::string& site,
                                            const std::string& holder) {
   const pq::Answer row = RG_TRY(archive.query(
       "SELECT holder, address, generation, extract(epoch FROM expires_at - clock_timestamp()), "
-      "holder=$2, $2=ANY(admitted) FROM railgauge.lease WHERE site_name=$1",
+      "holder=$2, $2=ANY(admitted), seconds, expires_at, expires_at='epoch' FROM railgauge.lease "
+      "WHERE site_name=$1",
       {site, holder}));
   if (row.rows() == 0) return std::nullopt;
   return LeaseRow{
       .holder = {.holder = std::string(row.text(0, 0)), .address = std::string(row.text(0, 1))},
       .generation = row.integer(0, 2),
       .seconds_left = row.real(0, 3),
+      .seconds = row.real(0, 6),
+      .end = std::string(row.text(0, 7)),
+      .is_released = row.text(0, 8) == "t",
       .is_mine = row.text(0, 4) == "t",
       .is_admitted = row.text(0, 5) == "t"};
 }
@@ -84,15 +97,17 @@ Result<bool> has_live_lease(pq::Connection& archive, const std::string& site) {
 Result<std::optional<TakenLease>> take_lease(pq::Connection& archive, const LeaseWish& wish) {
   const pq::Answer taken = RG_TRY(archive.query(
       "INSERT INTO railgauge.lease AS old (site_name, holder, address, generation, expires_at, "
-      "taken_at) VALUES ($1, $2, $3, $4::bigint + 1, clock_timestamp() + make_interval(secs => "
-      "$5::double precision), clock_timestamp()) ON CONFLICT (site_name) DO UPDATE SET "
-      "holder=EXCLUDED.holder, address=EXCLUDED.address, generation=greatest(old.generation, "
-      "$4::bigint) + 1, expires_at=EXCLUDED.expires_at, taken_at=EXCLUDED.taken_at WHERE "
-      "(old.holder=$2 AND $6::boolean) OR (old.expires_at < clock_timestamp() AND (old.holder=$2 "
-      "OR $2=ANY(old.admitted) OR $7::boolean)) RETURNING generation, admitted",
+      "taken_at, seconds) VALUES ($1, $2, $3, $4::bigint + 1, clock_timestamp() + "
+      "make_interval(secs => $5::double precision), clock_timestamp(), $5::double precision) ON "
+      "CONFLICT (site_name) DO UPDATE SET holder=EXCLUDED.holder, address=EXCLUDED.address, "
+      "generation=greatest(old.generation, $4::bigint) + 1, expires_at=EXCLUDED.expires_at, "
+      "taken_at=EXCLUDED.taken_at, seconds=EXCLUDED.seconds, renewal=0 WHERE (old.holder=$2 AND "
+      "$6::boolean) OR (old.expires_at < clock_timestamp() AND ($8='' OR "
+      "old.expires_at::text=$8) AND (old.holder=$2 OR $2=ANY(old.admitted) OR $7::boolean)) "
+      "RETURNING generation, admitted",
       {wish.site, wish.controller.holder, wish.controller.address, std::to_string(wish.above),
        fmt::format("{}", wish.seconds), wish.owns ? "true" : "false",
-       wish.is_forced ? "true" : "false"}));
+       wish.is_forced ? "true" : "false", wish.seen_end}));
   if (taken.rows() == 0) return std::nullopt;
   TakenLease lease{.generation = taken.integer(0, 0)};
   RG_TRY_OK(archive.execute(
@@ -109,18 +124,20 @@ Result<std::optional<TakenLease>> take_lease(pq::Connection& archive, const Leas
   return lease;
 }
 
-// A row whose time is over and that nobody took is still its holder's.
+// A row whose time is over and that nobody took is still its holder's. One that the network delayed
+// must not bring an older list of the admitted back.
 Result<std::optional<std::vector<SiteController>>> renew_lease(pq::Connection& archive,
                                                                const LeaseRenewal& renewal) {
   const pq::Answer renewed = RG_TRY(archive.query(
       "WITH mine AS (UPDATE railgauge.lease SET expires_at=clock_timestamp() + make_interval(secs "
-      "=> $4::double precision), admitted=$5::text[] WHERE site_name=$1 AND "
-      "generation=$3::bigint RETURNING 1) SELECT c.holder, c.address FROM mine LEFT JOIN "
-      "railgauge.controller c ON c.site_name=$1 AND c.holder<>$2 AND c.role='ready' AND c.seen_at "
-      "> "
-      "clock_timestamp() - make_interval(secs => 2 * $4::double precision)",
+      "=> $4::double precision), admitted=$5::text[], renewal=$6::bigint WHERE site_name=$1 AND "
+      "generation=$3::bigint AND renewal<$6::bigint RETURNING 1) SELECT c.holder, c.address FROM "
+      "mine LEFT JOIN railgauge.controller c ON c.site_name=$1 AND c.holder<>$2 AND "
+      "c.role='ready' AND c.seen_at > clock_timestamp() - make_interval(secs => 2 * $4::double "
+      "precision)",
       {renewal.site, renewal.controller.holder, std::to_string(renewal.generation),
-       fmt::format("{}", renewal.seconds), array_of(renewal.admitted)}));
+       fmt::format("{}", renewal.seconds), array_of(renewal.admitted),
+       std::to_string(renewal.number)}));
   if (renewed.rows() == 0) return std::nullopt;
   std::vector<SiteController> ready;
   for (int row = 0; row < renewed.rows(); ++row)
@@ -130,11 +147,12 @@ Result<std::optional<std::vector<SiteController>>> renew_lease(pq::Connection& a
   return ready;
 }
 
-// The row stays, with its generation and its admitted controllers.
+// The row stays, with its generation and its admitted controllers. The end is a time that no lease
+// has: whoever waits need not watch it. No renewal counts after it.
 Status end_lease(pq::Connection& archive, const std::string& site, std::int64_t generation) {
   return archive.execute(
-      "UPDATE railgauge.lease SET expires_at=clock_timestamp() WHERE site_name=$1 AND "
-      "generation=$2::bigint",
+      "UPDATE railgauge.lease SET expires_at='epoch', renewal=9223372036854775807 WHERE "
+      "site_name=$1 AND generation=$2::bigint",
       {site, std::to_string(generation)});
 }
 

@@ -55,6 +55,21 @@ class LeaseHolder {
   double next_ = 0;
 };
 
+// The side of a controller that waits: for how long it has seen a lease unchanged, by its own
+// clock, since the server's may be set while a holder acts. Not thread safe.
+class LeaseWatch {
+ public:
+  // A look that was answered at `now`.
+  void note(std::int64_t generation, const std::string& end, double now);
+  // Since the first look that saw it as the last one did; 0: there was no look.
+  [[nodiscard]] double unchanged_seconds(double now) const;
+
+ private:
+  std::int64_t generation_ = 0;
+  std::string end_{};
+  double since_ = -1;
+};
+
 // A controller of a site. `holder` is its random id, `address` how others reach it.
 struct SiteController {
   std::string holder{};
@@ -66,6 +81,9 @@ struct LeaseRow {
   SiteController holder{};
   std::int64_t generation = 0;
   double seconds_left = 0;   // below 0: it has ended
+  double seconds = 0;        // for which its holder takes it; 0: an older program took it
+  std::string end{};         // as the server writes it
+  bool is_released = false;  // its holder gave it back
   bool is_mine = false;      // the asking controller is the holder
   bool is_admitted = false;  // the holder knows that the asking one may take it
 };
@@ -79,6 +97,7 @@ struct LeaseWish {
   std::string site{};
   SiteController controller{};
   double seconds = 0;
+  std::string seen_end{};  // the row's end must still be this one, but for an owner; "": any
   std::int64_t above = 0;  // the new generation is higher than this one
   // Its database is the site's own: a holder that was started anew need not wait for the end.
   bool owns = false;
@@ -99,10 +118,11 @@ struct LeaseRenewal {
   SiteController controller{};
   std::int64_t generation = 0;
   double seconds = 0;
+  std::int64_t number = 0;              // 1 for the first one; a late one changes nothing
   std::vector<std::string> admitted{};  // who may take it from now on
 };
 // Prolongs it. Returns the controllers that could take the site over, to be admitted by the next
-// renewal; absent: it is another generation's.
+// renewal; absent: it is another generation's, or a later renewal came first.
 Result<std::optional<std::vector<SiteController>>> renew_lease(pq::Connection& archive,
                                                                const LeaseRenewal& renewal);
 // Ends it at once, so that another one may take it.

@@ -74,6 +74,20 @@ TEST(LeaseHolder, NeverActsBesideAnother) {
   }
 }
 
+// A renewal starts the time anew, and so does another generation; a look that finds no change does
+// not.
+TEST(LeaseWatch, CountsFromTheFirstLookThatSawTheLeaseAsItIs) {
+  LeaseWatch watch;
+  EXPECT_EQ(watch.unchanged_seconds(100), 0);
+  watch.note(1, "10:00:00", 100);
+  watch.note(1, "10:00:00", 107);
+  EXPECT_EQ(watch.unchanged_seconds(109), 9);
+  watch.note(1, "10:00:02", 109);
+  EXPECT_EQ(watch.unchanged_seconds(110), 1);
+  watch.note(2, "10:00:02", 112);
+  EXPECT_EQ(watch.unchanged_seconds(112.5), 0.5);
+}
+
 class LeaseRowTest : public ArchiveTest {};
 
 TEST_F(LeaseRowTest, IsOfOneHolderAtATimeAndEachHasAHigherGeneration) {
@@ -88,12 +102,15 @@ TEST_F(LeaseRowTest, IsOfOneHolderAtATimeAndEachHasAHigherGeneration) {
     EXPECT_TRUE(taken) << taken.error().message;
     return taken && *taken ? (*taken)->generation : 0;
   };
-  const auto renew = [](pq::Connection& archive, const SiteController& who, std::int64_t generation,
-                        double seconds, std::vector<std::string> admitted) {
+  std::int64_t number = 0;
+  const auto renew = [&number](pq::Connection& archive, const SiteController& who,
+                               std::int64_t generation, double seconds,
+                               std::vector<std::string> admitted) {
     return *renew_lease(archive, {.site = "east",
                                   .controller = who,
                                   .generation = generation,
                                   .seconds = seconds,
+                                  .number = ++number,
                                   .admitted = std::move(admitted)});
   };
   EXPECT_EQ(take(**one, a), 1);
@@ -116,6 +133,60 @@ TEST_F(LeaseRowTest, IsOfOneHolderAtATimeAndEachHasAHigherGeneration) {
   EXPECT_EQ((*row)->holder.address, "b:7443");
   EXPECT_FALSE((*row)->is_mine || (*row)->is_admitted);
   EXPECT_GT((*row)->seconds_left, 50);
+}
+
+// The network may hold a renewal back until later ones, or the end, have come.
+TEST_F(LeaseRowTest, ALateRenewalBringsNothingBack) {
+  auto archive = pq::Connection::open({.url = url_});
+  ASSERT_TRUE(archive && ensure_schema(**archive));
+  const SiteController a{.holder = "aa", .address = "a:7443"};
+  ASSERT_TRUE(*take_lease(**archive, {.site = "east", .controller = a, .seconds = 60}));
+  const auto renew = [&](std::int64_t number, std::vector<std::string> admitted) {
+    const auto renewed = renew_lease(**archive, {.site = "east",
+                                                 .controller = a,
+                                                 .generation = 1,
+                                                 .seconds = 60,
+                                                 .number = number,
+                                                 .admitted = std::move(admitted)});
+    EXPECT_TRUE(renewed) << renewed.error().message;
+    return renewed && *renewed;
+  };
+  EXPECT_TRUE(renew(1, {}));
+  EXPECT_TRUE(renew(3, {"cc"}));
+  EXPECT_FALSE(renew(2, {"bb"}));
+  EXPECT_EQ(ask("SELECT admitted FROM railgauge.lease"), "{cc}");
+  ASSERT_TRUE(end_lease(**archive, "east", 1));
+  EXPECT_FALSE(renew(4, {"bb"}));
+  const auto row = read_lease(**archive, "east", "cc");
+  ASSERT_TRUE(row && *row);
+  EXPECT_TRUE((*row)->is_released && (*row)->is_admitted);
+  EXPECT_LT((*row)->seconds_left, 0);
+}
+
+// Whoever waits asks for the lease that it has watched, and for no later one.
+TEST_F(LeaseRowTest, IsNotTakenWhenItsEndHasChanged) {
+  auto archive = pq::Connection::open({.url = url_});
+  ASSERT_TRUE(archive && ensure_schema(**archive));
+  const SiteController a{.holder = "aa", .address = "a:7443"};
+  ASSERT_TRUE(*take_lease(**archive, {.site = "east", .controller = a, .seconds = -2}));
+  const auto seen = read_lease(**archive, "east", "bb");
+  ASSERT_TRUE(seen && *seen);
+  EXPECT_EQ((*seen)->seconds, -2);
+  LeaseWish wish{.site = "east",
+                 .controller = {.holder = "bb"},
+                 .seconds = 60,
+                 .seen_end = (*seen)->end,
+                 .is_forced = true};
+  ask("UPDATE railgauge.lease SET expires_at=expires_at + interval '1 s'");  // ended all the same
+  const auto refused = take_lease(**archive, wish);
+  ASSERT_TRUE(refused) << refused.error().message;
+  EXPECT_FALSE(*refused);
+  const auto now_seen = read_lease(**archive, "east", "bb");
+  ASSERT_TRUE(now_seen && *now_seen);
+  wish.seen_end = (*now_seen)->end;
+  const auto taken = take_lease(**archive, wish);
+  ASSERT_TRUE(taken && *taken);
+  EXPECT_EQ((*taken)->generation, 2);
 }
 
 // A deposed controller's sessions could hold locks for as long as a dead host's connection lives.
@@ -144,10 +215,14 @@ TEST_F(LeaseRowTest, ABatchUnderWayLetsItsHolderRenewAndNobodyElseTakeIt) {
   const LeaseWish of_b{.site = "east", .controller = {.holder = "bb"}, .seconds = 60};
   ASSERT_TRUE(*take_lease(**keeper, {.site = "east", .controller = a, .seconds = 60}));
   ASSERT_TRUE((*batch)->script("BEGIN; SELECT railgauge.require_lease('east', 1)"));
+  std::int64_t number = 0;
   for (const double seconds : {60.0, -1.0}) {  // it has ended after the second
-    const auto renewed = renew_lease(
-        **keeper,
-        {.site = "east", .controller = a, .generation = 1, .seconds = seconds, .admitted = {"bb"}});
+    const auto renewed = renew_lease(**keeper, {.site = "east",
+                                                .controller = a,
+                                                .generation = 1,
+                                                .seconds = seconds,
+                                                .number = ++number,
+                                                .admitted = {"bb"}});
     ASSERT_TRUE(renewed) << renewed.error().message;
     EXPECT_TRUE(*renewed);
   }

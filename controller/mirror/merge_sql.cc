@@ -107,11 +107,28 @@ std::string month_name(int month) {
 
 // Months are those of UTC, whatever the server's zone.
 std::string month_sql(int month) {
-  const int next = month + 1;
   return fmt::format(
-      "CREATE TABLE IF NOT EXISTS railgauge.{} PARTITION OF railgauge.point FOR VALUES FROM "
-      "('{:04}-{:02}-01 00:00+00') TO ('{:04}-{:02}-01 00:00+00')",
-      month_name(month), month / 12, month % 12 + 1, next / 12, next % 12 + 1);
+      "CREATE TABLE IF NOT EXISTS railgauge.{} PARTITION OF railgauge.point FOR VALUES FROM ('{}') "
+      "TO ('{}')",
+      month_name(month), month_begin(month), month_begin(month + 1));
+}
+
+std::string month_begin(int month) {
+  return fmt::format("{:04}-{:02}-01 00:00+00", month / 12, month % 12 + 1);
+}
+
+// Locks in the order of a merge: the table of all points first. No copy of the indexes: the month
+// gets those of the whole table as it becomes a part of it.
+std::string month_from_others_sql(int month) {
+  return fmt::format(
+      "CREATE TABLE railgauge.{0} (LIKE railgauge.point INCLUDING DEFAULTS INCLUDING "
+      "CONSTRAINTS);\n"
+      "LOCK TABLE railgauge.point_other IN ACCESS EXCLUSIVE MODE;\n"
+      "WITH moved AS (DELETE FROM railgauge.point_other WHERE measured_at>='{1}' AND "
+      "measured_at<'{2}' RETURNING *) INSERT INTO railgauge.{0} SELECT * FROM moved;\n"
+      "ALTER TABLE railgauge.point ATTACH PARTITION railgauge.{0} FOR VALUES FROM ('{1}') TO "
+      "('{2}')",
+      month_name(month), month_begin(month), month_begin(month + 1));
 }
 
 // Times before 1970 do not reach it: copy_rows.h moves them.

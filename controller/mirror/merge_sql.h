@@ -21,7 +21,10 @@ std::string delete_range_sql(std::size_t table, std::int64_t site, std::int64_t 
                              std::int64_t through);
 // Makes the partition of a month, given as year * 12 + month from 0.
 std::string month_sql(int month);
-std::string month_name(int month);  // "point_y2026m11"
-int month_of(double seconds);       // unix seconds, UTC
+// The same where the table of the others has points of it: they move into it. Needs a transaction.
+std::string month_from_others_sql(int month);
+std::string month_begin(int month);  // "2026-11-01 00:00+00"
+std::string month_name(int month);   // "point_y2026m11"
+int month_of(double seconds);        // unix seconds, UTC
 
 }  // namespace railgauge::mirror

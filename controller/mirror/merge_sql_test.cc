@@ -31,6 +31,7 @@ TEST(MergeSql, FindsTheMonthOfATime) {
   EXPECT_EQ(month_name(month_of(0)), "point_y1970m01");
   EXPECT_EQ(month_name(month_of(1'735'689'599)), "point_y2024m12");
   EXPECT_EQ(month_name(month_of(1'735'689'600)), "point_y2025m01");
+  EXPECT_EQ(month_begin(2024 * 12 + 11), "2024-12-01 00:00+00");
   EXPECT_THAT(month_sql(2024 * 12 + 11), HasSubstr("('2024-12-01 00:00+00') TO ('2025-01-01"));
 }
 

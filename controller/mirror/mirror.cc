@@ -33,6 +33,7 @@ Mirror::Mirror(MirrorOptions options, store::Store& store, Note note, std::funct
       is_over_(std::move(is_over)),
       batch_(options_.batch),
       pace_(options_.first_pause_seconds, options_.longest_pause_seconds, kLogSeconds),
+      walk_pace_(options_.first_pause_seconds, options_.longest_pause_seconds, kLogSeconds),
       is_armed_(options_.is_armed) {}
 
 // Figures are taken first, so that they are shown while the archive is away too.
@@ -45,22 +46,22 @@ double Mirror::step(double now) {
     options_.gates[i]->note(held[i], state->newest);
   if (!pace_.is_due(now)) return std::min(pace_.left(now), kShowSeconds);
   if (!state) {
-    fail_at(now, state.error());
+    fail_at(pace_, now, state.error());
     return options_.poll_seconds;
   }
   if (state->newest - state->oldest + 1 > options_.most_rows) {
     link_.reset();
     const Status bounded = store_.write(store::bound_mirror, options_.most_rows);
     if (bounded) return 0;
-    fail_at(now, bounded.error());
+    fail_at(pace_, now, bounded.error());
     return options_.poll_seconds;
   }
   if (link_ && state->arming != arming_) link_.reset();
   const Result<double> pause = work(now);
   if (pause) return *pause;
-  if (pause.error().code != Code::kCancelled) fail_at(now, pause.error());
-  // A batch that takes too long is sent again as smaller ones.
-  if (pause.error().code == Code::kDeadlineExceeded) shrink();
+  // A copy that fails does not hold changes up; where the archive is away, the next link says so.
+  Pace& pace = walks_next_ && link_ ? walk_pace_ : pace_;
+  if (pause.error().code != Code::kCancelled) fail_at(pace, now, pause.error());
   link_.reset();
   return std::min(pace_.left(now), kShowSeconds);
 }
@@ -75,17 +76,7 @@ Result<double> Mirror::work(double now) {
     is_kind_known_ = kind != store::DataKind::kNone;
     if (kind == store::DataKind::kSynthetic && !is_claimed_synthetic_) RG_TRY_OK(connect());
   }
-  // Changes and the first copy take turns, so that neither waits for the other's end.
-  walks_next_ = !walks_next_;
-  bool more = false;
-  if (walks_next_) more = RG_TRY(send_walk(now));
-  if (!more) more = RG_TRY(send_changes(now));
-  if (is_told_) {
-    is_told_ = false;
-    note_("mirror_works", fmt::format("the archive of site {} takes data again", options_.site));
-    spdlog::info("mirror: the archive takes data again");
-  }
-  pace_.worked();
+  const bool more = RG_TRY(send_next(now));
   if (now >= next_drop_ || next_drop_ - now > kDropSeconds) {
     next_drop_ = now + kDropSeconds;
     // A reader that holds the table delays the drop, and no data.
@@ -99,8 +90,31 @@ Result<double> Mirror::work(double now) {
     else if (*months > 0)
       spdlog::info("mirror: {} months of points dropped in the archive", *months);
   }
-  if (more || !link_->place().walks.empty()) return 0;
-  return options_.poll_seconds;
+  if (more) return 0;
+  if (link_->place().walks.empty()) return options_.poll_seconds;
+  return std::min(options_.poll_seconds, walk_pace_.left(now));
+}
+
+// Changes and the first copy take turns, so that neither waits for the other's end. Only the one
+// that failed can say that it works again.
+Result<bool> Mirror::send_next(double now) {
+  walks_next_ = !walks_next_ && walk_pace_.is_due(now);
+  if (walks_next_) {
+    const bool more = RG_TRY(send_walk(now));
+    walk_pace_.worked();
+    if (more) return true;
+    walks_next_ = false;
+  }
+  const bool more = RG_TRY(send_changes(now));
+  pace_.worked();
+  if (!walk_pace_.is_failing()) note_works();
+  return more;
+}
+
+void Mirror::note_works() {
+  if (!std::exchange(is_told_, false)) return;
+  note_("mirror_works", fmt::format("the archive of site {} takes data again", options_.site));
+  spdlog::info("mirror: the archive takes data again");
 }
 
 // The claim has the state of one snapshot each; a start that is under way changes none of them.
@@ -147,7 +161,7 @@ Result<bool> Mirror::send_changes(double now) {
   const std::int64_t waiting = std::max<std::int64_t>(0, state.newest - batch.through);
   const bool is_even = waiting == 0 && link_->place().walks.empty();
   if (batch.entries > 0) {
-    RG_TRY_OK(link_->send(batch, state.newest, is_even ? now : 0, now));
+    RG_TRY_OK(sized(link_->send(batch, state.newest, is_even ? now : 0, now), waiting > 0));
     const std::lock_guard lock(mutex_);
     for (const store::MirrorRows& rows : batch.tables)
       figures_.rows_sent += static_cast<double>(rows.count());
@@ -175,19 +189,32 @@ Result<bool> Mirror::send_walk(double now) {
   const store::MirrorBatch batch =
       RG_TRY(store_.read(store::walk_mirror_table, number, walks.find(next->name)->second, batch_));
   const store::MirrorState state = RG_TRY(store_.read(store::read_mirror_state));
-  RG_TRY_OK(link_->send_walk(number, batch, state.newest, batch.entries == 0, now));
+  const bool is_last = batch.entries == 0;
+  RG_TRY_OK(sized(link_->send_walk(number, batch, state.newest, is_last, now), !is_last));
   const std::lock_guard lock(mutex_);
   for (const store::MirrorRows& rows : batch.tables)
     figures_.rows_sent += static_cast<double>(rows.count());
   return !link_->place().walks.empty();
 }
 
-// Batches stay small until the next start: a server that was too slow once may be so again.
-void Mirror::shrink() {
+// A batch that takes too long is sent again as smaller ones. A server that was too slow once may be
+// so again: batches grow slowly.
+Status Mirror::sized(Status sent, bool is_full) {
   constexpr std::size_t kLeastEntries = 16;
   constexpr std::size_t kLeastBytes = 64U << 10U;
-  batch_.entries = std::max(kLeastEntries, batch_.entries / 2);
-  batch_.bytes = std::max(kLeastBytes, batch_.bytes / 2);
+  constexpr int kFullBatches = 32;
+  if (!sent) {
+    full_batches_ = 0;
+    if (sent.error().code != Code::kDeadlineExceeded) return sent;
+    batch_.entries = std::max(kLeastEntries, batch_.entries / 2);
+    batch_.bytes = std::max(kLeastBytes, batch_.bytes / 2);
+    return sent;
+  }
+  if (!is_full || ++full_batches_ < kFullBatches) return sent;
+  full_batches_ = 0;
+  batch_.entries = std::min(options_.batch.entries, batch_.entries * 2);
+  batch_.bytes = std::min(options_.batch.bytes, batch_.bytes * 2);
+  return sent;
 }
 
 // An archive that has all, and a store that rests, cost a write a minute.
@@ -203,13 +230,13 @@ void Mirror::trim(const store::MirrorState& state, double now, double even_at) {
 }
 
 // One event for a row of failures, a line a minute, and the count of all.
-void Mirror::fail_at(double now, const Error& error) {
-  pace_.failed(now);
+void Mirror::fail_at(Pace& pace, double now, const Error& error) {
+  pace.failed(now);
   {
     const std::lock_guard lock(mutex_);
     ++figures_.failures;
   }
-  if (pace_.may_log(now))
+  if (pace.may_log(now))
     spdlog::warn("mirror: {}; the outbox keeps what is new, and it is sent later", error.message);
   if (is_told_) return;
   is_told_ = true;
@@ -223,12 +250,13 @@ void Mirror::show(const store::MirrorState& state, double now) {
   lag_->note(state.newest, now);
   const std::lock_guard lock(mutex_);
   figures_.is_connected = link_ != nullptr;
+  figures_.batch_entries = static_cast<double>(batch_.entries);
   figures_.lag_seconds = lag_->lag(now);
   if (options_.shown_lag != nullptr) *options_.shown_lag = figures_.lag_seconds;
   // Rows behind the mark are not deleted at once: they do not wait.
   const std::int64_t through = link_ ? link_->place().outbox_through : state.oldest;
   figures_.waiting_rows = static_cast<double>(std::max<std::int64_t>(0, state.newest - through));
-  figures_.tables_left = link_ ? static_cast<double>(link_->place().walks.size()) : 0;
+  if (link_) figures_.tables_left = static_cast<double>(link_->place().walks.size());
 }
 
 MirrorFigures Mirror::figures() const {

@@ -55,6 +55,7 @@ struct MirrorFigures {
   double tables_left = 0;  // of the first copy
   double rows_sent = 0;
   double failures = 0;
+  double batch_entries = 0;  // rows of the outbox that the next batch may have
 };
 
 // One step at a time, without a thread. Not
@@ -71,15 +72,20 @@ class Mirror {
   // Connects where there is no link, then sends; the pause until the next step.
   Result<double> work(double now);
   Status connect();
+  // One batch of changes or of the first copy; true: there is more.
+  Result<bool> send_next(double now);
   // Both send one batch and report whether there is more.
   Result<bool> send_changes(double now);
   Result<bool> send_walk(double now);
-  // Halves the batches.
-  void shrink();
+  // Halves the batches where the archive was too slow for this one, and doubles them again after
+  // many full ones that it took. `is_full`: more waited than the batch had room for.
+  Status sized(Status sent, bool is_full);
+  // Says that the archive takes data again, where something said that it does not.
+  void note_works();
   // Deletes rows of the outbox that the archive has.
   void trim(const store::MirrorState& state, double now, double even_at);
   // Counts a failure, logs it at most once a minute, and stores the first one as an event.
-  void fail_at(double now, const Error& error);
+  void fail_at(Pace& pace, double now, const Error& error);
   // Takes the figures that are shown.
   void show(const store::MirrorState& state, double now);
 
@@ -88,7 +94,9 @@ class Mirror {
   const Note note_;
   const std::function<bool()> is_over_;
   store::MirrorBounds batch_;
+  int full_batches_ = 0;  // in a row, which the archive took in time
   Pace pace_;
+  Pace walk_pace_;  // of the first copy, which may fail where changes pass
   std::optional<LagBook> lag_{};
   std::unique_ptr<SiteLink> link_{};
   std::int64_t arming_ = 0;      // that the link claimed with

@@ -76,6 +76,92 @@ TEST_F(MirrorTroubleTest, ARestartInTheMiddleIsCaughtUp) {
   EXPECT_EQ(differences(*store_), "");
 }
 
+// The first copy is refused again and again, while changes pass.
+TEST_F(MirrorTroubleTest, AFirstCopyThatAlwaysFailsIsSaidUntilItWorks) {
+  measure("r0", 1);
+  expect_same();
+  ask("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION "
+      "'no copy'; END $$");
+  ask("CREATE TRIGGER refuse BEFORE UPDATE ON railgauge.walk FOR EACH ROW EXECUTE FUNCTION "
+      "refuse()");
+  ask("UPDATE railgauge.site SET schema_version=1");  // all is copied anew
+  mirror_ = make();
+  double now = 1.7e9;
+  for (int step = 0; now < 1.7e9 + 300 && step < 5'000; ++step) {
+    if (step % 50 == 0) measure(fmt::format("r{}", step + 1), 1);
+    now += std::max(mirror_->step(now), 0.05);
+  }
+  for (int step = 0; step < 20; ++step) now += std::max(mirror_->step(now), 0.05);
+  ASSERT_EQ(events_.size(), 1u) << events_.back().first;
+  EXPECT_EQ(events_[0].first, "mirror_behind");
+  EXPECT_THAT(events_[0].second, HasSubstr("no copy"));
+  EXPECT_GT(mirror_->figures().tables_left, 0);
+  EXPECT_GT(mirror_->figures().failures, 5);
+  EXPECT_LT(mirror_->figures().failures, 40);
+  EXPECT_EQ(mirror_->figures().waiting_rows, 0) << "changes are not held up";
+  ask("DROP TRIGGER refuse ON railgauge.walk");
+  ASSERT_TRUE(drain(*mirror_, *store_, now));
+  EXPECT_EQ(differences(*store_), "");
+  ASSERT_EQ(events_.size(), 2u);
+  EXPECT_EQ(events_[1].first, "mirror_works");
+}
+
+// A table that others hold: a person's transaction, or a dump.
+class HeldTable {
+ public:
+  HeldTable(const std::string& url, const std::string& table) {
+    auto opened = pq::Connection::open({.url = url});
+    EXPECT_TRUE(opened) << opened.error().message;
+    session_ = std::move(*opened);
+    EXPECT_TRUE(
+        session_->script("BEGIN; LOCK TABLE railgauge." + table + " IN ACCESS EXCLUSIVE MODE"));
+  }
+
+ private:
+  std::unique_ptr<pq::Connection> session_{};
+};
+
+TEST_F(MirrorTroubleTest, BatchesShrinkWhereTheArchiveIsSlowAndGrowAgain) {
+  measure("r0", 1);
+  expect_same();
+  MirrorOptions hasty = options("east");
+  hasty.answer_seconds = 2;
+  hasty.batch.entries = 32;
+  mirror_ = std::make_unique<Mirror>(hasty, *store_, note_, [] { return false; });
+  double now = 1.7e9;
+  measure("r1", 80);
+  {
+    const HeldTable held(url_, "run, railgauge.task, railgauge.attempt");
+    for (int step = 0; step < 20 && mirror_->figures().batch_entries != 16; ++step)
+      now += std::max(mirror_->step(now), 1.0);
+    EXPECT_EQ(mirror_->figures().batch_entries, 16);
+  }
+  for (int run = 2; mirror_->figures().batch_entries < 32 && run < 10; ++run) {
+    measure(fmt::format("r{}", run), 80);
+    ASSERT_TRUE(drain(*mirror_, *store_, now += 100));
+  }
+  EXPECT_EQ(mirror_->figures().batch_entries, 32) << "as it was set";
+  EXPECT_EQ(differences(*store_), "");
+}
+
+// The server waits for nobody else, so smaller batches would not pass either.
+TEST_F(MirrorTroubleTest, ALockOfOthersShrinksNoBatch) {
+  measure("r0", 1);
+  expect_same();
+  const double entries = mirror_->figures().batch_entries;
+  measure("r1", 2);
+  double now = 1.7e9;
+  {
+    const HeldTable held(url_, "run");
+    for (int step = 0; step < 5 && events_.empty(); ++step)
+      now += std::max(mirror_->step(now), 1.0);
+  }
+  ASSERT_FALSE(events_.empty());
+  EXPECT_THAT(events_[0].second, HasSubstr("lock timeout"));
+  ASSERT_TRUE(drain(*mirror_, *store_, now + 100));
+  EXPECT_EQ(mirror_->figures().batch_entries, entries);
+}
+
 // Stores and mirrors until it is killed.
 [[noreturn]] void work_until_killed(const std::string& path, MirrorOptions options, int round) {
   auto opened = store::Store::open({.path = path});

@@ -37,6 +37,7 @@ std::string hex_of(std::string_view bytes) {
 Result<std::unique_ptr<SiteLink>> SiteLink::open(pq::ConnectOptions options,
                                                  const SiteClaim& claim) {
   auto database = RG_TRY(pq::Connection::open(std::move(options)));
+  RG_TRY_OK(commit_durably(*database));
   RG_TRY_OK(ensure_schema(*database));
   // A merge waits for no other session for long; a drop of a month may hold it.
   RG_TRY_OK(database->script(
@@ -368,6 +369,8 @@ Status SiteLink::make_months(const store::MirrorRows& points, double now) {
 
 Status SiteLink::make_months_ahead(double now) {
   const int present = month_of(now);
+  for (const int month : refused_months_) months_.erase(month);
+  refused_months_.clear();
   RG_TRY_OK(make_month(present));
   return make_month(present + 1);
 }
@@ -386,10 +389,29 @@ Status SiteLink::make_month(int month) {
     }();
     const std::string state = database_->last_state();
     if (!made) static_cast<void>(database_->execute("ROLLBACK"));
-    // Points of that month came before it was near enough: they stay in the table of the others.
-    if (!made && state != "23514") return made;
+    if (!made && state == "55P03") refused_months_.insert(month);
+    if (!made && state == "23514") RG_TRY_OK(make_month_from_others(month));
+    if (!made && state != "55P03" && state != "23514") return made;
   }
   months_.insert(month);
+  return {};
+}
+
+// One node whose clock is months ahead must not cost all sites a month's table. Too many points to
+// move in that time, or a reader that holds their table: points of the month join the others, and
+// the next hour tries again.
+Status SiteLink::make_month_from_others(int month) {
+  const Status moved = [&]() -> Status {
+    RG_TRY_OK(database_->script(
+        "BEGIN; SET LOCAL statement_timeout='30s'; SELECT pg_advisory_xact_lock(5927845)"));
+    RG_TRY_OK(database_->script(month_from_others_sql(month)));
+    return database_->execute("COMMIT");
+  }();
+  const std::string state = database_->last_state();
+  if (moved) return {};
+  static_cast<void>(database_->execute("ROLLBACK"));
+  if (state != "57014" && state != "55P03") return moved;
+  refused_months_.insert(month);
   return {};
 }
 
@@ -422,6 +444,10 @@ Result<int> SiteLink::drop_old_months(double now) {
   const int drops = std::min(tables.rows(), kMostDrops);
   for (int row = 0; row < drops; ++row)
     RG_TRY_OK(database_->execute(fmt::format("DROP TABLE railgauge.{}", tables.text(row, 0))));
+  RG_TRY_OK(
+      database_->execute("DELETE FROM railgauge.point_other WHERE ctid=ANY(ARRAY(SELECT ctid FROM "
+                         "railgauge.point_other WHERE measured_at<$1::timestamptz LIMIT 100000))",
+                         {month_begin(oldest)}));
   return drops;
 }
 

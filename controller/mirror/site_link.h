@@ -96,6 +96,8 @@ class SiteLink {
   // Makes the partitions of the points' months.
   Status make_months(const store::MirrorRows& points, double now);
   Status make_month(int month);
+  // Where points of it came before it was near enough.
+  Status make_month_from_others(int month);
   // Makes the staging table of this session.
   Status stage(std::size_t table);
 
@@ -105,6 +107,7 @@ class SiteLink {
   std::int64_t site_ = 0;
   std::int64_t generation_ = 0;
   std::set<int> months_{};          // that have a partition, as year * 12 + month
+  std::set<int> refused_months_{};  // of them, those that have none: tried again each hour
   std::set<std::size_t> staged_{};  // tables with a staging table in this session
   std::map<std::int64_t, std::int64_t> spool_marks_{};  // by node, as they were sent
   std::set<std::string> blobs_{};  // digests that the archive has, the last ones asked for

@@ -138,6 +138,72 @@ TEST_F(SiteLinkTest, TheNextMonthsTableIsMadeAhead) {
   EXPECT_TRUE(events_.empty());
 }
 
+// A point of a clock that was months ahead waits among the others; once its month is near, the
+// month gets a table with it, for all sites.
+TEST_F(SiteLinkTest, AMonthOfWhichAPointCameTooEarlyGetsItsTable) {
+  measure("r1", 2);
+  expect_same();
+  ask("INSERT INTO railgauge.point (id, measured_at, series, site, median) SELECT id + 1000, "
+      "'2024-05-07 08:00+00', series, site, 7 FROM railgauge.point LIMIT 1");
+  ask("INSERT INTO railgauge.point (id, measured_at, series, site) SELECT id + 2000, "
+      "'2031-01-01 00:00+00', series, site FROM railgauge.point WHERE median<>7 LIMIT 1");
+  ASSERT_EQ(ask("SELECT count(*) FROM railgauge.point_other"), "2");
+  const double may = 1.7e9 + 172 * 86'400.0;  // 4 May 2024
+  measure("r2", 1);
+  ASSERT_TRUE(drain(*mirror_, *store_, may));
+  EXPECT_EQ(ask("SELECT tableoid::regclass || ' ' || median FROM railgauge.point WHERE median=7"),
+            "point_y2024m05 7");
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.point_other"), "1") << "the far one";
+  EXPECT_EQ(ask("SELECT count(*) FROM pg_inherits WHERE inhparent='railgauge.point'::regclass AND "
+                "inhrelid='railgauge.point_y2024m05'::regclass"),
+            "1");
+  EXPECT_EQ(ask("SELECT count(*) FROM pg_indexes WHERE schemaname='railgauge' AND "
+                "tablename='point_y2024m05'"),
+            ask("SELECT count(*) FROM pg_indexes WHERE schemaname='railgauge' AND "
+                "tablename='point_y2023m11'"));
+  EXPECT_TRUE(events_.empty());
+}
+
+// A reader holds the table of the others: points go there meanwhile, and the next hour tries again.
+TEST_F(SiteLinkTest, AMonthThatCannotBeMadeNowIsMadeLater) {
+  measure("r1", 1);
+  expect_same();
+  ask("INSERT INTO railgauge.point (id, measured_at, series, site) SELECT id + 1000, "
+      "'2024-05-07 08:00+00', series, site FROM railgauge.point LIMIT 1");
+  double now = 1.7e9 + 172 * 86'400.0;
+  {
+    auto reader = pq::Connection::open({.url = url_});
+    ASSERT_TRUE(reader && (*reader)->script("BEGIN; SELECT count(*) FROM railgauge.point_other"));
+    measure("r2", 1);
+    ASSERT_TRUE(drain(*mirror_, *store_, now));
+    EXPECT_EQ(ask("SELECT to_regclass('railgauge.point_y2024m05') IS NULL"), "t");
+  }
+  mirror_->step(now + 4'000);
+  EXPECT_EQ(ask("SELECT tableoid::regclass::text FROM railgauge.point WHERE id > 1000 AND "
+                "measured_at > '2024-05-01'"),
+            "point_y2024m05");
+  EXPECT_TRUE(events_.empty());
+}
+
+// They are no month that could be dropped.
+TEST_F(SiteLinkTest, OldPointsOfTheOthersAreDeletedByTheirTime) {
+  MirrorOptions brief = options("east");
+  brief.keep_days = 60;
+  mirror_ = std::make_unique<Mirror>(brief, *store_, note_, [] { return false; });
+  measure("r1", 1);
+  expect_same();
+  for (const char* at : {"1970-01-01 00:00+00", "2031-01-01 00:00+00"})
+    ask(
+        fmt::format("INSERT INTO railgauge.point (id, measured_at, series, site) SELECT id + 1000, "
+                    "'{}', series, site FROM railgauge.point LIMIT 1",
+                    at));
+  ASSERT_EQ(ask("SELECT count(*) FROM railgauge.point_other"), "2");
+  mirror_->step(1.7e9 + 4'000);
+  EXPECT_EQ(ask("SELECT string_agg(measured_at::date::text, ' ') FROM railgauge.point_other"),
+            "2031-01-01");
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.point"), "2");
+}
+
 TEST_F(SiteLinkTest, AnArchiveThatWentBackInTimeGetsWhatItLacks) {
   measure("r1", 1);
   expect_same();

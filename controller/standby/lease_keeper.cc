@@ -5,6 +5,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "controller/mirror/archive_schema.h"
+
 namespace railgauge::standby {
 
 // A program that ends promises nothing more and asks nobody.
@@ -48,6 +50,7 @@ void LeaseKeeper::release() {
                               .application = mirror::session_name(options_.site, generation()),
                               .connect_seconds = 2,
                               .answer_seconds = 2}));
+    RG_TRY_OK(mirror::commit_durably(*archive));
     return mirror::end_lease(*archive, options_.site, generation());
   }();
   if (!ended) spdlog::warn("lease: it is left to its end: {}", ended.error().message);
@@ -75,12 +78,14 @@ Result<std::optional<std::vector<mirror::SiteController>>> LeaseKeeper::renew(
     const mirror::LeaseRenewal& renewal) {
   if (!archive_) {
     const double wait_seconds = options_.times.renew_seconds;
-    archive_ = RG_TRY(
+    auto opened = RG_TRY(
         pq::Connection::open({.url = options_.url,
                               .application = mirror::session_name(options_.site, generation()),
                               .connect_seconds = wait_seconds,
                               .answer_seconds = wait_seconds,
                               .is_over = [this] { return ending_.load(); }}));
+    RG_TRY_OK(mirror::commit_durably(*opened));
+    archive_ = std::move(opened);
   }
   auto ready = mirror::renew_lease(*archive_, renewal);
   if (ready && *ready) {

@@ -64,7 +64,8 @@ Result<bool> LeaseTerm::renew(double now) {
   mirror::LeaseRenewal renewal{.site = options_.site,
                                .controller = options_.self,
                                .generation = generation_,
-                               .seconds = options_.times.seconds};
+                               .seconds = options_.times.seconds,
+                               .number = ++renewals_};
   for (const mirror::SiteController& other : ready_) {
     renewal.admitted.push_back(other.holder);
     takers_[other.holder] = other;  // from now on, whether the answer arrives or not

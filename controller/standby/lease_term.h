@@ -73,6 +73,7 @@ class LeaseTerm {
   std::atomic<double> acts_until_ = 0;
   std::atomic<std::size_t> ready_count_ = 0;
   std::atomic<bool> is_by_promise_ = false;
+  std::int64_t renewals_ = 0;  // that were sent
 };
 
 }  // namespace railgauge::standby

@@ -53,22 +53,32 @@ Result<std::unique_ptr<Standby>> Standby::open(StandbyOptions options) {
   std::unique_ptr<Standby> standby(new Standby(std::move(options), std::move(file)));
   const RoleAnswers answers{
       .role = [raw = standby.get()] { return raw->role(); },
-      .promise =
-          [raw = standby.get()](const api::PromiseRequest& request) {
-            api::PromiseAnswer answer;
-            const bool is_of_site = request.site() == raw->options_.lease.site;
-            answer.set_promised(is_of_site &&
-                                raw->vows_.promise(request.generation(), request.seconds(),
-                                                   mirror::boot_seconds()));
-            answer.set_generation(raw->vows_.seen());
-            return answer;
-          }};
+      .promise = [raw = standby.get()](
+                     const api::PromiseRequest& request) { return raw->promise(request); }};
   standby->front_ =
       RG_TRY(Front::start(standby->options_.front, answers,
                           {.sentence = [raw = standby.get()] { return raw->sentence(); },
                            .metrics = [raw = standby.get()] { return raw->metrics(); },
                            .remarks = [raw = standby.get()] { return raw->sentence() + '\n'; }}));
   return standby;
+}
+
+// After a restart nothing is taken for the length of this controller's own lease: a longer promise
+// would be forgotten before its end.
+api::PromiseAnswer Standby::promise(const api::PromiseRequest& request) {
+  const double own_seconds = options_.lease.times.seconds;
+  const bool is_too_long = request.seconds() > own_seconds;
+  if (is_too_long && !is_told_of_length_.exchange(true))
+    spdlog::warn(
+        "standby: refuses to wait {:.0f} s by promise: its own lease_seconds are {:.0f}; give all "
+        "controllers of site {} the same",
+        request.seconds(), own_seconds, options_.lease.site);
+  api::PromiseAnswer answer;
+  answer.set_promised(
+      !is_too_long && request.site() == options_.lease.site &&
+      vows_.promise(request.generation(), request.seconds(), mirror::boot_seconds()));
+  answer.set_generation(vows_.seen());
+  return answer;
 }
 
 // Promises of an earlier life of this process last for the time of a lease at most.
@@ -117,6 +127,7 @@ Status Standby::connect() {
                                    .answer_seconds = 60}));
   archive_ = std::move(opened);
   RG_TRY_OK(archive_->script("SET TimeZone='UTC'; SET client_min_messages=warning"));
+  RG_TRY_OK(mirror::commit_durably(*archive_));
   return check_schema();
 }
 
@@ -163,9 +174,9 @@ Result<std::unique_ptr<LeaseKeeper>> Standby::step(const std::function<bool()>& 
   }
   if (kinship == Kinship::kDeposed) {
     spdlog::warn(
-        "standby: another controller has continued site {}; this database is kept as "
-        "{}.deposed, and a copy of the site begins",
-        own.site, options_.database);
+        "standby: another controller has continued site {}; this database is set aside, and a copy "
+        "of the site begins",
+        own.site);
     RG_TRY_OK(file_.set_aside());
     kinship = Kinship::kCopy;
   }
@@ -175,37 +186,49 @@ Result<std::unique_ptr<LeaseKeeper>> Standby::step(const std::function<bool()>& 
                                                 .role = is_whole ? "ready" : "copying",
                                                 .lag_seconds = mirror::boot_seconds() - even_at_}));
   const auto lease = RG_TRY(mirror::read_lease(*archive_, own.site, own.self.holder));
-  if (lease) vows_.see(lease->generation);
+  if (lease) {
+    vows_.see(lease->generation);
+    watch_.note(lease->generation, lease->end, mirror::boot_seconds());
+  }
   // A person was wrong, or another one has taken over since: promises do not know this controller.
   if (lease && lease->seconds_left > 0 && !lease->is_mine) is_forced_ = false;
   show(lease, is_whole ? "" : "its copy of the site is not whole yet");
-  const std::int64_t above = RG_TRY(file_.generation());
   const bool is_own = kinship == Kinship::kOwn;
-  if (!lease) return is_own ? take(kinship, true, above, is_over) : nullptr;
-  if (lease->is_mine && is_own) return take(kinship, true, above, is_over);
+  const mirror::LeaseWish wish{.site = own.site,
+                               .controller = own.self,
+                               .seconds = own.times.seconds,
+                               .seen_end = lease ? lease->end : "",
+                               .above = RG_TRY(file_.generation()),
+                               .owns = is_own && (!lease || lease->is_mine),
+                               .is_forced = is_forced_};
+  if (wish.owns) return take(kinship, wish, is_over);
   const bool may_take =
-      lease->seconds_left < 0 && (lease->is_mine || lease->is_admitted || is_forced_);
+      lease && has_ended(*lease) && (lease->is_mine || lease->is_admitted || is_forced_);
   if (!may_take || !is_whole) return nullptr;
-  return take(kinship, false, above, is_over);
+  return take(kinship, wish, is_over);
+}
+
+// The server's clock may be set forward while the holder acts. A holder that died changes nothing
+// for the length of its lease by this controller's clock either, so the wait costs one look.
+bool Standby::has_ended(const mirror::LeaseRow& lease) const {
+  if (lease.is_released) return true;
+  const double seconds = std::max(options_.lease.times.seconds, lease.seconds);
+  return lease.seconds_left < 0 && watch_.unchanged_seconds(mirror::boot_seconds()) >= seconds;
 }
 
 // From the lease on nobody else writes to the archive, so the last look at it is the end of what
 // the site has. The lease is renewed meanwhile.
-Result<std::unique_ptr<LeaseKeeper>> Standby::take(Kinship kinship, bool owns, std::int64_t above,
+Result<std::unique_ptr<LeaseKeeper>> Standby::take(Kinship kinship, const mirror::LeaseWish& wish,
                                                    const std::function<bool()>& is_over) {
   const LeaseKeeperOptions& own = options_.lease;
   const double asked_at = mirror::boot_seconds();
   Result<std::optional<mirror::TakenLease>> taken = std::optional<mirror::TakenLease>();
   // The promises of a holder were all given before it became one.
-  vows_.take_if_free(owns ? std::numeric_limits<double>::max() : asked_at, [&]() -> std::int64_t {
-    taken = mirror::take_lease(*archive_, {.site = own.site,
-                                           .controller = own.self,
-                                           .seconds = own.times.seconds,
-                                           .above = above,
-                                           .owns = owns,
-                                           .is_forced = is_forced_});
-    return taken && *taken ? (*taken)->generation : 0;
-  });
+  vows_.take_if_free(wish.owns ? std::numeric_limits<double>::max() : asked_at,
+                     [&]() -> std::int64_t {
+                       taken = mirror::take_lease(*archive_, wish);
+                       return taken && *taken ? (*taken)->generation : 0;
+                     });
   if (!taken) return tl::unexpected(taken.error());
   if (!*taken) return nullptr;
   auto keeper = std::make_unique<LeaseKeeper>(own, **taken, asked_at);

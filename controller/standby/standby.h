@@ -2,6 +2,7 @@
 // and takes the site over when the lease of the active one has ended.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -51,8 +52,12 @@ class Standby {
   Status check_schema();
   // Brings the copy on, where it is one; true: it is whole.
   Result<bool> follow(Kinship kinship, const std::function<bool()>& is_over);
-  Result<std::unique_ptr<LeaseKeeper>> take(Kinship kinship, bool owns, std::int64_t above,
+  // Whether the lease is over by the server's clock and by this controller's own.
+  [[nodiscard]] bool has_ended(const mirror::LeaseRow& lease) const;
+  Result<std::unique_ptr<LeaseKeeper>> take(Kinship kinship, const mirror::LeaseWish& wish,
                                             const std::function<bool()>& is_over);
+  // The answer to the active controller while the archive is away; on gRPC's threads.
+  api::PromiseAnswer promise(const api::PromiseRequest& request);
   void show(const std::optional<mirror::LeaseRow>& lease, std::string detail);
   void report(const Error& error);
   [[nodiscard]] std::string sentence();
@@ -62,13 +67,15 @@ class Standby {
   const StandbyOptions options_;
   WarmFile file_;
   Vows vows_;
+  mirror::LeaseWatch watch_{};
   std::unique_ptr<pq::Connection> archive_{};
   double even_at_;  // boot seconds at which the copy had all
   bool has_taken_over_ = false;
-  bool is_forced_;          // until it has seen that another controller is alive
-  bool is_fatal_ = false;   // the last error will not pass
-  std::string reported_{};  // error of the archive that was logged
-  std::mutex mutex_;        // guards the next
+  bool is_forced_;         // until it has seen that another controller is alive
+  bool is_fatal_ = false;  // the last error will not pass
+  std::atomic<bool> is_told_of_length_ = false;  // the log says whose lease_seconds differ
+  std::string reported_{};                       // error of the archive that was logged
+  std::mutex mutex_;                             // guards the next
   api::ControllerRole shown_{};
   double shown_even_at_ = 0;
   std::unique_ptr<Front> front_;  // last: asks all above

@@ -114,6 +114,70 @@ TEST_F(StandbyTest, APromiseHoldsTheTakeoverBack) {
   EXPECT_FALSE(late && *late);
 }
 
+// A renewal that a crash of the server takes back would be counted on by its holder.
+TEST_F(StandbyTest, LeasesAreCommittedToDiskWhateverTheServersSetting) {
+  ask("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit=off', "
+      "current_database()); END $$");
+  const auto first = open("a");
+  auto lease = wait(*first, 10);
+  ASSERT_TRUE(lease);
+  ask("CREATE TABLE public.commits (setting text)");
+  ask("CREATE FUNCTION public.note_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT "
+      "INTO "
+      "public.commits VALUES (current_setting('synchronous_commit')); RETURN NEW; END $$");
+  ask("CREATE TRIGGER note_commit BEFORE UPDATE ON railgauge.lease FOR EACH ROW EXECUTE FUNCTION "
+      "public.note_commit()");
+  for (int look = 0; look < 100 && ask("SELECT count(*)>=2 FROM public.commits") != "t"; ++look)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  lease->release();
+  const auto again = open("a");
+  ASSERT_TRUE(wait(*again, 10)) << "its database is the site's";
+  EXPECT_EQ(ask("SELECT string_agg(DISTINCT setting, ' ') FROM public.commits"), "on");
+  EXPECT_EQ(ask("SELECT count(*)>=4 FROM public.commits"), "t")
+      << "two renewals, the end, the new lease";
+}
+
+// Its own lease has 5 s: after a restart it would wait for no more.
+TEST_F(StandbyTest, APromiseBeyondItsOwnLeaseIsRefused) {
+  const auto standby = open("b");
+  const std::string address = "unix:" + folder_.file("b.sock");
+  for (const auto& [seconds, wanted] : {std::pair(5.0, true), {5.1, false}, {20.0, false}}) {
+    const auto promised = ask_promise({.site = "east"}, address, 1, seconds, 5);
+    ASSERT_TRUE(promised) << promised.error().message;
+    EXPECT_EQ(*promised, wanted) << seconds;
+  }
+}
+
+// The server's clock is set forward by an hour in the middle of a lease: the time of the lease is
+// waited for all the same, in which its holder may act.
+TEST_F(StandbyTest, AServersClockThatIsSetForwardEndsNoLease) {
+  // Sessions from here on find this function in place of the server's own.
+  ask("CREATE SCHEMA clock");
+  ask("CREATE TABLE clock.step AS SELECT interval '0 s' AS by");
+  ask("CREATE FUNCTION clock.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS "
+      "'SELECT "
+      "pg_catalog.clock_timestamp() + by FROM clock.step'");
+  ask("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path=clock, pg_catalog, public', "
+      "current_database()); END $$");
+  const auto first = open("a");
+  auto lease = wait(*first, 10);
+  ASSERT_TRUE(lease);
+  write_site(folder_.file("a.db"));
+  const auto second = open("b");
+  for (int look = 0; look < 100 && ask("SELECT admitted FROM railgauge.lease") == "{}"; ++look)
+    EXPECT_FALSE(wait(*second, 1));
+  EXPECT_FALSE(wait(*second, 5));  // beyond the first lease after its start
+  lease.reset();                   // it renews no more, and gives nothing back
+  const double begin = mirror::boot_seconds();
+  ask("UPDATE clock.step SET by=interval '1 hour'");
+  ASSERT_EQ(ask("SELECT expires_at < clock_timestamp() FROM railgauge.lease"), "t");
+  const auto successor = wait(*second, 15);
+  ASSERT_TRUE(successor);
+  // The last renewal was a second ago at most, and its holder acts for four seconds after it.
+  EXPECT_GE(mirror::boot_seconds() - begin, 3.0);
+  EXPECT_EQ(successor->generation(), 2);
+}
+
 // Nobody renews; the keeper says so before anybody else may act.
 TEST_F(StandbyTest, ALeaseThatIsTakenAwayIsOverAtOnce) {
   std::atomic<bool> is_deposed = false;

@@ -69,21 +69,32 @@ Result<Kinship> WarmFile::kinship(const std::optional<ArchivedSite>& site) {
   return RG_TRY(knows(*connection_, state, *site)) ? Kinship::kOwn : Kinship::kDeposed;
 }
 
+std::string WarmFile::deposed_path(std::int64_t generation) const {
+  const std::string path = fmt::format("{}.deposed-{}", path_, generation);
+  std::error_code failure;
+  for (int number = 0;; ++number) {
+    std::string free = number == 0 ? path : fmt::format("{}-{}", path, number);
+    if (!std::filesystem::exists(free, failure)) return free;
+  }
+}
+
 Result<std::int64_t> WarmFile::generation() {
   const store::CopyState copy = RG_TRY(store::read_copy_state(*connection_));
   return copy.generation;
 }
 
-// The log goes into the file with the last connection's end.
+// The log goes into the file with the last connection's end. A name that is taken is of a database
+// that was deposed before, and may have what exists nowhere else.
 Status WarmFile::set_aside() {
   const std::int64_t generation = RG_TRY(this->generation());
   connection_.reset();
   std::error_code failure;
-  const std::string aside = path_ + ".deposed";
+  const std::string aside = deposed_path(generation);
   for (const char* end : {"-wal", "-shm"}) std::filesystem::remove(aside + end, failure);
   std::filesystem::rename(path_, aside, failure);
   if (failure)
     return fail(Code::kUnavailable, "{}: set aside as {}: {}", path_, aside, failure.message());
+  spdlog::warn("standby: the database of before is kept as {}", aside);
   connection_ = RG_TRY(open_file(path_));
   return store::raise_generation(*connection_, generation);
 }

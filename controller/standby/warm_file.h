@@ -40,7 +40,7 @@ class WarmFile {
   Result<Kinship> kinship(const std::optional<mirror::ArchivedSite>& site);
   // The highest generation that the database knows.
   Result<std::int64_t> generation();
-  // Keeps a deposed database beside the new one, as PATH.deposed, and begins with none.
+  // Keeps a deposed database beside the new one, as PATH.deposed-GENERATION, and begins with none.
   Status set_aside();
   // Brings the copy as far as the archive. `is_over` ends a long copy with kCancelled.
   Result<Followed> follow(pq::Connection& archive, const std::string& site_name, double now,
@@ -56,6 +56,8 @@ class WarmFile {
         keep_point_days_(keep_point_days),
         lock_(std::move(lock)),
         connection_(std::move(connection)) {}
+  // Where a deposed database is kept: a name that nothing has.
+  [[nodiscard]] std::string deposed_path(std::int64_t generation) const;
   // Removes the database and makes an empty one.
   Status begin_anew();
   Status copy_all(pq::Connection& archive, const mirror::ArchivedSite& site, double now,

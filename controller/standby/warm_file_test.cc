@@ -133,12 +133,24 @@ TEST_F(WarmFileTest, FollowsTheSiteAndContinuesItAsItsDatabase) {
   WarmFile old = open("db");
   EXPECT_EQ(kinship(old), Kinship::kDeposed);
   ASSERT_TRUE(old.set_aside());
-  EXPECT_TRUE(std::filesystem::exists(folder_.file("db.deposed")));
+  EXPECT_TRUE(std::filesystem::exists(folder_.file("db.deposed-0")));
   EXPECT_TRUE(follow(old).is_whole);
   old.close();
   auto again = store::open_store(folder_.file("db"));
   EXPECT_EQ(ask("SELECT count(*) FROM railgauge.run"), "3");
   EXPECT_EQ(again->list_runs(10)->size(), 3u);
+}
+
+// An earlier one may have what exists nowhere else.
+TEST_F(WarmFileTest, ADatabaseThatIsSetAsideReplacesNoEarlierOne) {
+  WarmFile file = open("copy");
+  ASSERT_TRUE(file.take_over(*archive_, "east", 4));
+  ASSERT_TRUE(file.set_aside());
+  ASSERT_TRUE(file.set_aside()) << "of the same generation";
+  ASSERT_TRUE(file.take_over(*archive_, "east", 6));
+  ASSERT_TRUE(file.set_aside());
+  for (const char* name : {"copy.deposed-4", "copy.deposed-4-1", "copy.deposed-6"})
+    EXPECT_GT(std::filesystem::file_size(folder_.file(name)), 0u) << name;
 }
 
 // PostgreSQL refuses the transaction at its end, whatever the controller believes.

@@ -15,6 +15,11 @@ commit=$(git -C "$top" rev-parse --short=10 HEAD 2>/dev/null || echo unknown)
 # row DRILL FIGURES WANTED: of a drill that passed.
 row() { printf '%s\t%s\t%s\t%s\t%s\n' "$commit" "$(date -u +%F)" "$1" "$2" "$3" | tee -a "$rows"; }
 
+# The database of a controller that was set aside last: NAME.
+deposed_of() {
+  find "$work" -name "$1.db.deposed-*" ! -name '*-wal' ! -name '*-shm' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-
+}
+
 the_active_is_killed_in_the_night() {
   both_start
   a_night_begins 1
@@ -43,13 +48,13 @@ the_old_one_comes_back_as_a_standby() {
   start_one a
   wait_for "a is a standby" 30 is_role a standby
   wait_for "a has a copy" 60 is_ready
-  [ -e "$work/a.db.deposed" ]
+  [ -e "$(deposed_of a)" ]
   ! cli runs --controller "unix:$work/a.sock" 2>"$work/refused" || return 1
   grep "this controller is a standby of site east: unix:$work/to-b.sock is active, generation 2" "$work/refused"
   ! cli schedules set night1 paused --controller "unix:$work/a.sock" 2>/dev/null || return 1
   cli status | tee "$work/status"
   [ "$(active)" = b ]
-  row "the old active comes back" "a standby with a copy; its database is kept as .deposed" "fenced"
+  row "the old active comes back" "a standby with a copy; its database is kept as .deposed-1" "fenced"
 }
 
 # PostgreSQL refuses what a deposed controller writes.
@@ -71,7 +76,7 @@ all_verbs_work_after_the_takeover() {
 }
 
 # Attempts of the old one that began after the first of the new one: OLD MOMENT. Its database is set aside.
-acts_after() { sqlite3 -readonly "$work/$1.db.deposed" "SELECT count(*) FROM attempt WHERE dispatched_at > $2"; }
+acts_after() { sqlite3 -readonly "$(deposed_of "$1")" "SELECT count(*) FROM attempt WHERE dispatched_at > $2"; }
 
 # Both are alive; the active one hears nothing for longer than its lease.
 a_frozen_one_acts_no_more() {
@@ -111,7 +116,7 @@ a_cut_one_acts_no_more() {
   way "pg-$from" pass; way "to-$to" pass; way "to-$from" pass
   wait_for "$from has a copy" 60 is_ready
   late=$(acts_after "$from" "$taken")
-  cp "$work/$from.db.deposed" "$work/kept-$from.db"; rm -f "$work/kept-$from.db-wal"
+  cp "$(deposed_of "$from")" "$work/kept-$from.db"; rm -f "$work/kept-$from.db-wal"
   wait_for "nothing is missing" 60 nothing_is_missing "$from" "$to"
   [ "$late" = 0 ] && [ "$(active)" = "$to" ]
   row "the active is cut from PostgreSQL and the standby for $(since "$begin") s, both alive" \

@@ -33,7 +33,8 @@ std::string one_line(std::string_view text) {
 // By PostgreSQL's classes of errors: a full disk, a time limit, rights, a lost server, wrong SQL.
 Code code_of(std::string_view state) {
   if (state == "53100" || state == "53200") return Code::kResourceExhausted;
-  if (state == "57014" || state == "55P03") return Code::kDeadlineExceeded;
+  if (state == "57014") return Code::kDeadlineExceeded;
+  if (state == "55P03") return Code::kUnavailable;  // a lock of others, whatever the load
   if (state == "42501" || state.starts_with("28")) return Code::kPermissionDenied;
   if (state == "25006") return Code::kPermissionDenied;
   if (state.starts_with("40")) return Code::kAborted;

@@ -42,6 +42,9 @@ ALTER TABLE railgauge.lease ADD COLUMN IF NOT EXISTS address text NOT NULL DEFAU
 ALTER TABLE railgauge.lease ADD COLUMN IF NOT EXISTS taken_at timestamptz;
 -- Who may take the lease after its end: the holder has seen them.
 ALTER TABLE railgauge.lease ADD COLUMN IF NOT EXISTS admitted text[] NOT NULL DEFAULT '{}';
+-- For which its holder takes it, and the number of its last renewal. An end of 1970: its holder gave it back.
+ALTER TABLE railgauge.lease ADD COLUMN IF NOT EXISTS seconds double precision NOT NULL DEFAULT 0;
+ALTER TABLE railgauge.lease ADD COLUMN IF NOT EXISTS renewal bigint NOT NULL DEFAULT 0;
 -- Controllers of a site with several.
 CREATE TABLE IF NOT EXISTS railgauge.controller (
   site_name text NOT NULL,
