@@ -1,8 +1,9 @@
 // The cost of making GPU memory reachable for the CPU and of undoing it: pin, map, unmap, unpin,
-// each timed on its own, in a row, on memory of one size. The steps depend on the path (a fact of
-// the point): gdrdrv pins an allocation and maps it; a dma-buf is exported, mapped by mmap, and
-// closed; Vulkan allocates, exports and imports, so that its pin includes the allocation. The stop
-// rule looks at the sum of the four.
+// each timed on its own, in a row, on memory of one size; between them the driver is asked about
+// the mapping where the path has such a call, as GDRCopy's has. The steps depend on the path (a
+// fact of the point): gdrdrv pins an allocation and maps it; a dma-buf is exported, mapped by mmap,
+// and closed; Vulkan allocates, exports and imports, so that its pin includes the allocation. The
+// stop rule looks at the sum of the four.
 #include <algorithm>
 #include <array>
 
@@ -14,17 +15,20 @@
 namespace railgauge::bar {
 namespace {
 
-// One step and the metric of its time.
+// One step and the metric of its time; the sum of a round has it where `counts`.
 struct Step {
   const char* metric;
   Status (Window::*run)();
+  bool counts = true;
 };
 constexpr std::array kSteps{Step{"pin_ns", &Window::pin}, Step{"map_ns", &Window::map},
+                            Step{"get_info_ns", &Window::get_info, false},
                             Step{"unmap_ns", &Window::unmap}, Step{"unpin_ns", &Window::unpin}};
+bool has_step(const Window& window, const Step& step) { return step.counts || window.has_info(); }
 // A round takes up to some ms, so a batch is short: the stop rule looks between batches.
 constexpr std::uint64_t kRoundsInBatch = 10;
 
-// One window is made for each size; its four steps run again and again on it.
+// One window is made for each size; its steps run again and again on it.
 class MapCost final : public Kernel {
  public:
   // Waives for a path without steps, as on coherent machines.
@@ -47,7 +51,7 @@ class MapCost final : public Kernel {
   }
 
  private:
-  // Times in ns, one series for each step.
+  // Times in ns, one series for each step, empty where the path lacks it.
   using Times = std::array<std::vector<double>, kSteps.size()>;
 
   // The sampler keeps the sums. The times of the steps are the last ones of each series, as many as
@@ -66,6 +70,7 @@ class MapCost final : public Kernel {
         }));
     const std::size_t kept = sampled.samples.size();
     for (std::size_t step = 0; step < kSteps.size(); ++step) {
+      if (!has_step(*window, kSteps[step])) continue;
       sampled.samples.assign(times[step].end() - static_cast<std::ptrdiff_t>(kept),
                              times[step].end());
       Point point =
@@ -86,16 +91,17 @@ class MapCost final : public Kernel {
     return {};
   }
 
-  // Runs and times the four steps once. Returns their sum in ns.
+  // Runs and times the steps once. Returns the sum of those that count, in ns.
   Result<double> one_round(const TickClock& clock, Window& window, Times& times) const {
     double sum_ns = 0;
     for (std::size_t step = 0; step < kSteps.size(); ++step) {
+      if (!has_step(window, kSteps[step])) continue;
       const std::uint64_t begin = clock.ticks();
       const Status done = (window.*kSteps[step].run)();
       const double took_ns = clock.to_ns(clock.ticks() - begin);
       RG_TRY_OK(gpu::on_gpu(setup_.gpu(), done));
       times[step].push_back(took_ns);
-      sum_ns += took_ns;
+      if (kSteps[step].counts) sum_ns += took_ns;
     }
     return sum_ns;
   }

@@ -4,12 +4,16 @@
 
 #include "kernels/core/base/outcome.h"
 #include "kernels/dl/gdrapi.h"
+#include "kernels/dl/vulkan.h"
 #include "kernels/fakes/fake_gdrapi.h"
+#include "kernels/fakes/fake_vulkan.h"
 #include "kernels/fakes/gpu_fixture.h"
 #include "kernels/fakes/solo.h"
 
 namespace railgauge {
+extern const KernelRow kBarCrossover;
 extern const KernelRow kBarMapCost;
+extern const KernelRow kBarReadBw;
 extern const KernelRow kBarReadLat;
 extern const KernelRow kBarWriteBw;
 extern const KernelRow kBarWriteLat;
@@ -27,10 +31,12 @@ class BarOptions : public gpu::OnFakes {
   static void SetUpTestSuite() {
     OnFakes::SetUpTestSuite();
     setenv(kGdrapiLibraryVariable, RAILGAUGE_FAKE_LIBGDRAPI, 1);
+    setenv(kVulkanLibraryVariable, RAILGAUGE_FAKE_LIBVULKAN, 1);
   }
   void SetUp() override {
     OnFakes::SetUp();
     fake::gdrapi_control().reset();
+    fake::vulkan_control().reset();
   }
   void TearDown() override {
     EXPECT_EQ(fake::gdrapi_control().live_handles, 0);
@@ -92,6 +98,70 @@ TEST_F(BarOptions, CoolTheCacheOfAMappingThatHasOne) {
     EXPECT_EQ(outcome_of(waived.status.error().code), kWaived);
     EXPECT_THAT(waived.status.error().message, HasSubstr("nothing to cool"));
   }
+}
+
+// The library's own copies, beside those of this program.
+class LibraryCopies : public BarOptions, public ::testing::WithParamInterface<const KernelRow*> {
+ protected:
+  static RankResult run_by_library(Given given) {
+    given.insert({{"routine", "gdrapi"}, {"sizes", "4KiB"}, {"least_time", "0s"}});
+    return run(*GetParam(), fake::declared_among(GetParam()->info(), given));
+  }
+};
+
+TEST_P(LibraryCopies, MoveTheBytesThatAreCompared) {
+  const RankResult result = run_by_library({});
+  ASSERT_TRUE(result.status) << result.status.error().message;
+  EXPECT_EQ(result.facts.at("copy_routine"), "gdrapi");
+  EXPECT_GT(fake::gdrapi_control().copies, 5U);
+  ASSERT_FALSE(result.points.empty());
+  EXPECT_TRUE(result.points[0].verified());
+}
+
+TEST_P(LibraryCopies, ThatLoseAByteAreFound) {
+  fake::gdrapi_control().drops_end_of = 4096;
+  const RankResult result = run_by_library({{"sizes", "4KiB,128KiB"}});
+  ASSERT_FALSE(result.status) << "wrong bytes passed";
+  EXPECT_EQ(result.status.error().code, Code::kDataLoss) << result.status.error().message;
+  EXPECT_THAT(result.status.error().message, HasSubstr("byte 4095 is 0x"));
+  EXPECT_TRUE(result.points.empty());
+}
+
+TEST_P(LibraryCopies, WaiveWithoutTheModuleOrOnAnotherPath) {
+  fake::gdrapi_control().no_driver = 1;
+  for (const char* backend : {"auto", "gdrdrv"}) {
+    const RankResult waived = run_by_library({{"backend", backend}});
+    ASSERT_FALSE(waived.status);
+    EXPECT_EQ(outcome_of(waived.status.error().code), kWaived) << waived.status.error().message;
+    EXPECT_THAT(waived.status.error().message, HasSubstr("gdrdrv: gdr_open"));
+  }
+  const RankResult other = run_by_library({{"backend", "vulkan"}});
+  ASSERT_FALSE(other.status);
+  EXPECT_EQ(outcome_of(other.status.error().code), kWaived);
+  EXPECT_THAT(other.status.error().message,
+              HasSubstr("gpu0: copy routine gdrapi: vulkan: no library copies through this path"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Bar, LibraryCopies,
+                         ::testing::Values(&kBarWriteBw, &kBarWriteLat, &kBarReadBw, &kBarReadLat,
+                                           &kBarCrossover),
+                         [](const auto& row) { return row.param->info().name().substr(4); });
+
+TEST_F(BarOptions, AskAboutAMappingWhereTheDriverCan) {
+  const auto metrics_by = [](const char* backend) {
+    std::vector<std::string> metrics;
+    const RankResult result = run(kBarMapCost, {{"backend", backend}, {"sizes", "64KiB"}});
+    EXPECT_TRUE(result.status) << result.status.error().message;
+    for (const Point& point : result.points) {
+      metrics.push_back(point.metric());
+      EXPECT_GT(point.median(), 0) << point.metric();
+    }
+    return metrics;
+  };
+  EXPECT_THAT(metrics_by("gdrdrv"),
+              ::testing::ElementsAre("pin_ns", "map_ns", "get_info_ns", "unmap_ns", "unpin_ns"));
+  EXPECT_THAT(metrics_by("vulkan"),
+              ::testing::ElementsAre("pin_ns", "map_ns", "unmap_ns", "unpin_ns"));
 }
 
 }  // namespace

@@ -51,7 +51,8 @@ void add_ways(InfoBuilder& builder) {
   builder
       .choice("routine", "",
               "what the CPU copies with; auto takes the fastest on this machine, or the first of " +
-                  auto_order() + " that is at most 3 % slower",
+                  auto_order() +
+                  " that is at most 3 % slower; gdrapi are GDRCopy's own copies, which need gdrdrv",
               {names.begin(), names.end()})
       .identity();
   builder
@@ -83,7 +84,9 @@ Result<Setup> Setup::open(Context& context, std::size_t bytes, std::span<const R
   Setup setup;
   setup.session_ = RG_TRY(gpu::Session::open(context));
   const gpu::Gpu& gpu = setup.gpu();
-  setup.copier_ = RG_TRY(choose_copier(known, context.params.text("routine")));
+  const std::string& routine = context.params.text("routine");
+  const bool by_library = routine == kLibraryRoutine;
+  setup.copier_ = RG_TRY(choose_copier(known, by_library ? "auto" : routine));
   RG_TRY_OK(check_free(gpu, bytes));
   setup.backends_ = make_backends();
   const Caching asked = caching_asked(context.params.text("mapping"));
@@ -91,8 +94,9 @@ Result<Setup> Setup::open(Context& context, std::size_t bytes, std::span<const R
   if (creates)
     setup.created_ = RG_TRY(gpu::SharedMemory::create(gpu, bytes, gpu::HandleKind::kNone));
   Backend* tried = nullptr;
+  const std::string& wanted = context.params.text("backend");
   auto path = choose_path(
-      setup.backends_, context.params.text("backend"),
+      setup.backends_, by_library && wanted == "auto" ? "gdrdrv" : wanted,
       [&](Backend& backend) {
         tried = &backend;
         backend.ask_caching(asked);
@@ -108,7 +112,8 @@ Result<Setup> Setup::open(Context& context, std::size_t bytes, std::span<const R
                                                path.error().message));
   setup.path_ = std::move(*path);
   setup.view_ = setup.path_.window->view();
-  if (context.params.text("routine") == "auto") RG_TRY_OK(setup.take_fastest(context, known));
+  if (routine == "auto") RG_TRY_OK(setup.take_fastest(context, known));
+  if (by_library) RG_TRY_OK(setup.take_library());
   context.reporter.fact("copy_routine", setup.copier_.name());
   context.reporter.fact("path", std::string(setup.backend().name()));
   context.reporter.fact("memory", "gpu, by the CPU");
@@ -120,6 +125,17 @@ Result<Setup> Setup::open(Context& context, std::size_t bytes, std::span<const R
   if (setup.path_.alarming)
     context.reporter.note("warning", "a path that is here was refused: " + setup.path_.refused);
   return setup;
+}
+
+Status Setup::take_library() {
+  const auto own = path_.window->own_copies();
+  if (!own)
+    return fail(own.error().code, "{}: copy routine {}: {}: {}", gpu().name(), kLibraryRoutine,
+                backend().name(), own.error().message);
+  own_ =
+      std::make_unique<const Routine>(Routine{kLibraryRoutine.data(), true, own->write, own->read});
+  copier_ = {own_.get(), own_.get()};
+  return prove_view(gpu(), view_, copier_, backend().name());
 }
 
 // The chosen routines prove the mapping too, where others did it first.

@@ -28,7 +28,8 @@ class Setup {
   // Opens the context's endpoint and maps at least `bytes` of its memory. Adds the facts path,
   // path_caching, path_library, path_refused (when another path was tried first), copy_routine and
   // what the other routines reached (write_routines_tried, read_routines_tried). Waives when no
-  // backend works here. The CPU copies with one of `known`, which outlives the setup.
+  // backend works here. The CPU copies with one of `known`, which outlives the setup, or
+  // for `gdrapi` with the library's, on this thread.
   static Result<Setup> open(Context& context, std::size_t bytes,
                             std::span<const Routine> known = routines());
 
@@ -50,6 +51,8 @@ class Setup {
                                  const Sampled& sampled, bool raw_samples) const;
 
  private:
+  // Takes the copies of the library that mapped the window, which then prove the mapping too.
+  [[nodiscard]] Status take_library();
   // Tries the routines of `known` on the mapping and takes the fastest.
   [[nodiscard]] Status take_fastest(Context& context, std::span<const Routine> known);
 
@@ -59,6 +62,7 @@ class Setup {
   std::vector<std::unique_ptr<Backend>> backends_;
   Path path_;
   View view_;
+  std::unique_ptr<const Routine> own_;  // the library's, where the copier has it
   Copier copier_;
 };
 

@@ -58,6 +58,8 @@ inline constexpr int kAttributeUsingDmaBufMmap = 3;
   ROW(unpin_buffer, gdr_unpin_buffer, int, (gdr::Session, gdr::Pinned))                       \
   ROW(map, gdr_map, int, (gdr::Session, gdr::Pinned, void**, std::size_t))                    \
   ROW(unmap, gdr_unmap, int, (gdr::Session, gdr::Pinned, void*, std::size_t))                 \
+  ROW(copy_to, gdr_copy_to_mapping, int, (gdr::Pinned, void*, const void*, std::size_t))      \
+  ROW(copy_from, gdr_copy_from_mapping, int, (gdr::Pinned, void*, const void*, std::size_t))  \
   ROW(runtime_get_version, gdr_runtime_get_version, void, (int*, int*))                       \
   ROW(driver_get_version, gdr_driver_get_version, int, (gdr::Session, int*, int*))
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstring>
 #include <vector>
 
 #include "kernels/dl/gdrapi.h"
@@ -39,9 +40,11 @@ void GdrapiControl::reset() {
                             Setting{"dmabuf_mmap", dmabuf_mmap, 0},
                             Setting{"mapping_type", mapping_type, gdr::kMappingWriteCombined},
                             Setting{"map_other", map_other, 0},
-                            Setting{"ignores_mapping", ignores_mapping, 0}};
+                            Setting{"ignores_mapping", ignores_mapping, 0},
+                            Setting{"drops_end_of", drops_end_of, 0}};
   apply_settings(settings, "RAILGAUGE_FAKE_GDRAPI");
   calls = 0;
+  copies = 0;
   asked_mapping = 0;
 }
 
@@ -62,6 +65,13 @@ Pin& pin_of(gdr::Pinned handle) { return *reinterpret_cast<Pin*>(handle.handle);
 int enter() {
   GdrapiControl& control = gdrapi_control();
   return ++control.calls == control.fail_call ? static_cast<int>(control.fail_error) : 0;
+}
+
+int copy(gdr::Pinned handle, void* to, const void* from, std::size_t bytes) {
+  if (handle.handle == 0 || !pin_of(handle).mapped) return EINVAL;
+  ++gdrapi_control().copies;
+  std::memcpy(to, from, bytes == gdrapi_control().drops_end_of ? bytes - 1 : bytes);
+  return 0;
 }
 
 int released() {
@@ -131,6 +141,14 @@ int gdr_map_v2(gdr::Session session, gdr::Pinned handle, void** out, std::size_t
 int gdr_unmap(gdr::Session, gdr::Pinned handle, void*, std::size_t) {
   fake::pin_of(handle).mapped = false;
   return fake::released();
+}
+
+int gdr_copy_to_mapping(gdr::Pinned handle, void* to, const void* from, std::size_t bytes) {
+  return fake::copy(handle, to, from, bytes);
+}
+
+int gdr_copy_from_mapping(gdr::Pinned handle, void* to, const void* from, std::size_t bytes) {
+  return fake::copy(handle, to, from, bytes);
 }
 
 void gdr_runtime_get_version(int* major, int* minor) {

@@ -23,6 +23,9 @@ struct GdrapiControl {
   std::atomic<std::uint64_t> asked_mapping{0};    // by the last gdr_map_v2, which then maps so
   std::atomic<std::uint64_t> ignores_mapping{0};  // 1: gdr_map_v2 maps by mapping_type all the same
 
+  std::atomic<std::uint64_t> copies{0};        // by the library, since reset()
+  std::atomic<std::uint64_t> drops_end_of{0};  // copies of so many bytes lose the last one
+
   // Resets to the values in RAILGAUGE_FAKE_GDRAPI; live handles stay.
   void reset();
 };

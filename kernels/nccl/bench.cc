@@ -356,6 +356,8 @@ Status CollectiveBench::report(Context& context, const Measured& measured,
     RG_TRY_OK(check_links(*operation_, point.meaning() == "completion" ? all_links : links, point));
     auto& facts = *point.mutable_facts();
     facts["buffer"] = is_cold(*operation_, plan_, count) ? "cold" : "hot";
+    if (hosts_meet_at_ports_ && plan_.groups > 1)
+      facts["port_ceiling"] = "none: the groups of a split share the hosts' ports";
     if (!throttled.empty()) {
       point.set_throttled(true);
       facts["throttled_ranks"] = fmt::format("{}", fmt::join(throttled, ", "));

@@ -74,7 +74,10 @@ std::vector<HostBytes> least_host_bytes(const Operation& operation, Share share,
 std::optional<gpu::Ceiling> port_ceiling(const Operation& operation, const Share& share,
                                          std::uint64_t element_bytes,
                                          std::span<const HostRate> hosts, std::uint64_t calls) {
-  if (hosts.size() < 2 || operation.result == nullptr || share.ranks > kMostRanksCounted)
+  std::size_t ranks = 0;
+  for (const HostRate& host : hosts) ranks += host.ranks.size();
+  if (hosts.size() < 2 || operation.result == nullptr || ranks != share.ranks ||
+      share.ranks > kMostRanksCounted)
     return std::nullopt;
   std::vector<std::uint32_t> host_of(share.ranks);
   for (std::uint32_t host = 0; host < hosts.size(); ++host)

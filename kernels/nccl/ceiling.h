@@ -41,7 +41,8 @@ std::vector<HostBytes> least_host_bytes(const Operation& operation, Share share,
 // Returns the bound of algbw set by one direction of the hosts' ports, for the time of the slowest
 // rank. Absent on one host, where the rates of the ports are unknown, where they moved less than
 // `calls` calls must have, which something else then carried, and for more than 512 ranks, whose
-// contents take too long to count. Pure.
+// contents take too long to count. Absent too where the hosts have other ranks than the `share`:
+// the groups of a split pass the ports together, and `share` knows one of them. Pure.
 std::optional<gpu::Ceiling> port_ceiling(const Operation& operation, const Share& share,
                                          std::uint64_t element_bytes,
                                          std::span<const HostRate> hosts, std::uint64_t calls);

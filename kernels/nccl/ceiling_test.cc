@@ -105,6 +105,20 @@ TEST(NcclPortCeiling, IsAbsentOnOneHostAndWhereARateIsUnknown) {
   EXPECT_FALSE(lower_ceiling({}, {}));
 }
 
+// Four ranks on two hosts by `split: mod 2`: a share has two ranks, the hosts' ranks are 0 to 3.
+TEST(NcclPortCeiling, IsAbsentOfTheGroupsOfASplit) {
+  const Operation all_gather = operation_with(factor_share, true, shares_of_all);
+  EXPECT_FALSE(
+      port_ceiling(all_gather, {.ranks = 2, .count = 10}, 4, two_hosts(50e9, 50e9), kCalls));
+  EXPECT_FALSE(
+      port_ceiling(all_gather, {.ranks = 2, .rank = 1, .count = 10}, 4,
+                   std::vector<HostRate>{{.ranks = {0, 2}, .ports = 1, .bytes_per_second = 50e9},
+                                         {.ranks = {1, 3}, .ports = 1, .bytes_per_second = 50e9}},
+                   0));
+  EXPECT_TRUE(
+      port_ceiling(all_gather, {.ranks = 4, .count = 10}, 4, two_hosts(50e9, 50e9), kCalls));
+}
+
 TEST(NcclPortCeiling, IsAbsentWhereThePortsMovedLessThanTheCalls) {
   const Operation all_gather = operation_with(factor_share, true, shares_of_all);
   const Share share{.ranks = 4, .count = 1'000};

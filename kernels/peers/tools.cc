@@ -157,8 +157,7 @@ struct BarTest {
 // Factors from our units to gdrcopy's.
 constexpr double kMibPerByte = 1.0 / static_cast<double>(kMib);  // it prints MiB/s as "MB/s"
 constexpr double kUsPerNs = 1e-3;
-// Represents the steps of a mapping, which one run measures. The tool prints one more,
-// gdr_get_info, which no kernel of ours needs.
+// Represents the steps of a mapping, which one run measures.
 constexpr std::string_view kEachStep = "*";
 constexpr std::array kBarTests{
     BarTest{"copybw", "bar.write_bw", "128KiB", "10000", kBandwidth, "MB/s", kMibPerByte},
@@ -182,7 +181,7 @@ void add_gdrcopy(std::vector<PeerTest>& rows) {
                  .factor = bar.factor};
     if (!bar.metric.empty()) row.metrics = {bar.metric};
     if (bar.metric == kEachStep) {
-      row.metrics = {"pin_ns", "map_ns", "unmap_ns", "unpin_ns"};
+      row.metrics = {"pin_ns", "map_ns", "get_info_ns", "unmap_ns", "unpin_ns"};
       row.cell = PeerCell::kMetric;
     }
     if (!bar.sizes.empty()) row.parameters["sizes"] = bar.sizes;
@@ -311,7 +310,7 @@ Result<std::string> mapping_options(const PeerTest& row, const Task& task) {
   return options;
 }
 
-// One block, as ours; its default is 8 of 1024 threads.
+// One block, as ours; the tool's default is 8 of 1024 threads.
 std::string pplat_options(const Task& task, std::int64_t count) {
   std::string options = fmt::format(" -t {} -B 1 -T {}", count, task.given("threads", "1"));
   const std::string data = task.given("data", "0");
@@ -335,7 +334,8 @@ Result<std::string> gdrcopy_command(const PeerTest& row, const Task& task,
   const std::string backend = task.value("backend");
   if (backend != "auto" && backend != "gdrdrv")
     return none(fmt::format("it maps through gdrdrv, not through {}", backend));
-  if (task.value("routine") != "auto") return none("it chooses its copy routine by itself");
+  if (task.value("routine") != "auto" && task.value("routine") != "gdrapi")
+    return none("it chooses its copy routine by itself");
   if (task.value("numa") == "far") return none("it has no way to run on the far NUMA node");
   if (const std::string repeat = task.given("repeat", "0"); repeat != "0")
     return none(fmt::format("it chooses how many copies share a sample, and repeat is {}", repeat));

@@ -42,7 +42,8 @@ TEST(PeerTools, HaveBothFiguresOfACopyTestOfGdrcopy) {
 TEST(PeerTools, TakeAllStepsOfAMappingFromOneRun) {
   const auto rows = find_peer_tests("gdrcopy", "apiperf");
   ASSERT_EQ(rows.size(), 1U);
-  EXPECT_THAT(rows[0]->metrics, ::testing::ElementsAre("pin_ns", "map_ns", "unmap_ns", "unpin_ns"));
+  EXPECT_THAT(rows[0]->metrics,
+              ::testing::ElementsAre("pin_ns", "map_ns", "get_info_ns", "unmap_ns", "unpin_ns"));
   EXPECT_EQ(rows[0]->cell, PeerCell::kMetric);
 }
 

@@ -82,6 +82,9 @@ struct Flags {
 
 bool is_nvbandwidth(const std::string& name) { return name == kNvbandwidth; }
 
+// The tool's own number.
+constexpr const char* kThreadsOfPplat = "1024";
+
 // A whole number from 1 to `most`.
 void declare_number(CLI::App& app, const char* name, std::uint64_t& value, double most,
                     const char* what) {
@@ -127,8 +130,8 @@ void declare_gdrcopy(CLI::App& app, const std::string& test, Flags& flags) {
   if (test == "sanity") app.add_flag("-v", flags.verbose, "Accepted; changes nothing");
   if (test == "pplat") {
     declare_number(app, "-t", flags.iterations, kMaxIterations, "Round trips (default 1000)");
-    declare_number(app, "-B", flags.one, 1, "Blocks that answer: ours is always 1");
-    declare_number(app, "-T", flags.threads, kMaxThreads, "Threads of the block (default 1)");
+    declare_number(app, "-B", flags.one, 1, "Blocks that answer: 1 alone, the tool has 8");
+    declare_number(app, "-T", flags.threads, kMaxThreads, "Threads of the block (default 1024)");
     app.add_option("-s", flags.data_bytes, "Bytes of data beside each flag (default 0)")
         ->type_name("N")
         ->check(CLI::Range(0.0, kMaxDataBytes).description(""));
@@ -273,6 +276,7 @@ Status take_gdrcopy(const Flags& flags, ProfileOptions& options) {
   if (flags.reads > 0) options.reads = flags.reads;
   if (flags.iterations > 0) set_default(options, "iterations", std::to_string(flags.iterations));
   take_places(flags, options);
+  if (test == "pplat") set_default(options, "threads", kThreadsOfPplat);
   if (flags.timeout > 0) options.deadline_seconds = static_cast<double>(flags.timeout);
   if (flags.verbose) info("-v changes nothing here");
   if (flags.with_memcpy) info("-c changes nothing here: bar.crossover measures cuMemcpy beside it");

@@ -92,6 +92,11 @@ void add_for_mappings(const Asked& asked, std::vector<std::string>& words) {
     words.emplace_back("nothing to pin or map");
   const auto routine = asked.parameters.find("routine");
   if (routine == asked.parameters.end() || routine->second == "auto") return;
+  if (routine->second == "gdrapi") {
+    words.emplace_back("copy routine gdrapi");
+    if (!machine.gdrdrv) words.emplace_back("gdrdrv: ");
+    return;
+  }
   if (!machine.routines.contains(routine->second))
     words.emplace_back("this CPU lacks its instructions");
   if (asked.in("bar.read_") && routine->second == "movdir64b") words.emplace_back("it only writes");

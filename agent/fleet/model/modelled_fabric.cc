@@ -32,7 +32,7 @@ constexpr double kRateSpread = 0.006;
 constexpr double kLatencySamples = 1'000;
 constexpr double kWindowNs = 1e6;
 constexpr double kLatencyUpToBytes = 1U << 20U;
-constexpr std::array kMapFactors{1.0, 0.35, 0.2, 0.6};
+constexpr std::array kMapFactors{1.0, 0.35, 0.01, 0.2, 0.6};
 constexpr double kCrossoverBytes = 24 * 1'024;
 // Shares of the join: itself, the first call, the split, the end.
 constexpr std::array kStartUpFactors{1.0, 0.4, 0.3, 0.1};

@@ -200,7 +200,8 @@ constexpr std::array<std::string_view, 2> kRateNames{"bandwidth_bytes_per_second
                                                      "message_rate_per_second"};
 constexpr std::array<std::string_view, 3> kCollectiveNames{"latency_ns", "algbw_bytes_per_second",
                                                            "busbw_bytes_per_second"};
-constexpr std::array<std::string_view, 4> kMapNames{"pin_ns", "map_ns", "unmap_ns", "unpin_ns"};
+constexpr std::array<std::string_view, 5> kMapNames{"pin_ns", "map_ns", "get_info_ns", "unmap_ns",
+                                                    "unpin_ns"};
 constexpr std::array<std::string_view, 2> kCrossoverNames{"latency_ns", "crossover_bytes"};
 constexpr std::array<std::string_view, 1> kCheckNames{"check_ns"};
 constexpr std::array<std::string_view, 4> kStartUpNames{"init_ns", "first_call_ns", "split_ns",

@@ -20,6 +20,11 @@ std::string_view caching_in_words(Caching caching) {
   }
 }
 
+Result<OwnCopies> Window::own_copies() {
+  return fail(Code::kFailedPrecondition,
+              "no library copies through this path; GDRCopy's does through gdrdrv");
+}
+
 // The order is that of preference: gdrdrv maps any allocation, dma-buf needs a recent driver,
 // coherent machines need no mapping, and Vulkan maps only memory of its own.
 std::vector<std::unique_ptr<Backend>> make_backends() {

@@ -33,6 +33,12 @@ struct View {
   Caching caching = Caching::kUnknown;
 };
 
+// Copies by the library that mapped a window, with the promises of copy_routines.h.
+struct OwnCopies {
+  void (*write)(std::byte* to, const std::byte* from, std::size_t bytes) = nullptr;
+  void (*read)(std::byte* to, const std::byte* from, std::size_t bytes) = nullptr;
+};
+
 // GPU memory in the steps of a backend. The destructor undoes the completed steps. The GPU's
 // context must be current throughout. Not thread safe.
 class Window {
@@ -48,6 +54,13 @@ class Window {
   virtual Status unpin() = 0;
   // Returns the mapped memory. Call after map().
   [[nodiscard]] virtual View view() const = 0;
+  // Asks the driver about the mapping, as GDRCopy's gdr_get_info does. Call after map(), and only
+  // where has_info() says that the backend has such a call.
+  virtual Status get_info() { return {}; }
+  [[nodiscard]] virtual bool has_info() const { return false; }
+  // Returns the copies of the library that mapped this window; they are for this thread, and end
+  // with the mapping. kFailedPrecondition where the backend has none. Call after map().
+  virtual Result<OwnCopies> own_copies();
 };
 
 // One way to map GPU memory. It outlives its windows. Not thread safe.

@@ -44,6 +44,18 @@ int mapping_of(Caching caching) {
   return caching == Caching::kUncached ? gdr::kMappingDevice : gdr::kMapDefault;
 }
 
+// The mapping whose handle the library's copies of this thread take; 0: none. They read its kind of
+// caching there.
+thread_local gdr::Pinned copied;
+
+// Bytes of a call that fails stay uncopied, which the comparison finds.
+void write_by_library(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (copied.handle != 0) static_cast<void>(loaded_gdrapi().copy_to(copied, to, from, bytes));
+}
+void read_by_library(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (copied.handle != 0) static_cast<void>(loaded_gdrapi().copy_from(copied, to, from, bytes));
+}
+
 // Memory pinned and mapped by the library. The session must stay open for as long as a mapping
 // exists, so the window owns it.
 class GdrdrvWindow final : public Window {
@@ -94,9 +106,22 @@ class GdrdrvWindow final : public Window {
                          fmt::format("gdrdrv: gdr_map of {}", canonical_bytes(pages_bytes_)));
   }
 
+  Status get_info() override {
+    gdr::Info info;
+    return gdrapi_status(loaded_gdrapi().get_info(session_.get(), pinned_, &info),
+                         "gdrdrv: gdr_get_info_v2");
+  }
+  [[nodiscard]] bool has_info() const override { return loaded_gdrapi().get_info != nullptr; }
+
+  Result<OwnCopies> own_copies() override {
+    copied = pinned_;
+    return OwnCopies{write_by_library, read_by_library};
+  }
+
   // Clears the pointer before the call: a failed unmap is not tried again.
   Status unmap() override {
     if (mapped_ == nullptr) return {};
+    if (copied.handle == pinned_.handle) copied = {};
     void* mapped = std::exchange(mapped_, nullptr);
     return gdrapi_status(loaded_gdrapi().unmap(session_.get(), pinned_, mapped, pages_bytes_),
                          "gdrdrv: gdr_unmap");

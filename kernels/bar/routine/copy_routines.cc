@@ -336,8 +336,8 @@ std::span<const Routine> routines() {
 }
 
 std::span<const std::string> routine_names() {
-  static const std::vector<std::string> kNames{"auto", "memcpy", "sse41",
-                                               "avx2", "avx512", "movdir64b"};
+  static const std::vector<std::string> kNames{
+      "auto", "memcpy", "sse41", "avx2", "avx512", "movdir64b", std::string(kLibraryRoutine)};
   return kNames;
 }
 

@@ -32,6 +32,9 @@ struct Routine {
   Copy read;
 };
 
+// The word for the copies of the library that made the mapping, GDRCopy's: Window::own_copies().
+inline constexpr std::string_view kLibraryRoutine = "gdrapi";
+
 // Returns all routines of this architecture, the plainest first.
 std::span<const Routine> routines();
 
