@@ -38,7 +38,7 @@ title_of() {
     packages) echo "packages in a clean root: install, a measured pair, upgrade, remove, purge" ;;
     services) echo "packages under a real systemd in two guests: notify, watchdog, reboots, upgrade from the last release, purge" ;;
     versions) echo "agents and controllers of the last release beside this one, a controller replaced while a run measures" ;;
-    images) echo "container images on a base from debootstrap, started by buildah" ;;
+    images) echo "container images on a base from debootstrap; by runc a measured pair, of enrolled nodes and of pods too" ;;
     kubernetes) echo "chart, kustomization and boards against published schemas, from npm" ;;
     compare) echo "compared with perftest, whole table" ;;
     path) echo "instructions of a post, compared with perftest" ;;

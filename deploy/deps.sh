@@ -23,7 +23,7 @@ fabric=(qemu-system-x86 vde2 busybox-static kmod cpio iproute2 dropbear-bin open
 console=(chromium)
 command -v node >/dev/null && command -v npm >/dev/null || console+=(nodejs npm)
 slurm=(munge slurmctld slurmd slurm-client)
-packages=(debootstrap dpkg-dev e2fsprogs rpm buildah)
+packages=(debootstrap dpkg-dev e2fsprogs rpm buildah runc)
 
 all=("${build[@]}" "${mpi[@]}" "${check[@]}" "${fabric[@]}" "${packages[@]}" "${console[@]}" "${slurm[@]}")
 # The packages of the console's pages, as its lock file names them. Without them everything else works.

@@ -43,5 +43,8 @@ pid=$!
 healthy() { for _ in $(seq 100); do curl -fsS --noproxy '*' "http://127.0.0.1:$port/healthz" && return; sleep 0.2; done; cat "$work/controller.log"; return 1; }
 check "the controller is healthy" healthy
 check "the packed command speaks with it" store run --network host "$container" -- railgauge nodes
+code=0
+deploy/container/pair.sh "$version" || code=$?
+[ $code = 0 ] || [ $code = 77 ] || failed=$((failed + 1))
 echo "$passed passed, $failed failed"
 [ $failed = 0 ] && [ $passed -gt 0 ]
