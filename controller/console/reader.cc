@@ -192,6 +192,30 @@ Status Reader::block(const api::MatrixBlockRequest& request, const IsGone& is_go
   return status;
 }
 
+// The labels of all nodes, by pages. A page may be two seconds old, and a node that was renamed has
+// the labels of its present name alone.
+Result<NodePlaces> Reader::read_places() {
+  constexpr std::uint32_t kPage = 1'000;
+  NodePlaces places;
+  api::NodeHeadsRequest request;
+  request.set_limit(kPage);
+  while (true) {
+    api::NodeHeads heads;
+    RG_TRY_OK(call([&](const Stubs& stubs, grpc::ClientContext& context) {
+      return stubs.control->ListNodeHeads(&context, request, &heads);
+    }));
+    for (const api::NodeHead& node : heads.nodes()) {
+      const auto label = [&node](const char* key) {
+        const auto found = node.labels().find(key);
+        return found == node.labels().end() ? std::string() : found->second;
+      };
+      places[node.name()] = {.pod = label("pod"), .slot = label("slot")};
+    }
+    if (!heads.has_next_after() || heads.next_after() <= request.after()) return places;
+    request.set_after(heads.next_after());
+  }
+}
+
 // Reads the matrices and arranges them.
 Result<std::shared_ptr<const PairGrid>> Reader::read_grid(const api::MatrixRequest& request) {
   api::PairsRequest pairs;
@@ -223,9 +247,11 @@ Result<std::shared_ptr<const PairGrid>> Reader::read_grid(const api::MatrixReque
   }
   api::PairMatrix matrix;
   RG_TRY_OK(read(matrix));
+  NodePlaces places;
+  if (is_by_place(request.order())) places = RG_TRY(read_places());
   if (request.against().empty())
     return std::make_shared<const PairGrid>(
-        RG_TRY(PairGrid::make(matrix, request.order(), nullptr, request.hop())));
+        RG_TRY(PairGrid::make(matrix, request.order(), nullptr, request.hop(), places)));
   // The same figures of the other run, whatever the first request left open.
   pairs.set_run_id(request.against());
   pairs.set_kernel(matrix.kernel());
@@ -236,7 +262,7 @@ Result<std::shared_ptr<const PairGrid>> Reader::read_grid(const api::MatrixReque
   api::PairMatrix against;
   RG_TRY_OK(read(against));
   return std::make_shared<const PairGrid>(
-      RG_TRY(PairGrid::make(matrix, request.order(), &against, request.hop())));
+      RG_TRY(PairGrid::make(matrix, request.order(), &against, request.hop(), places)));
 }
 
 Result<std::shared_ptr<const PairGrid>> Reader::grid(const api::MatrixRequest& request) {

@@ -80,6 +80,7 @@ class Reader {
     double read_seconds = 0;
     std::shared_ptr<const PairGrid> grid{};
   };
+  Result<NodePlaces> read_places();
   Result<std::shared_ptr<const PairGrid>> read_grid(const api::MatrixRequest& request);
 
   const Connect connect_;

@@ -1,6 +1,8 @@
 #include "controller/control/node_lists.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,6 +32,24 @@ void clear_facts(api::NodeInfo& info) {
   info.clear_stack_settings();
 }
 
+// Knows the nodes that are here under another name than one of theirs, which a reading of the store
+// has until it is renewed, and the fleet until a run of that name ends.
+class Renamed {
+ public:
+  void add_attached(const std::string& node_id) {
+    if (!node_id.empty()) attached_.insert(node_id);
+  }
+  [[nodiscard]] bool has(std::string_view node_id) const { return attached_.contains(node_id); }
+  // For a name that is not in the fleet.
+  [[nodiscard]] bool has(const StoredNodes& stored, const std::string& name) const {
+    const auto id = stored.ids.find(name);
+    return id != stored.ids.end() && has(id->second);
+  }
+
+ private:
+  std::unordered_set<std::string_view> attached_;  // ids; the nodes outlive this object
+};
+
 // Counts all nodes, and keeps the names that the request looks for. Both lists of names are sorted.
 std::vector<std::string> select_heads(const api::NodeHeadsRequest& request,
                                       const StoredNodes& stored, const std::vector<LiveHead>& live,
@@ -38,7 +58,13 @@ std::vector<std::string> select_heads(const api::NodeHeadsRequest& request,
   std::uint32_t matching = 0;
   std::vector<std::string> found;
   const std::size_t most = limit_of(request) + 1;  // one more says that there is a next page
+  Renamed renamed;
+  for (const LiveHead& head : live)
+    if (head.is_attached) renamed.add_attached(head.hello->node_id());
   const auto add = [&](const std::string& name, const LiveHead* head) {
+    if (head == nullptr ? renamed.has(stored, name)
+                        : !head->is_attached && renamed.has(head->hello->node_id()))
+      return;
     ++total;
     const bool is_here = head != nullptr && head->is_attached;
     heads.set_attached(heads.attached() + (is_here ? 1 : 0));
@@ -97,6 +123,9 @@ Result<StoredNodes> read_stored(const store::Store& store) {
   StoredNodes stored;
   for (store::NodeHeadRow& head : RG_TRY(store.read(store::read_node_heads)))
     stored.stacks.emplace(std::move(head.name), head.stack);
+  // Bonds of one name come in the order in which its nodes were seen: the last one has the name.
+  for (store::NodeBond& bond : RG_TRY(store.read(store::read_bonds)))
+    stored.ids[bond.name] = std::move(bond.node_id);
   stored.words = RG_TRY(store.read(store::read_node_words));
   return stored;
 }
@@ -172,9 +201,15 @@ Result<NodeLists::Chosen> NodeLists::choose(const api::ListNodesRequest& request
   if (request.may_be_old() && stored.stacks.contains(request.node_set()))
     return Chosen{.names = {request.node_set()}, .live = live.of({request.node_set()})};
   Chosen chosen{.live = live.all()};
-  for (const auto& [name, stack] : stored.stacks) chosen.names.push_back(name);
+  Renamed renamed;
   for (const auto& [name, node] : chosen.live)
-    if (!stored.stacks.contains(name)) chosen.names.push_back(name);
+    if (node.presence == fleet::NodePresence::kAttached)
+      renamed.add_attached(node.hello->node_id());
+  for (const auto& [name, node] : chosen.live)
+    if (node.presence == fleet::NodePresence::kAttached || !renamed.has(node.hello->node_id()))
+      chosen.names.push_back(name);
+  for (const auto& [name, stack] : stored.stacks)
+    if (!chosen.live.contains(name) && !renamed.has(stored, name)) chosen.names.push_back(name);
   std::ranges::sort(chosen.names);
   if (!request.node_set().empty())
     chosen.names = RG_TRY(choose_nodes(store_, request.node_set(), std::move(chosen.names)));

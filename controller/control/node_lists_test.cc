@@ -57,6 +57,7 @@ class NodeListsTest : public store::StoreTest {
                   std::vector<LiveHead> heads;
                   for (const auto& [name, node] : live_)
                     heads.push_back({.name = name,
+                                     .hello = node.hello,
                                      .is_attached = node.presence == fleet::NodePresence::kAttached,
                                      .is_busy = node.busy && node.busy->reasons_size() > 0});
                   return heads;
@@ -141,6 +142,33 @@ TEST_F(NodeListsTest, ANodeOfTheFleetThatTheStoreHasNotYetIsInItsPlace) {
   EXPECT_THAT(names(*heads), ElementsAre("n0", "n1", "n2", "n3", "n3a", "n4", "n9"));
   EXPECT_EQ(heads->total(), 7U);
   EXPECT_EQ(heads->attached(), 5U);
+}
+
+// A Hello names it before the store has the name, and a run keeps what the fleet had of the old
+// one.
+TEST_F(NodeListsTest, ANodeWithANewNameIsListedOnce) {
+  const auto attach = [this](const char* name, const std::string& node_id) {
+    auto hello = std::make_shared<api::Hello>();
+    hello->set_name(name);
+    hello->set_node_id(node_id);
+    live_[name] = live_.at("n2");
+    live_[name].hello = hello;
+  };
+  const std::string moved = store::node_row(3).node_id;
+  attach("n3", moved);
+  live_.at("n3").presence = fleet::NodePresence::kLost;
+  EXPECT_THAT(names(*lists_.heads({}, live(), held_)), ElementsAre("n1", "n2", "n3", "n4"));
+  attach("n3new", moved);
+  attach("n1new", store::node_row(1).node_id);
+  const auto heads = lists_.heads({}, live(), held_);
+  EXPECT_THAT(names(*heads), ElementsAre("n1new", "n2", "n3new", "n4"));
+  EXPECT_EQ(heads->total(), 4U);
+  EXPECT_EQ(heads->attached(), 4U);
+  const auto list = lists_.list({}, live(), held_);
+  ASSERT_TRUE(list);
+  std::vector<std::string> listed;
+  for (const api::NodeInfo& node : list->nodes()) listed.push_back(node.name());
+  EXPECT_THAT(listed, ElementsAre("n1new", "n2", "n3new", "n4"));
 }
 
 TEST_F(NodeListsTest, PresenceIsOfNowAndAListAfterAWriteHasIt) {

@@ -18,6 +18,7 @@ namespace railgauge {
 // Names, stacks and words of all nodes in the store.
 struct StoredNodes {
   std::map<std::string, std::int64_t> stacks{};  // by name; 0 of a node without one
+  std::map<std::string, std::string> ids{};      // by name
   store::NodeWords words{};
 };
 

@@ -133,6 +133,7 @@ std::vector<LiveHead> FleetView::heads() const {
     heads.reserve(fleet_.nodes().size());
     for (const auto& [name, node] : fleet_.nodes())
       heads.push_back({.name = name,
+                       .hello = node.hello,
                        .is_attached = node.presence == fleet::NodePresence::kAttached,
                        .is_busy = node.busy && node.busy->reasons_size() > 0});
     return heads;

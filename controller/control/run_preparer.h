@@ -38,6 +38,7 @@ using NodeStates = std::map<std::string, fleet::NodeState>;
 // A node of the fleet in few words.
 struct LiveHead {
   std::string name{};
+  std::shared_ptr<const api::Hello> hello{};
   bool is_attached = false;
   bool is_busy = false;  // production work is on it
 };

@@ -21,6 +21,8 @@ constexpr double kLogSeconds = 60;
 constexpr double kDropSeconds = 3'600;
 constexpr std::int64_t kTrimRows = 200'000;  // in one write: a larger one would hold up records
 constexpr double kShowSeconds = 1;
+// Both sides say at least so often when the archive had all, also where nothing changes.
+constexpr double kEvenSeconds = 60;
 
 }  // namespace
 
@@ -140,6 +142,7 @@ Status Mirror::connect() {
        .keep_days = options_.keep_days,
        .lease = options_.lease}));
   generation_ = link_->generation();
+  even_sent_ = 0;
   is_claimed_synthetic_ = kind == store::DataKind::kSynthetic;
   // The numbers of the outbox began anew.
   if (arming_ != state.arming && arming_ > 0)
@@ -160,8 +163,11 @@ Result<bool> Mirror::send_changes(double now) {
   const store::MirrorState state = RG_TRY(store_.read(store::read_mirror_state));
   const std::int64_t waiting = std::max<std::int64_t>(0, state.newest - batch.through);
   const bool is_even = waiting == 0 && link_->place().walks.empty();
-  if (batch.entries > 0) {
+  // The end of a first copy changes nothing here, and the archive has all from then on.
+  const bool is_due = is_even && std::abs(now - even_sent_) >= kEvenSeconds;
+  if (batch.entries > 0 || is_due) {
     RG_TRY_OK(sized(link_->send(batch, state.newest, is_even ? now : 0, now), waiting > 0));
+    if (is_even) even_sent_ = now;
     const std::lock_guard lock(mutex_);
     for (const store::MirrorRows& rows : batch.tables)
       figures_.rows_sent += static_cast<double>(rows.count());
@@ -219,7 +225,6 @@ Status Mirror::sized(Status sent, bool is_full) {
 
 // An archive that has all, and a store that rests, cost a write a minute.
 void Mirror::trim(const store::MirrorState& state, double now, double even_at) {
-  constexpr double kEvenSeconds = 60;
   const bool is_late = even_at > 0 && std::abs(even_at - state.even_at) >= kEvenSeconds;
   if (link_->place().outbox_through <= state.oldest && !is_late) return;
   if (now < next_trim_ && next_trim_ - now <= options_.trim_seconds) return;

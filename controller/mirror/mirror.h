@@ -106,6 +106,7 @@ class Mirror {
   bool is_kind_known_ = false;  // of the data; it never changes once there is some
   bool is_claimed_synthetic_ = false;
   bool is_armed_;
+  double even_sent_ = 0;  // when the archive had all, as this link said last; 0: it has not
   double next_trim_ = 0;
   double next_drop_ = 0;
   mutable std::mutex mutex_;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <cstdlib>
 
 #include "controller/mirror/testing/archive_testing.h"
 
@@ -48,6 +49,25 @@ TEST_F(MirrorTest, WhatWentUnnotedIsCopiedOnceTheMirrorIsOnAgain) {
   reopen_armed();
   expect_same();
   EXPECT_EQ(ask("SELECT count(*) FROM railgauge.point"), "5");
+}
+
+// Nothing changes after the copy, so that no row moves the mark.
+TEST_F(MirrorTest, AFirstCopyAndAStoreThatRestsSayWhenTheArchiveHadAll) {
+  reopen_without_mirror();
+  measure("r1", 2);
+  ASSERT_TRUE(store_->flush());
+  reopen_armed();
+  const char* kEven =
+      "SELECT coalesce(extract(epoch FROM even_at)::bigint::text, 'never') FROM "
+      "railgauge.sites";
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  EXPECT_NEAR(std::atof(ask(kEven).c_str()), 1.7e9, 60) << ask(kEven);
+  EXPECT_EQ(ask("SELECT waiting FROM railgauge.sites"), "0");
+  mirror_->step(1.7e9 + 3'600);
+  mirror_->step(1.7e9 + 3'601);
+  EXPECT_NEAR(std::atof(ask(kEven).c_str()), 1.7e9 + 3'600, 1) << "an hour without a change";
+  mirror_->step(1.7e9 + 3'610);
+  EXPECT_NEAR(std::atof(ask(kEven).c_str()), 1.7e9 + 3'600, 1) << "a write a minute is enough";
 }
 
 TEST_F(MirrorTest, AnOutboxBeyondItsBoundIsReplacedByACopy) {

@@ -28,6 +28,9 @@ stages:
 Y
 sed 's/name: pairs,/name: slow,/; s/^stages:/rounds: {settle: 700ms}\nstages:/' "$suites/pairs.yaml" >"$suites/slow.yaml"
 printf 'sim[0001-0008] leaf=L0\nsim[0009-0016] leaf=L1\nsim[0017-0024] leaf=L2\nsim[0025-0032] leaf=L3\n' >"$work/leaves"
+for slot in 1 2 3 4 5 6 7 8; do
+  printf 'sim[%04d,%04d,%04d,%04d] slot=%d\n' "$slot" $((slot + 8)) $((slot + 16)) $((slot + 24)) "$slot"
+done >>"$work/leaves"
 cat >"$work/site.yaml" <<Y
 version: 1
 metadata: {name: modelled}

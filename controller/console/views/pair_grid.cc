@@ -118,9 +118,9 @@ float older(float a, float b) {
 
 Status check_matrices(const api::PairMatrix& matrix, const std::string& order,
                       const api::PairMatrix* against) {
-  if (order != "fabric" && order != "name" && order != "worst")
+  if (!is_order(order))
     return fail(Code::kInvalidArgument,
-                fmt::format("order {}: fabric, name or worst is needed", in_quotes(order)));
+                fmt::format("order {}: {} is needed", in_quotes(order), kOrderWords));
   const auto n = static_cast<std::size_t>(matrix.nodes_size());
   if (n * n > kMostPairs)
     return fail(Code::kInvalidArgument,
@@ -148,7 +148,8 @@ bool PairGrid::is_worse(float share, float than) const {
 }
 
 Result<PairGrid> PairGrid::make(const api::PairMatrix& matrix, const std::string& order,
-                                const api::PairMatrix* against, const std::string& hop) {
+                                const api::PairMatrix* against, const std::string& hop,
+                                const NodePlaces& places) {
   const std::string chosen = order.empty() ? "fabric" : order;
   RG_TRY_OK(check_matrices(matrix, chosen, against));
   if (!hop.empty() && hop != kWithinLeaf && hop != kAcrossLeaves)
@@ -175,12 +176,12 @@ Result<PairGrid> PairGrid::make(const api::PairMatrix& matrix, const std::string
   for (const api::MatrixRun& run : matrix.runs()) *frame.add_runs() = run;
   const std::vector<int> leaves = leaf_numbers(matrix);
   if (against != nullptr) {
-    grid.arrange(matrix, expected_by_run(matrix, *against), leaves, hop);
+    grid.arrange(matrix, expected_by_run(matrix, *against), leaves, hop, places);
   } else {
     const std::array<float, 2> medians = class_medians(matrix, leaves);
     if (medians[0] > 0) frame.set_expected_within_leaf(medians[0]);
     if (medians[1] > 0) frame.set_expected_across_leaves(medians[1]);
-    grid.arrange(matrix, expected_by_class(leaves, medians), leaves, hop);
+    grid.arrange(matrix, expected_by_class(leaves, medians), leaves, hop, places);
   }
   grid.measure_scatter();
   grid.coarsen();
@@ -232,9 +233,36 @@ PairGrid PairGrid::of_overview(const api::MatrixOverview& overview) {
   return grid;
 }
 
+// The rows in the order of the frame; those that are equal in it by name.
+std::vector<int> PairGrid::order_rows(const api::PairMatrix& matrix,
+                                      const std::vector<float>& worst,
+                                      const NodePlaces& places) const {
+  std::vector<std::vector<std::string>> keys;
+  for (int node = 0; node < matrix.nodes_size(); ++node) {
+    keys.emplace_back();
+    if (is_by_place(frame_.order()))
+      keys.back() = place_keys(frame_.order(), place_of_row(places, matrix.nodes(node)),
+                               leaf_of(matrix, node));
+    else if (frame_.order() == "fabric")
+      keys.back() = {leaf_of(matrix, node)};
+    keys.back().push_back(matrix.nodes(node));
+  }
+  std::vector<int> order(keys.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, [&](int a, int b) {
+    const auto row_a = static_cast<std::size_t>(a);
+    const auto row_b = static_cast<std::size_t>(b);
+    if (is_worse(worst[row_a], worst[row_b])) return true;
+    if (is_worse(worst[row_b], worst[row_a])) return false;
+    return keys[row_a] < keys[row_b];
+  });
+  return order;
+}
+
 // Places the pairs in the order of the nodes.
 void PairGrid::arrange(const api::PairMatrix& matrix, const std::vector<float>& expected,
-                       const std::vector<int>& leaves, const std::string& hop) {
+                       const std::vector<int>& leaves, const std::string& hop,
+                       const NodePlaces& places) {
   const int n = matrix.nodes_size();
   const auto count = static_cast<std::size_t>(n);
   const auto is_of_class = [&](int from, int to) {
@@ -255,17 +283,7 @@ void PairGrid::arrange(const api::PairMatrix& matrix, const std::vector<float>& 
           if (float& least = worst[static_cast<std::size_t>(node)];
               is_worse(share_of(from, to), least))
             least = share_of(from, to);
-  std::vector<int> order(count);
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::sort(order, [&](int a, int b) {
-    const float share_a = worst[static_cast<std::size_t>(a)];
-    const float share_b = worst[static_cast<std::size_t>(b)];
-    if (is_worse(share_a, share_b)) return true;
-    if (is_worse(share_b, share_a)) return false;
-    if (frame_.order() == "fabric" && leaf_of(matrix, a) != leaf_of(matrix, b))
-      return leaf_of(matrix, a) < leaf_of(matrix, b);
-    return matrix.nodes(a) < matrix.nodes(b);
-  });
+  const std::vector<int> order = order_rows(matrix, worst, places);
   Level level{.step = 1, .side = count};
   level.values.resize(count * count);
   level.shares.resize(count * count);
@@ -276,6 +294,11 @@ void PairGrid::arrange(const api::PairMatrix& matrix, const std::vector<float>& 
   for (std::size_t row = 0; row < count; ++row) {
     frame_.add_nodes(matrix.nodes(order[row]));
     frame_.add_leaves(leaf_of(matrix, order[row]));
+    if (is_by_place(frame_.order())) {
+      const NodePlace place = place_of_row(places, matrix.nodes(order[row]));
+      frame_.add_pods(place.pod);
+      frame_.add_slots(place.slot);
+    }
     for (std::size_t column = 0; column < count; ++column) {
       const std::size_t at = row * count + column;
       const float value = matrix.values(order[row] * n + order[column]);

@@ -12,6 +12,7 @@
 
 #include "controller/api/archive.pb.h"
 #include "controller/api/console.pb.h"
+#include "controller/console/views/node_place.h"
 #include "kernels/core/base/result.h"
 
 namespace railgauge::console {
@@ -23,14 +24,16 @@ inline constexpr std::size_t kMostPairs = 25'000'000;
 
 class PairGrid {
  public:
-  // Arranges `matrix` in `order`: "fabric", "name", "worst"; "" is fabric. The figure
+  // Arranges `matrix` in `order`, a word of kOrderWords; "" is fabric. The figure
   // that is expected of a pair is that in `against`, or without that the median of its class:
   // within a leaf, or across leaves. `hop` leaves pairs of one class, "within_leaf" or
-  // "across_leaves"; the others count neither as measured nor as untested. kInvalidArgument: an
+  // "across_leaves"; the others count neither as measured nor as untested. `places` are those of an
+  // order by place. kInvalidArgument: an
   // unknown order or class, a matrix of another kernel, metric or size, or more than kMostPairs
   // pairs. kDataLoss: the figures do not fit the nodes.
   static Result<PairGrid> make(const api::PairMatrix& matrix, const std::string& order,
-                               const api::PairMatrix* against, const std::string& hop = "");
+                               const api::PairMatrix* against, const std::string& hop = "",
+                               const NodePlaces& places = {});
 
   // Takes the order and the coarse cells from `overview`, whose lists fit its nodes.
   static PairGrid of_overview(const api::MatrixOverview& overview);
@@ -77,7 +80,10 @@ class PairGrid {
   // The share of a figure that is expected in its class; NaN: nothing is.
   [[nodiscard]] float share_in_class(std::size_t from, std::size_t to, float value) const;
   void arrange(const api::PairMatrix& matrix, const std::vector<float>& expected,
-               const std::vector<int>& leaves, const std::string& hop);
+               const std::vector<int>& leaves, const std::string& hop, const NodePlaces& places);
+  [[nodiscard]] std::vector<int> order_rows(const api::PairMatrix& matrix,
+                                            const std::vector<float>& worst,
+                                            const NodePlaces& places) const;
   void coarsen();
   // Names the steps of the frame: finer cells than the first copy are made on request.
   void list_steps();

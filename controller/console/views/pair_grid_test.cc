@@ -65,7 +65,35 @@ TEST(PairGrid, OrdersAreByLeafByNameAndWorstFirst) {
               ElementsAre("n0003", "n0006", "n0001", "n0002", "n0004", "n0005", "n0007", "n0008"));
   const auto refused = PairGrid::make(matrix, "colour", nullptr);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("fabric, name or worst"));
+  EXPECT_THAT(refused.error().message, HasSubstr("fabric, pod, slot, name or worst"));
+}
+
+// Two pods of two leaves of two nodes each; n0001 has no labels.
+TEST(PairGrid, OrdersByPodAndSlotFollowTheLabels) {
+  api::PairMatrix matrix = fabric(8);
+  NodePlaces places;
+  for (int i = 0; i < 7; ++i) {
+    matrix.set_leaves(i, fmt::format("L{}", i / 2));
+    places[matrix.nodes(i)] = {.pod = i / 4 == 0 ? "P10" : "P9", .slot = i % 2 == 0 ? "s10" : "s2"};
+  }
+  const auto frame = [&](const std::string& order) {
+    return PairGrid::make(matrix, order, nullptr, "", places)->frame();
+  };
+  const api::MatrixFrame by_pod = frame("pod");
+  EXPECT_THAT(by_pod.nodes(),
+              ElementsAre("n0003", "n0004", "n0002", "n0007", "n0008", "n0005", "n0006", "n0001"));
+  EXPECT_THAT(by_pod.pods(), ElementsAre("P9", "P9", "P9", "P10", "P10", "P10", "P10", ""));
+  EXPECT_THAT(by_pod.slots(), ElementsAre("s2", "s10", "s10", "s2", "s10", "s2", "s10", ""));
+  const api::MatrixFrame by_slot = frame("slot");
+  EXPECT_THAT(by_slot.nodes(),
+              ElementsAre("n0003", "n0007", "n0005", "n0004", "n0002", "n0008", "n0006", "n0001"));
+  EXPECT_THAT(frame("fabric").pods(), ElementsAre()) << "nobody asked for them";
+}
+
+// Rows of a matrix between GPUs are named by host and GPU.
+TEST(PairGrid, AGpuHasThePlaceOfItsHost) {
+  EXPECT_EQ(place_of_row({{"n1", {.pod = "P1", .slot = "4"}}}, "n1 gpu3").slot, "4");
+  EXPECT_EQ(place_of_row({{"n1", {.pod = "P1", .slot = "4"}}}, "n2 gpu3").slot, "");
 }
 
 // At every scale and for each place of the fault.

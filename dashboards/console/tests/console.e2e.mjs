@@ -239,6 +239,10 @@ await check('the keyboard chooses what is seen, and each colour has its legend',
     await says(page, words);
   }
   await go('matrix?rail=1&hop=within_leaf');
+  await go('matrix?rail=1&order=slot');
+  await page.waitForFunction(() => window.matrixView?.frame.order === 'slot', { polling: 50 });
+  assert.deepEqual(await page.evaluate(() => window.matrixView.frame.nodes.slice(0, 5)), ['sim0001', 'sim0009', 'sim0017', 'sim0025', 'sim0002']);
+  assert.deepEqual(await page.evaluate(() => [window.matrixView.borders[0], window.matrixView.frame.slots[4]]), [4, '2']);
   await says(page, /32 nodes, \d+ pairs tested/);
 });
 

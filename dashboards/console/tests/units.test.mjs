@@ -15,7 +15,7 @@ const load = async (name) => {
 };
 
 const { bytes, figure, foldNames, percent, secondsOf, time, ago } = await load('parts/format');
-const { heatOf, isWorse, kHeats, pixel } = await load('matrix/heat');
+const { heatOf, isWorse, kHeats, pixel, shapeOf } = await load('matrix/heat');
 const { link, parse } = await load('api/route');
 const { EventReader } = await load('api/events');
 
@@ -235,6 +235,35 @@ const framed = {
   run_id: 'r-1', kernel: 'k', metric: 'm', unit: 'bytes_per_second', rail: 0, larger_is_better: true, synthetic: true,
   nodes: ['=cmd|calc', 'a"b', '<svg onload=x>', 'd'],
 };
+
+const { lastBefore } = await load('matrix/against');
+test('a matrix is compared with the last run of its suite before the newest upgrade behind it', () => {
+  const run = (run_id, day, more = {}) => ({ run_id, suite: 'nightly', state: 'ended', created_at: `2026-11-0${day}T01:00:00Z`, ended_at: `2026-11-0${day}T02:00:00Z`, ...more });
+  const runs = [run('r5', 5), run('r4', 4), run('r3', 3, { suite: 'quick' }), run('r2', 2), run('r1', 1)];
+  const upgrade = (upgrade_id, day) => ({ upgrade_id, since: null, created_at: `2026-11-0${day}T12:00:00Z` });
+  assert.deepEqual(lastBefore(runs[0], runs, [upgrade('u6', 6), upgrade('u3', 3), upgrade('u1', 1)]), { run_id: 'r2', upgrade: 'u3' });
+  assert.equal(lastBefore(runs[4], runs, [upgrade('u3', 3)]), undefined, 'no upgrade is behind it');
+  assert.equal(lastBefore(runs[3], runs, [{ ...upgrade('u0', 1), created_at: '2026-10-31T12:00:00Z' }]), undefined, 'no run was before it');
+  assert.equal(lastBefore(undefined, runs, [upgrade('u3', 3)]), undefined);
+});
+
+test('a pair that is worse has a shape besides its colour', () => {
+  assert.deepEqual([1.1, 1, 0.98, 0.96, 0.86, 0.84, 0.5].map((share) => shapeOf(share, true)).join(''), '●●●▲▲■■');
+  assert.deepEqual([0.9, 1.02, 1.1, 1.2].map((share) => shapeOf(share, false)).join(''), '●●▲■');
+});
+
+const { bordersOf, lackOf } = await load('matrix/bands');
+test('bands of the matrix are leaves within pods, or slots in their order', () => {
+  const leaves = ['L0', 'L0', 'L1', 'L1', 'L1'];
+  const pods = ['P0', 'P0', 'P0', 'P1', ''];
+  const slots = ['1', '1', '2', '2', '2'];
+  assert.deepEqual(bordersOf({ order: 'fabric', leaves, pods: [], slots: [] }), [2]);
+  assert.deepEqual(bordersOf({ order: 'pod', leaves, pods, slots }), [2, 3, 4]);
+  assert.deepEqual(bordersOf({ order: 'slot', leaves, pods, slots }), [2]);
+  assert.deepEqual(bordersOf({ order: 'worst', leaves, pods: [], slots: [] }), []);
+  assert.equal(lackOf({ order: 'pod', leaves, pods, slots }), '1 of 5 nodes have no label pod');
+  assert.equal(lackOf({ order: 'fabric', leaves, pods: [], slots: [] }), '', 'nobody asked for them');
+});
 
 test('times are read as Date reads them', () => {
   let seed = 7;

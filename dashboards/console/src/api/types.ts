@@ -310,6 +310,8 @@ export interface MatrixFrame {
   steps: number[];
   scatter_share: number | null;
   runs: { run_id: string; ended_at: string; age_days: number }[];
+  pods: string[]; // of an order by pod or slot alone, as the next one
+  slots: string[];
 }
 // A rectangle of cells, each of step x step pairs, with the worst of them.
 export interface MatrixTile {

@@ -25,6 +25,13 @@ export function heatOf(share: number, largerIsBetter: boolean): number {
   return at;
 }
 
+// The shapes of classes, as those of states: good, doubtful, bad.
+export type Shape = '●' | '▲' | '■';
+export function shapeOf(share: number, largerIsBetter: boolean): Shape {
+  const heat = heatOf(share, largerIsBetter);
+  return heat < 2 ? '●' : heat < 4 ? '▲' : '■';
+}
+
 // The same by how far a share is from what is expected, in standard deviations of all shares.
 export const kFar: Heat[] = [
   { colour: '#2166ac', words: 'better by more than 3 σ' },

@@ -1,7 +1,8 @@
-// The matrix on a canvas: pan, zoom, names, borders of leaves, strips of the worst figures of each
+// The matrix on a canvas: pan, zoom, names, borders of bands, strips of the worst figures of each
 // row and column, marks of a suspect. Rows send, columns receive.
+import { bordersOf } from './bands';
 import type { Block } from './export';
-import { heatOf, isWorse, kHeats, pixel } from './heat';
+import { heatOf, isWorse, kHeats, pixel, shapeOf } from './heat';
 import { onTheme } from '../parts/theme';
 import { kSide, type Drawn, type Tiles } from './tiles';
 import type { MatrixFrame } from '../api/types';
@@ -32,6 +33,7 @@ const kLabel = 96;
 const kStrip = 10;
 const kMostScale = 40; // pixels a pair
 const kNameHeight = 11;
+const kShapeScale = 18; // pixels a pair from which on it has a shape
 const known = (value: number) => (Number.isNaN(value) ? null : value);
 const kPixels = kHeats.map((heat) => pixel(heat.colour));
 
@@ -49,7 +51,7 @@ export class MatrixView {
   private width = 0; // of the canvas, as it was measured last
   private height = 0;
   private side = 10; // of the picture in it
-  private readonly borders: number[]; // first nodes of leaves, but for the first leaf
+  private readonly borders: number[]; // first nodes of leaves or slots, but for the first one
   private hatch: CanvasPattern | null = null;
   private readonly rowStrip = document.createElement('canvas');
   private readonly columnStrip = document.createElement('canvas');
@@ -67,7 +69,7 @@ export class MatrixView {
   ) {
     this.context = canvas.getContext('2d')!;
     this.measure();
-    this.borders = frame.leaves.flatMap((leaf, i) => (i > 0 && leaf !== frame.leaves[i - 1] ? [i] : []));
+    this.borders = bordersOf(frame);
     const middle = frame.nodes.length / 2;
     this.place = place ?? { x: middle, y: middle, zoom: 1 };
     this.observer = new ResizeObserver(() => this.redraw());
@@ -196,7 +198,8 @@ export class MatrixView {
     this.tiles().forget();
     this.drawPairs();
     this.tiles().settle();
-    this.drawLeaves(ink);
+    this.drawShapes();
+    this.drawBorders(ink);
     this.drawMarks();
     this.drawBlock();
     context.restore();
@@ -254,9 +257,36 @@ export class MatrixView {
     this.context.drawImage(picture, x, y, tile.columns * cell, tile.rows * cell);
   }
 
-  private drawLeaves(ink: string): void {
+  // A pair that is worse has a shape besides its colour, where it is large enough. The white line
+  // around it is seen on each colour.
+  private drawShapes(): void {
+    if (this.step !== 1 || this.scale < kShapeScale) return;
+    const context = this.context;
+    context.font = `${Math.round(this.scale / 2)}px system-ui, sans-serif`;
+    context.textAlign = 'center';
+    context.textBaseline = 'middle';
+    context.lineWidth = 2;
+    context.strokeStyle = '#ffffff';
+    context.fillStyle = '#000000';
+    const { row, rows, column, columns } = this.seenBlock();
+    for (const drawn of this.seen(1)) {
+      if (!drawn) continue;
+      const { tile } = drawn;
+      for (let from = Math.max(row, tile.row); from < Math.min(row + rows, tile.row + tile.rows); ++from)
+        for (let to = Math.max(column, tile.column); to < Math.min(column + columns, tile.column + tile.columns); ++to) {
+          const share = tile.of_expected[(from - tile.row) * tile.columns + to - tile.column];
+          if (Number.isNaN(share)) continue;
+          const shape = shapeOf(share, this.frame.larger_is_better);
+          if (shape === '●') continue;
+          const [x, y] = [this.left + (to + 0.5) * this.scale, this.top + (from + 0.5) * this.scale];
+          context.strokeText(shape, x, y);
+          context.fillText(shape, x, y);
+        }
+    }
+  }
+
+  private drawBorders(ink: string): void {
     const { borders } = this;
-    if (this.frame.order !== 'fabric') return;
     if (borders.length === 0 || (this.side * this.place.zoom) / (borders.length + 1) < 8) return;
     const context = this.context;
     context.strokeStyle = ink;

@@ -3,13 +3,15 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { StartRun } from '../parts/actions';
 import { get, useApi, words } from '../api/api';
 import { bytes, figure, percent, time } from '../parts/format';
+import { lastBefore } from '../matrix/against';
+import { kOrders, lackOf } from '../matrix/bands';
 import { csvOf, stepFor, svgOf, type Block } from '../matrix/export';
 import { kFar, kHeats, kRamp } from '../matrix/heat';
 import { MatrixView, type Cell, type Marks, type Place } from '../matrix/matrix_view';
 import { Command, Facts, Name, Save, Shown, State, Synthetic, Table, To } from '../parts/parts';
 import { change, type Route, type Values } from '../api/route';
 import { Tiles, type Mode } from '../matrix/tiles';
-import type { MatrixFrame, MatrixTile, ResultPoint, RunSummary, Suspect, SuspectList } from '../api/types';
+import type { MatrixFrame, MatrixTile, ResultPoint, RunSummary, Suspect, SuspectList, Upgrade } from '../api/types';
 
 const kFields = ['run_id', 'kernel', 'metric', 'message_bytes', 'rail', 'memory', 'node_set', 'order', 'against', 'runs', 'hop'];
 const kHoverMs = 250;
@@ -66,12 +68,15 @@ function Scrubber({ frame, runs }: { frame: MatrixFrame; runs: RunSummary[] }) {
 }
 
 function Bar({ frame, route, runs, mode }: { frame: MatrixFrame; route: Route; runs: RunSummary[]; mode: Mode }) {
+  const upgrades = useApi<{ upgrades: Upgrade[] }>('upgrades', { limit: 20 });
   const size = frame.message_bytes;
   const here = `${frame.kernel} ${frame.metric} ${size}`;
   const layer = `rail ${frame.rail}${frame.memory ? ` ${frame.memory}` : ''}`;
   const named = (run: RunSummary): [string, string] => [run.run_id, `${run.suite} ${time(run.created_at)}`];
   const ended = runs.filter((run) => run.state === 'ended');
   const known: [string, string][] = ended.some((run) => run.run_id === frame.run_id) ? [] : [[frame.run_id, frame.run_id]];
+  const before = lastBefore(runs.find((run) => run.run_id === frame.run_id), runs, upgrades.data?.upgrades ?? []);
+  const others = ended.filter((run) => run.run_id !== frame.run_id);
   return (
     <form class="bar noprint" onSubmit={(event) => event.preventDefault()}>
       <Picker label="Run" value={frame.run_id} choices={[...known, ...ended.map(named)]} take={(run_id) => change({ run_id, suspect: '' })} />
@@ -85,7 +90,7 @@ function Bar({ frame, route, runs, mode }: { frame: MatrixFrame; route: Route; r
       <Picker
         label="Order"
         value={frame.order}
-        choices={[['fabric', 'leaf, then name'], ['name', 'name'], ['worst', 'worst first']]}
+        choices={kOrders}
         take={(order) => change({ order })}
       />
       <Picker
@@ -99,7 +104,11 @@ function Bar({ frame, route, runs, mode }: { frame: MatrixFrame; route: Route; r
       <Picker
         label="Against"
         value={route.query.get('against') ?? ''}
-        choices={[['', 'median of its class'], ...ended.filter((run) => run.run_id !== frame.run_id).map(named)]}
+        choices={[
+          ['', 'median of its class'],
+          ...(before ? [[before.run_id, `the last run before upgrade ${before.upgrade}`] as [string, string]] : []),
+          ...others.filter((run) => run.run_id !== before?.run_id).map(named),
+        ]}
         take={(against) => change({ against })}
       />
     </form>
@@ -115,6 +124,7 @@ function Legend({ frame, mode }: { frame: MatrixFrame; mode: Mode }) {
         ? (mode === 'share' ? kHeats : kFar).map((heat) => <li><i class="swatch" style={{ background: heat.colour }} /> {heat.words}</li>)
         : kRamp.map((colour, i) => <li><i class="swatch" style={{ background: colour }} /> {i === 0 ? kEnds[mode][0] : i === kRamp.length - 1 ? kEnds[mode][1] : ''}</li>)}
       <li><i class="swatch hatched" /> not tested</li>
+      <li>Closer, a pair that is worse has a shape: ▲ by 3 to 15 %, ■ by more.</li>
       <li>Rows send, columns receive{frame.against ? '; compared with another run' : ''}.</li>
     </ul>
   );
@@ -270,9 +280,10 @@ function Picture({ frame, values, mode, marks, route, onPin, onBlock }: {
 // Each node with its worst figures, and the pairs that were asked for: the picture as tables.
 function Twin({ frame }: { frame: MatrixFrame }) {
   const rows = frame.nodes.map((node, i) => ({
-    node, leaf: frame.leaves[i] ?? '', sent: frame.sent_of_expected[i], received: frame.received_of_expected[i],
+    node, leaf: frame.leaves[i] ?? '', pod: frame.pods[i], slot: frame.slots[i], sent: frame.sent_of_expected[i], received: frame.received_of_expected[i],
   }));
-  const least = (row: (typeof rows)[0]) => {
+  type Row = (typeof rows)[0];
+  const least = (row: Row) => {
     const both = [row.sent, row.received].filter((share): share is number => share !== null);
     if (both.length === 0) return Infinity;
     return frame.larger_is_better ? Math.min(...both) : -Math.max(...both);
@@ -285,7 +296,9 @@ function Twin({ frame }: { frame: MatrixFrame }) {
         rows={rows.sort((a, b) => least(a) - least(b))}
         columns={[
           { head: 'Node', cell: (row) => <To path={['nodes', row.node]}><Name text={row.node} /></To> },
+          ...(frame.pods.length ? [{ head: 'Pod', cell: (row: Row) => <Name text={row.pod || '–'} /> }] : []),
           { head: 'Leaf', cell: (row) => <Name text={row.leaf || '–'} /> },
+          ...(frame.slots.length ? [{ head: 'Slot', cell: (row: Row) => <Name text={row.slot || '–'} /> }] : []),
           { head: 'Worst as sender', cell: (row) => (row.sent === null ? 'not tested' : percent(row.sent)), right: true },
           { head: 'Worst as receiver', cell: (row) => (row.received === null ? 'not tested' : percent(row.received)), right: true },
         ]}
@@ -433,6 +446,7 @@ export function MatrixPage({ route }: { route: Route }) {
               {data.expected_across_leaves !== null && <>Across leaves {figure(data.expected_across_leaves, data.unit)}. </>}
               <Synthetic is={data.synthetic} />
             </p>
+            {lackOf(data) && <p class="quiet">{lackOf(data)}; they come last. <code>labels_file</code> of an agent, or the file of labels of the site's profile, gives them.</p>}
             <Scrubber frame={data} runs={runs.data?.runs ?? []} />
             <Legend frame={data} mode={mode} />
             <div class="split">

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Writes deploy/docs/results/archive.md: the drills of the mirror and its figures, on this machine.
-#   deploy/archive_figures.sh [SECONDS] [MILLIONS]   of each rate, of points of a year [30, 9]
+#   deploy/scale/archive_figures.sh [SECONDS] [MILLIONS]   of each rate, of points of a year [30, 9]
 # RAILGAUGE_CHECK_FULL=1 makes the drills' long form. RAILGAUGE_ARCHIVE_KEPT=FOLDER has the files of this script from an
 # earlier call: those that are there are not measured again.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 seconds=${1:-30}
 millions=${2:-9}
 build=${RAILGAUGE_BUILD_DIR:-build/ci}
@@ -36,7 +36,7 @@ form="short one"; [ "${RAILGAUGE_CHECK_FULL:-0}" != 1 ] || form=$'long one: 100 
 
 Machine: $(nproc) cores of a virtual machine (x86-64) that others used meanwhile, ext4, PostgreSQL 15,
 built as the check builds (-O1). Date: $(date -u +%F). Commit: $(git rev-parse --short HEAD).
-\`deploy/archive_figures.sh\` makes this page; all points are SYNTHETIC.
+\`deploy/scale/archive_figures.sh\` makes this page; all points are SYNTHETIC.
 
 | figure | measured | wanted |
 |---|---|---|
