@@ -32,6 +32,49 @@ for program in apiperf copybw copylat pplat sanity; do
 done
 table "$copy" "gdrcopy=$work/gdrcopy"
 [ $code = 0 ] || fails "a source with the table's own names"
+
+# The other four readers, each on a source made of the table's own names, in the tool's form; then with one name more.
+names() { awk -F '\t' -v kind="$2" 'NR > 2 && $1 == kind { print $2 }' "deploy/peers/$1.tsv"; }
+make_perftest() {
+  mkdir -p "$1/src"
+  { echo "bin_PROGRAMS = $(names perftest test | head -3 | xargs)"; echo "bin_PROGRAMS += $(names perftest test | tail -n +4 | xargs)"; } >"$1/Makefile.am"
+  { echo "const char *connStr[] = {\"RawEth\", $(names perftest value | sed 's/.*=\(.*\)/"\1"/' | paste -sd,)};"
+    names perftest option | sed 's/^--\(.*\)/{ .name = "\1", .has_arg = 0 },/'; } >"$1/src/perftest_parameters.c"
+}
+make_nccl_tests() {
+  mkdir -p "$1/src/device"
+  for test in $(names nccl-tests test); do
+    case $test in *_perf) touch "$1/src/${test%_perf}.cu" ;; *) touch "$1/src/device/$test.cu" ;; esac
+  done
+  { echo 'static struct option longopts[] = {'; names nccl-tests option | sed 's/^--\(.*\)/    {"\1", 0, 0, 0},/'; echo '  };'
+    names nccl-tests variable | sed 's/.*/getenv("&");/'; } >"$1/src/common.cu"
+}
+make_nvbandwidth() {
+  mkdir -p "$1"
+  names nvbandwidth test | sed 's/.*/  Testcase("&", "words");/' >"$1/testcase.h"
+  names nvbandwidth option | sed 's/^--\(.*\)/    ("\1", "words")/' >"$1/nvbandwidth.cpp"
+}
+# One folder for all programs: the table has their names alone.
+make_osu() {
+  mkdir -p "$1/c/mpi/startup" "$1/c/util"
+  for test in $(names osu test); do touch "$1/c/mpi/startup/$test.c"; done
+  { echo '#define OMBOP_LONG_OPTIONS_ALL \'; names osu option | sed 's/^--\(.*\)/    {"\1", no_argument, 0, 0}, \\/'; echo '    {0}'; echo '#define OTHER'
+  } >"$1/c/util/osu_util_options.h"
+}
+for peer in perftest nccl-tests nvbandwidth osu; do
+  "make_${peer//-/_}" "$work/$peer"
+  table "$copy" "$peer=$work/$peer"
+  [ $code = 0 ] || fails "$peer: a source with the table's own names"
+done
+echo '{ .name = "new_option" },' >>"$work/perftest/src/perftest_parameters.c"
+touch "$work/nccl-tests/src/new_test.cu" "$work/osu/c/mpi/startup/osu_new_test.c"
+echo '  Testcase("new_test", "words");' >>"$work/nvbandwidth/testcase.h"
+for item in 'perftest option --new_option' 'nccl-tests test new_test_perf' 'nvbandwidth test new_test' 'osu test osu_new_test'; do
+  peer=${item%% *}
+  table "$copy" "$peer=$work/$peer"
+  [ $code = 1 ] && grep -q "${item#* }: in its source, and not in the table" "$work/err" || fails "$peer: a new name is not found"
+done
+
 mv "$work/gdrcopy/tests/pplat.cpp" "$work/gdrcopy/tests/other.cpp"
 table "$copy" "gdrcopy=$work/gdrcopy"
 [ $code = 1 ] || fails "a source with another test: exit $code"

@@ -322,6 +322,21 @@ TEST(ShippedSuites, AreReadAndPlannedWithoutAProblem) {
     EXPECT_THAT(seen, Contains(name));
 }
 
+// Without exception, so that a new kernel is measured somewhere.
+TEST(ShippedSuites, HaveEveryKernelInSomeStage) {
+  const auto kernels = kernels_of_this_build();
+  std::set<std::string> measured;
+  for (const auto& entry : std::filesystem::directory_iterator("suites")) {
+    if (entry.path().extension() != ".yaml") continue;
+    const SuiteReading reading = read_suite_file(entry.path(), kernels);
+    ASSERT_TRUE(reading.suite) << entry.path();
+    for (const Stage& stage : reading.suite->stages) measured.insert(stage.kernel);
+  }
+  EXPECT_GT(kernels.size(), 60U);
+  for (const KernelInfo& kernel : kernels)
+    EXPECT_THAT(measured, Contains(kernel.name())) << "no shipped suite has a stage of it";
+}
+
 // Sixteen nodes with eight GPUs and eight ports each: a maintenance window is short.
 TEST(ShippedSuites, UpgradeCoversWhatAnUpgradeCanBreakInLessThanTenMinutes) {
   const auto kernels = kernels_of_this_build();

@@ -111,7 +111,11 @@ bool is_float8(nc::DataType type) { return type == nc::kFloat8e4m3 || type == nc
 // The scratch page holds the results of check and description.
 Result<Data> Data::create(const gpu::Gpu& gpu) {
   Data data(gpu);
-  data.code_ = RG_TRY(gpu::LoadedCode::load(gpu, kVerifyCode));
+  auto code = gpu::LoadedCode::load(gpu, kVerifyCode);
+  if (!code)
+    return fail(code.error().code, "{}; the data of a collective are made and compared by it",
+                code.error().message);
+  data.code_ = std::move(*code);
   data.fill_ = RG_TRY(data.code_.function("railgauge_nccl_fill"));
   data.check_ = RG_TRY(data.code_.function("railgauge_nccl_check"));
   data.describe_ = RG_TRY(data.code_.function("railgauge_nccl_tell"));

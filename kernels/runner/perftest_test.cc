@@ -20,9 +20,11 @@ namespace {
 using Parameters = std::map<std::string, std::string>;
 using testing::AllOf;
 using testing::Contains;
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
+using testing::Not;
 using testing::Pair;
 using Words = std::vector<std::string>;
 
@@ -180,6 +182,19 @@ TEST(PerftestOptions, ACountBesideBothDirectionsIsSaidToHaveNoEffect) {
   EXPECT_THAT(said.infos, ElementsAre(HasSubstr("-n changes nothing beside -b")));
 }
 
+TEST(PerftestOptions, TheKindOfMemoryThatIsTheHostsReplacesTheGpus) {
+  for (const Words& words :
+       {Words{"--use_cuda=1", "--cuda_mem_type=4", "h"},
+        Words{"--cuda_mem_type=4", "--use_cuda=1", "--use_cuda_dmabuf", "h"}}) {
+    const PerftestCall said = call("ib_write_bw", words);
+    EXPECT_EQ(said.parameters.at("memory"), "host");
+    EXPECT_FALSE(said.parameters.contains("gpu"));
+    EXPECT_FALSE(said.parameters.contains("registration"));
+  }
+  EXPECT_EQ(call("ib_write_bw", {"--use_cuda=1", "--cuda_mem_type=0", "h"}).parameters.at("memory"),
+            "cuda");
+}
+
 TEST(PerftestOptions, WhatIsNotHonouredIsOneLineThatNamesIt) {
   const std::vector<std::tuple<const char*, Words, const char*>> kWrong{
       {"ib_write_lat", {"-q", "2"}, "-q: verbs.write_lat has no such choice: latency has one"},
@@ -202,7 +217,11 @@ TEST(PerftestOptions, WhatIsNotHonouredIsOneLineThatNamesIt) {
       {"ib_write_bw", {"-dZ", "-8"}, "option \"-8\" is not known here"},
       {"ib_write_bw", {"-o", "4"}, "-o: verbs.write_bw has no such choice: only what is fetched"},
       {"ib_write_bw", {"-Z"}, "-Z: it is for raw Ethernet frames"},
-      {"ib_write_bw", {"--cuda_mem_type=1"}, "\"1\": GPU memory is a device's own here; take 0"},
+      {"ib_write_bw",
+       {"--cuda_mem_type=1"},
+       "\"1\": 0, a GPU's memory, and 4, the host's, are measured here"},
+      {"ib_write_bw", {"--report-both"}, "--report-both: one direction alone is measured; add -b"},
+      {"ib_write_lat", {"--report-both"}, "--report-both: one direction alone is measured"},
       {"ib_write_bw", {"--use_musa=0"}, "--use_musa: GPU memory is CUDA's or HIP's here"},
       {"ib_write_bw", {"-H"}, "-U and -H: ib_write_bw measures bandwidth and message rate"},
       {"ib_read_lat", {"--output=bandwidth"}, "--output=bandwidth: ib_read_lat measures latency"},
@@ -334,6 +353,21 @@ TEST(PerftestTable, HasBandwidthInTheToolsUnits) {
   report.mutable_points(0)->set_measure_ns(1e9);
   EXPECT_THAT(perftest_table(report, {}, in_gigabits()),
               HasSubstr(" 65536       190735           100.00"));
+}
+
+TEST(PerftestTable, EachDirectionHasAColumnWhereBothAreAskedFor) {
+  EXPECT_TRUE(call("ib_write_bw", {"-b", "--report-both", "h"}).each_direction);
+  RunnerReport report;
+  *report.add_points() = point_of("bandwidth_bytes_per_second", 65536, 25e9);
+  auto& facts = *report.mutable_points(0)->mutable_facts();
+  facts["initiator_bytes_per_second"] = "10000000000";
+  facts["target_bytes_per_second"] = "15000000000";
+  *report.add_points() = point_of("bandwidth_bytes_per_second", 8, 1e9);
+  const std::string table = perftest_table(report, {}, {.gigabits = true, .each_direction = true});
+  EXPECT_THAT(table, HasSubstr("client's average[Gb/sec]  server's average[Gb/sec]"));
+  EXPECT_THAT(table, ContainsRegex("65536 .* 200.00 .* 80.00 +120.00\n"));
+  EXPECT_THAT(table, ContainsRegex(" 8 .* 8.00 .* - +-\n")) << "a figure without its directions";
+  EXPECT_THAT(perftest_table(report, {}, in_gigabits()), Not(HasSubstr("client's")));
 }
 
 TEST(PerftestTable, OneFigureAloneOrEverySampleIsPrintedWhereAskedFor) {

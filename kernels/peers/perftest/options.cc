@@ -49,6 +49,14 @@ Status check_together(PerftestReading& reading) {
       return invalid("-a: datagrams end at the MTU; name it with -m, or one size with -s");
     reading.said["sizes"].value = "2:" + mtu->second.value;
   }
+  if (reading.call.each_direction && !reading.said.contains("direction"))
+    return invalid("--report-both: one direction alone is measured; add -b to a bandwidth");
+  if (reading.host_memory_beside_gpu && reading.said.contains("gpu")) {
+    reading.said["memory"].value = "host";
+    for (const char* of_gpu : {"gpu", "registration"}) reading.said.erase(of_gpu);
+    reading.call.infos.emplace_back(
+        "--cuda_mem_type=4: messages are in the host's memory, and no GPU touches it");
+  }
   const auto iterations = reading.said.find("iterations");
   if (iterations == reading.said.end()) return {};
   // -n counts for each queue pair, ours for all together.

@@ -33,6 +33,7 @@ struct PerftestCall {
   std::optional<std::string> host{};
   std::uint16_t port = kPerftestPort;
   bool gigabits = false;
+  bool each_direction = false;  // in columns of their own, beside the sum
   bool raw_samples = false;
   double deadline_seconds = 0;
   Format format = Format::kTable;

@@ -144,6 +144,18 @@ Status take_gpu(Reading& reading, const Row& row, const std::string& option,
       option));
   return {};
 }
+// The tool's kinds of CUDA memory: a device's, managed, CUDA's host memory, registered host memory
+// and malloc's. The adapter sees host memory in the last, as in ours.
+Status take_gpu_kind(Reading& reading, const Row&, const std::string& option,
+                     const std::string& value) {
+  if (value != "0" && value != "4")
+    return wrong_option(option,
+                        "{}: 0, a GPU's memory, and 4, the host's, are measured here; managed and "
+                        "CUDA's own host memory are not",
+                        in_quotes(value));
+  reading.host_memory_beside_gpu = value == "4";
+  return {};
+}
 // Replaces the registration by address of --use_cuda.
 Status take_dma_buf(Reading& reading, const Row& row, const std::string& option,
                     const std::string&) {
@@ -320,7 +332,7 @@ constexpr std::array kRows{
     Row{"rate_limit_type", 0, true, take_rate_type, "rate_limit_by", kNoRate},
     Row{"burst_size", 0, true, take_value, "rate_burst", kNoRate},
     Row{"odp", 0, false, take_word<kTrue>, "on_demand"},
-    Row{"cuda_mem_type", 0, true, take_only<0>, {}, "GPU memory is a device's own here; take 0"},
+    Row{"cuda_mem_type", 0, true, take_gpu_kind},
     // How it appears.
     Row{"report-unsorted", 'U', false, take_samples<false>},
     Row{"report-histogram", 'H', false, take_samples<true>},
@@ -330,6 +342,7 @@ constexpr std::array kRows{
     Row{"limit_bw", 'w', true, take_floor<&PerftestCall::least_bandwidth>},
     Row{"limit_msgrate", 'y', true, take_floor<&PerftestCall::least_message_rate>},
     Row{"report_gbits", 0, false, take_flag<&PerftestCall::gigabits>},
+    Row{"report-both", 0, false, take_flag<&PerftestCall::each_direction>},
     Row{"out_json", 0, false, take_json},
     Row{"out_json_file", 0, true, take_json},
     Row{"help", 'h', false, take_help},
@@ -368,8 +381,6 @@ constexpr std::array kRows{
     refused("perform_warm_up", 0, false,
             "leave it out, or take the kernel under our name, which warms up until it is steady"),
     refused("report-cycles", 'C', false, "times are us; leave it out"),
-    refused("report-both", 0, false,
-            "both directions count in one interval, as their sum; leave it out"),
     refused("report-per-port", 0, false, kSeveralPorts),
     refused("dualport", 'O', false, kSeveralPorts),
     refused("reversed", 0, false, "start the client on the other host"),

@@ -32,6 +32,8 @@ struct PerftestReading {
   double rate = 0;
   bool rate_is_gigabits = false;
   bool all_sizes = false;
+  // --use_cuda names a GPU beside the host's plain memory: --cuda_mem_type=4.
+  bool host_memory_beside_gpu = false;
   std::optional<std::string> device{};
   std::optional<std::string> device_port{};
   std::optional<std::string> seconds{};

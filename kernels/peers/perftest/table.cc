@@ -2,10 +2,12 @@
 #include "kernels/peers/perftest/table.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -65,8 +67,13 @@ bool has_pairs(const RunnerReport& report) {
                              [](const Point& point) { return !point.pair().empty(); });
 }
 
+// The facts of a point in both directions, and their headings.
+constexpr std::array kDirections{std::pair{"initiator_bytes_per_second", "client's"},
+                                 std::pair{"target_bytes_per_second", "server's"}};
+
 // One row a size: the tool's columns first, then ours.
-std::string bandwidth_table(const RunnerReport& report, bool gigabits) {
+std::string bandwidth_table(const RunnerReport& report, const PerftestCall& call) {
+  const bool gigabits = call.gigabits;
   const double factor = gigabits ? kBitsPerByte / 1e9 : 1 / kMib;
   // The tool's own headings; median and interval, which it does not have, in its unit.
   const std::string_view unit = gigabits ? "Gb/sec" : "MiB/sec";
@@ -78,6 +85,9 @@ std::string bandwidth_table(const RunnerReport& report, bool gigabits) {
                                          {"MsgRate[Mpps]"},
                                          {fmt::format("median[{}]", unit)},
                                          {"95 % interval"}};
+  if (call.each_direction)
+    for (const auto& [fact, whose] : kDirections)
+      columns.push_back({fmt::format("{} average[{}]", whose, unit)});
   if (pairs) columns.push_back({"pair", TextTable::Align::kLeft});
   TextTable table(columns);
   for (const Point& point : report.points()) {
@@ -90,6 +100,11 @@ std::string bandwidth_table(const RunnerReport& report, bool gigabits) {
                                  rate == nullptr ? std::string(kAbsent) : shown_rate(rate->mean()),
                                  shown(point.median() * factor),
                                  interval_of(point, factor)};
+    if (call.each_direction)
+      for (const auto& [fact, whose] : kDirections) {
+        const auto one = parse_number(value_of(point.facts(), fact));
+        row.push_back(one ? shown(*one * factor) : std::string(kAbsent));
+      }
     if (pairs) row.push_back(point.pair().empty() ? "all" : point.pair());
     table.add(row);
   }
@@ -206,7 +221,7 @@ std::string perftest_table(const RunnerReport& report, const TableStyle& style,
                            const PerftestCall& call) {
   if (!call.only.empty()) return only_figure(report, call) + counter_lines(report, call.counters);
   std::string out = report_head(report, style);
-  if (has(report, "bandwidth_bytes_per_second")) out += bandwidth_table(report, call.gigabits);
+  if (has(report, "bandwidth_bytes_per_second")) out += bandwidth_table(report, call);
   if (has(report, "latency_ns")) out += latency_table(report);
   if (call.samples != PerftestSamples::kNone) out += sample_lists(report, call.samples);
   return out + counter_lines(report, call.counters);

@@ -10,9 +10,10 @@
 
 namespace railgauge {
 
-// Returns the table, with the samples behind it where the call wants them, or the one figure that
-// the call names, a line a size; then the growth of the counters that it names, 0 where one did not
-// grow or is absent. An absent figure is "-". Pure.
+// Returns the table, each direction of a bandwidth in a column where the call wants it, with the
+// samples behind it where the call wants them, or the one figure that the call names, a line a
+// size; then the growth of the counters that it names, 0 where one did not grow or is absent. An
+// absent figure is "-". Pure.
 std::string perftest_table(const RunnerReport& report, const TableStyle& style,
                            const PerftestCall& call);
 
