@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/api/archive_mark.h"
 #include "controller/api/on_behalf.h"
 #include "controller/console/query.h"
 #include "controller/console/service_stubs.h"
@@ -78,12 +79,16 @@ std::string name_of(const Action& action) {
   return fmt::format("{}.{}", action.service.substr(dot + 1), action.method);
 }
 
-Status carry_out(Reader& reader, const Action& action, const std::string& caller,
-                 const Message& request, Message& answer) {
-  return reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
+Result<bool> carry_out(Reader& reader, const Action& action, const std::string& caller,
+                       const Message& request, Message& answer) {
+  bool is_archived = true;
+  RG_TRY_OK(reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
     context.AddMetadata(api::kOnBehalfOf, caller);
-    return action.call(stubs, context, request, answer);
-  });
+    grpc::Status status = action.call(stubs, context, request, answer);
+    is_archived = context.GetServerTrailingMetadata().count(api::kArchiveHeader) == 0;
+    return status;
+  }));
+  return is_archived;
 }
 
 }  // namespace railgauge::console

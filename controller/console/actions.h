@@ -42,9 +42,10 @@ Asked find_action(std::string_view path);
 // "Judge.StepFinding", as the audit trail has it.
 std::string name_of(const Action& action);
 
-// Makes the call for the person whom the services know as `caller`. Errors: the service's, and
-// Reader::call()'s, of which some come before a service has seen it.
-Status carry_out(Reader& reader, const Action& action, const std::string& caller,
-                 const google::protobuf::Message& request, google::protobuf::Message& answer);
+// Makes the call for the person whom the services know as `caller`. Returns whether the archive has
+// what it changed, as far as anybody waits for that. Errors: the service's, and Reader::call()'s,
+// of which some come before a service has seen it.
+Result<bool> carry_out(Reader& reader, const Action& action, const std::string& caller,
+                       const google::protobuf::Message& request, google::protobuf::Message& answer);
 
 }  // namespace railgauge::console

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/api/archive_mark.h"
 #include "controller/api/contract.h"
 #include "controller/api/synthetic_mark.h"
 #include "controller/console/answers.h"
@@ -332,6 +333,8 @@ http::Answer Console::answer_api(const http::Request& request, const Guest& gues
                           }));
     if (guest.ends_unix) session.set_ends_at(rfc3339(*guest.ends_unix));
     session.set_version(options_.version);
+    if (const auto lag = options_.archive_lag ? options_.archive_lag() : std::nullopt)
+      session.set_archive_lag_seconds(*lag);
     return to_json(session, JsonLayout::kCompact);
   }();
   if (!text) return error_answer(text.error());
@@ -428,12 +431,15 @@ http::Answer Console::act(const http::Request& request, const Asked& asked) {
       !filled)
     return refuse(filled.error());
   const std::string caller = options_.introduce(guest->visitor, request.address);
-  const Status carried = carry_out(doer_, *asked.action, caller, *wanted, *done);
+  const Result<bool> carried = carry_out(doer_, *asked.action, caller, *wanted, *done);
   // The services keep what they have seen.
   if (!carried)
     return options_.has_begun(caller) ? error_answer(carried.error()) : refuse(carried.error());
   Result<std::string> text = text_of(*done);
-  return text ? json_answer(marked(std::move(*text))) : error_answer(text.error());
+  http::Answer answer = text ? json_answer(marked(std::move(*text))) : error_answer(text.error());
+  // The change is made all the same: that is no error.
+  if (!*carried) answer.headers.emplace_back(api::kArchiveHeader, api::kArchiveBehind);
+  return answer;
 }
 
 }  // namespace railgauge::console

@@ -32,6 +32,9 @@ class Console {
     std::string version{};
     // The mark of all data, api::data_kind_of(): each answer has it. May be empty.
     std::function<std::string_view()> data_kind{};
+    // The age in seconds of the oldest change that the archive lacks; absent: there is no archive.
+    // May be empty.
+    std::function<std::optional<double>()> archive_lag{};
     bool is_local = true;  // the port is on loopback, so that other hosts' names are refused
     bool has_tls = false;
     std::function<double()> now_unix{};

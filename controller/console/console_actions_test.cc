@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/api/archive_mark.h"
 #include "controller/api/on_behalf.h"
 #include "controller/audit/refusals.h"
 #include "controller/console/actions.h"
@@ -132,6 +133,42 @@ TEST_F(ConsoleActions, AreCarriedOutAndInTheTrailAsThoseOfTheCommandLine) {
   EXPECT_THAT(paused->body, HasSubstr(R"("reason":"DIMM","who":"ann")"));
   EXPECT_THAT(newest_of("Control.PauseNodes").subject(), HasSubstr("node_set=n2 reason=DIMM"));
   EXPECT_EQ(post("/api/v1/nodes/n2/resume", headers)->status, 200);
+}
+
+// Answers to people wait for the archive, which is away here, and come with its mark all the same.
+TEST_F(ConsoleActions, SayThatTheArchiveMayLackWhatTheyChanged) {
+  bench_.config_.mirror = {.url = "postgres://railgauge@/absent?host=/nowhere", .site = "east"};
+  bench_.config_.acknowledges_by_mirror = true;
+  start();
+  client_->set_read_timeout(std::chrono::seconds(60));
+  ScriptedAgent agent(bench_.agent("n1"));
+  ASSERT_TRUE(welcome(agent));
+  const httplib::Headers session = sign_in();
+  const auto paused =
+      post("/api/v1/nodes/n1/pause", acting(session), R"({"reason":"DIMM","for_seconds":60})");
+  ASSERT_TRUE(paused);
+  EXPECT_EQ(paused->status, 200) << paused->body;
+  EXPECT_EQ(paused->get_header_value(api::kArchiveHeader), api::kArchiveBehind);
+  const auto about = client_->Get("/api/v1/session", session);
+  ASSERT_TRUE(about);
+  EXPECT_THAT(about->body, HasSubstr(R"("archive_lag_seconds":)"));
+  EXPECT_THAT(about->body, testing::Not(HasSubstr(R"("archive_lag_seconds":null)")));
+  EXPECT_THAT(about->body, testing::Not(HasSubstr(R"("archive_lag_seconds":0,)")));
+}
+
+TEST_F(ConsoleActions, WithoutAnArchiveHaveNoMarkOfIt) {
+  start();
+  ScriptedAgent agent(bench_.agent("n1"));
+  ASSERT_TRUE(welcome(agent));
+  const httplib::Headers session = sign_in();
+  const auto paused =
+      post("/api/v1/nodes/n1/pause", acting(session), R"({"reason":"DIMM","for_seconds":60})");
+  ASSERT_TRUE(paused);
+  EXPECT_EQ(paused->status, 200) << paused->body;
+  EXPECT_FALSE(paused->has_header(api::kArchiveHeader));
+  const auto about = client_->Get("/api/v1/session", session);
+  ASSERT_TRUE(about);
+  EXPECT_THAT(about->body, HasSubstr(R"("archive_lag_seconds":null)"));
 }
 
 TEST_F(ConsoleActions, AreForTheConsolesOwnPagesAlone) {

@@ -5,7 +5,7 @@ import { onLink, readAgain, useApi, type Link } from './api/api';
 import { Audit } from './pages/audit';
 import { FindingPage, Findings } from './pages/findings';
 import { time } from './parts/format';
-import { DataMark } from './parts/mark';
+import { Marks } from './parts/mark';
 import { MatrixPage } from './pages/matrix';
 import { NodePage, Nodes } from './pages/nodes';
 import { Overview } from './pages/overview';
@@ -231,7 +231,7 @@ function App() {
         <button type="button" onClick={() => setHelp(!help)} aria-expanded={help}>Keys</button>
       </header>
       <Banner link={link} />
-      <DataMark />
+      <Marks />
       {views && <SavedViews close={() => setViews(false)} />}
       {help && <Help close={() => setHelp(false)} />}
       <main id="main" tabIndex={-1}><Page key={page} route={route} /></main>

@@ -247,6 +247,16 @@ await check('the keyboard chooses what is seen, and each colour has its legend',
 });
 
 await check('the node has its topology, its events and a preflight with remedies', async () => {
+await check('an action that the archive may lack is said above the page', async () => {
+  await go('nodes');
+  await page.evaluate(() => dispatchEvent(new Event('railgauge-behind')));
+  await says(page, 'the archive may lack it still');
+  assert.deepEqual(await broken(page), []);
+  await page.reload();
+  await says(page, 'sim0012');
+  assert.equal(await page.$('#late'), null);
+});
+
   await go('nodes/sim0012');
   await page.waitForSelector('svg.topology .device');
   await says(page, 'What happened to it');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -235,6 +235,19 @@ const framed = {
   run_id: 'r-1', kernel: 'k', metric: 'm', unit: 'bytes_per_second', rail: 0, larger_is_better: true, synthetic: true,
   nodes: ['=cmd|calc', 'a"b', '<svg onload=x>', 'd'],
 };
+
+const { kLateSeconds, lateWords, mayLack } = await load('parts/late');
+test('a late archive is said with what helps, by the bound of the alert', () => {
+  assert.equal(lateWords(null, false), undefined, 'there is no archive');
+  assert.equal(lateWords(kLateSeconds, false), undefined);
+  const late = lateWords(kLateSeconds + 220, false);
+  assert.match(late.words, /12\.0 min late/);
+  assert.equal(late.command, 'railgauge events --kind mirror');
+  assert.match(lateWords(3, true).words, /^Done, but the archive may lack it/);
+  assert.deepEqual([mayLack(10, 6), mayLack(3, 6), mayLack(0, 0.1), mayLack(null, 6)], [true, false, false, true]);
+  const alerts = readFileSync(new URL('../../source/alerts.py', import.meta.url), 'utf8');
+  assert.match(alerts, new RegExp(`railgauge_mirror_lag_seconds\\) > ${kLateSeconds}"`));
+});
 
 const { lastBefore } = await load('matrix/against');
 test('a matrix is compared with the last run of its suite before the newest upgrade behind it', () => {

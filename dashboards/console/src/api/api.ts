@@ -89,6 +89,7 @@ export async function post<Answer>(path: string, body: object): Promise<Answer> 
     if (answer.status === 401) tell('ended');
     const document = await answer.json().catch(() => null);
     if (answer.ok && document !== null) {
+      if (answer.headers.has('railgauge-archive')) dispatchEvent(new Event(kBehind));
       dispatchEvent(new Event(kActed));
       return document as Answer;
     }
@@ -100,6 +101,12 @@ export async function post<Answer>(path: string, body: object): Promise<Answer> 
   }
 }
 const kActed = 'railgauge-acted';
+const kBehind = 'railgauge-behind';
+// After an action whose answer says that the archive may lack it.
+export function onArchiveBehind(listener: () => void): () => void {
+  addEventListener(kBehind, listener);
+  return () => removeEventListener(kBehind, listener);
+}
 // After another page has begun a session: what is shown is read again by it.
 export function readAgain(): void {
   known = undefined;

@@ -471,5 +471,6 @@ export interface Session {
   read_only: boolean;
   ends_at: string | null;
   version: string;
+  archive_lag_seconds: number | null; // of the oldest change that the archive lacks; null: there is no archive
   data_kind?: DataKind;
 }
