@@ -70,18 +70,12 @@ TEST_F(UpgradeGate, NodesThatDisagreeAreInconclusiveWithWhatWouldSettleIt) {
 
 // Nobody measures again by himself under policy propose: the command is where a person looks.
 TEST_F(UpgradeGate, AFindingNamesTheCommandThatConfirmsItAndThatCommandDoes) {
-  prepare();
-  boot("n1", "6.5.0", 2'000);
-  boot("n2", "6.5.0", 2'000);
-  ASSERT_EQ(cli("upgrades gate --nodes n1,n2"), 1) << said_;
-  ASSERT_EQ(cli("findings"), 0);
-  const std::size_t at = said_.find("\nu") + 1;
-  const std::string upgrade = said_.substr(at, said_.find("-performance") - at);
-  ASSERT_EQ(cli("findings show " + upgrade + "-performance"), 0) << said_;
-  const std::string command = "upgrades extend " + upgrade;
+  lose_by_upgrade();
+  ASSERT_EQ(cli("findings show " + upgrade_ + "-performance"), 0) << said_;
+  const std::string command = "upgrades extend " + upgrade_;
   EXPECT_THAT(said_, HasSubstr("railgauge " + command + ": one more run"));
   EXPECT_EQ(cli(command), 1) << said_;
-  ASSERT_EQ(cli("findings show " + upgrade + "-performance"), 0) << said_;
+  ASSERT_EQ(cli("findings show " + upgrade_ + "-performance"), 0) << said_;
   EXPECT_THAT(said_, AllOf(HasSubstr("confirmed"), testing::Not(HasSubstr("upgrades extend"))));
   EXPECT_EQ(cli("upgrades extend nothing-of-that-name"), 2) << said_;
 }

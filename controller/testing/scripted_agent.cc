@@ -44,14 +44,6 @@ Record record_of(const api::TaskRef& task, std::uint32_t sequence) {
   return record;
 }
 
-void add_sizes(KernelInfo& kernel) {
-  ParameterInfo& sizes = *kernel.add_parameters();
-  sizes.set_name("sizes");
-  sizes.set_type("bytes_list");
-  sizes.set_unit("bytes");
-  sizes.set_default_value("8");
-}
-
 }  // namespace
 
 std::vector<KernelInfo> scripted_kernels() {
@@ -116,10 +108,7 @@ ScriptedAgent::ScriptedAgent(AgentOptions options)
   for (const auto& [part, version] : options_.stack)
     (*hello.mutable_stack_versions())[part] = version;
   for (const api::Gpu& gpu : options_.gpus) *hello.add_gpus() = gpu;
-  for (KernelInfo kernel : scripted_kernels()) {
-    if (options_.has_sizes) add_sizes(kernel);
-    hello.add_kernels(kernel.SerializeAsString());
-  }
+  for (const KernelInfo& kernel : scripted_kernels()) hello.add_kernels(kernel.SerializeAsString());
   for (const api::TaskRef& task : options_.running) *hello.add_running() = task;
   if (options_.change_hello) options_.change_hello(hello);
   send(message);

@@ -39,9 +39,8 @@ struct AgentOptions {
   std::vector<api::TaskRef> running{};
   std::uint64_t first_spool_id = 1;
   std::vector<api::Gpu> gpus{};
-  std::map<std::string, std::string> stack{};  // versions
-  bool has_sizes = false;  // its kernels have the parameter that a rerun of a series sets
-  double median = 1'500;   // of the point that it reports
+  std::map<std::string, std::string> stack{};        // versions
+  double median = 1'500;                             // of the point that it reports
   std::map<std::string, double> median_with_gpu{};   // by the parameter gpu
   std::map<std::string, double> median_with_node{};  // by a node that is in the task too
   bool has_nic = true;

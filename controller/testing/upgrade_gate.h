@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -44,7 +45,7 @@ class UpgradeGate : public testing::Test {
       options.stack["gpu_driver"] = "unknown";
     if (ids_.contains(name)) options.node_id = ids_[name];
     options.median = median;
-    options.has_sizes = has_sizes_;
+    options.change_hello = change_hello_;
     options.has_nic = has_nic;
     // A node of another id is refused for as long as the one before it may come back.
     bool is_in = false;
@@ -74,14 +75,26 @@ class UpgradeGate : public testing::Test {
     return WEXITSTATUS(::pclose(pipe));
   }
   void prepare() { ASSERT_EQ(cli("upgrades prepare --nodes n1,n2"), 0) << said_; }
+  // Upgrades n1 and n2 to a kernel whose figures are worse by a third; upgrade_ is that upgrade,
+  // and said_ the list of findings with its own.
+  void lose_by_upgrade() {
+    prepare();
+    boot("n1", "6.5.0", 2'000);
+    boot("n2", "6.5.0", 2'000);
+    ASSERT_EQ(cli("upgrades gate --nodes n1,n2"), 1) << said_;
+    ASSERT_EQ(cli("findings"), 0);
+    const std::size_t at = said_.find("\nu") + 1;
+    upgrade_ = said_.substr(at, said_.find("-performance") - at);
+  }
 
   ServerBench bench_;
   std::map<std::string, std::unique_ptr<ScriptedAgent>> agents_;
   std::set<std::string> learnt_;
   std::map<std::string, std::string> ids_;  // where they are others than bench_.agent() gives
   std::string said_;
+  std::string upgrade_;
   int boots_ = 0;
-  bool has_sizes_ = false;
+  std::function<void(api::Hello&)> change_hello_{};  // of nodes that boot later
 };
 
 }  // namespace railgauge::testing_agent
