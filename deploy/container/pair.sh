@@ -20,10 +20,11 @@ unset RAILGAUGE_PAIR
 cd "$top"
 store() { buildah --root "$RAILGAUGE_STORAGE/root" --runroot "$RAILGAUGE_STORAGE/run" "$@"; }
 run_c() { runc --root "$work/runc" "$@"; }
+held=()  # containers of buildah, whose roots are mounted here alone
 tear_down() {
   local code=$?
   end_containers || true
-  store umount -a >/dev/null 2>&1 || true
+  [ ${#held[@]} = 0 ] || store rm "${held[@]}" >/dev/null || true
   (exit $code) || true
   finish
 }
@@ -51,7 +52,8 @@ printf '%s\n' "127.0.0.1 localhost" "198.51.100.1 controller railgauge-controlle
 (cd "$work" && runc spec) && mv "$work/config.json" "$work/spec.json"
 for image in agent controller; do
   store inspect --type image "localhost/railgauge/$image:$version" | jq .OCIv1.config >"$work/$image.json"
-  store mount "$(store from "localhost/railgauge/$image:$version")" >"$work/$image.root"
+  held+=("$(store from "localhost/railgauge/$image:$version")")
+  store mount "${held[-1]}" >"$work/$image.root"
 done
 "$bin/railgauge" pki init "$work/pki" && "$bin/railgauge" pki issue "$work/pki" controller controller --san controller,railgauge-controller.railgauge.svc
 cp -r "$work/pki" "$work/authority"  # knows no node
