@@ -290,12 +290,20 @@ Status Bench::batch(Context& context, std::size_t size_index, std::uint64_t coun
 
 namespace {
 
-// On how many CPUs this rank may run: what its launcher made of `binding`.
-void report_binding(Reporter& reporter) {
+// On how many CPUs this rank may run: what its launcher made of `binding`. An MPI's thread waits by
+// polling, so threads that share a CPU wait for the scheduler at each message.
+void report_binding(Reporter& reporter, std::uint64_t threads) {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
-  if (::sched_getaffinity(0, sizeof cpus, &cpus) == 0)
-    reporter.fact("bound_cpus", fmt::format("{}", CPU_COUNT(&cpus)));
+  if (::sched_getaffinity(0, sizeof cpus, &cpus) != 0) return;
+  const auto bound = static_cast<std::uint64_t>(CPU_COUNT(&cpus));
+  reporter.fact("bound_cpus", std::to_string(bound));
+  if (threads <= bound) return;
+  reporter.note(
+      "warning",
+      fmt::format("{} threads of a rank share {} CPU{}: each message may wait for the "
+                  "scheduler; take fewer threads, or binding none (mpirun --bind-to none)",
+                  threads, bound, bound == 1 ? "" : "s"));
 }
 
 // Three answers, because an MPI may have no way to be asked.
@@ -332,7 +340,7 @@ Status Bench::prepare(Context& context) {
                 operation_.name, ranks_);
   RG_TRY_OK(read_parameters(context.params));
   context.reporter.fact("local_rank", fmt::format("{}", launched->local_rank));
-  report_binding(context.reporter);
+  report_binding(context.reporter, operation_.threads ? window_ : 1);
   RG_TRY_OK(take_place(context));
   RG_TRY_OK(set_tunables(context, launched->local_rank));
   return open_memory(context);

@@ -277,6 +277,12 @@ TEST(Ranks, ExchangeMessagesOfSeveralThreads) {
   ASSERT_EQ(report.points_size(), 2);
   EXPECT_TRUE(report.points(1).verified());
   EXPECT_GT(report.points(0).median(), 0);
+  // Ranks that fewer CPUs than threads have say so.
+  const int bound = std::stoi(report.started().facts().at("bound_cpus"));
+  const auto says = std::ranges::count_if(report.notes(), [](const auto& note) {
+    return note.text().find("3 threads of a rank share") != std::string::npos;
+  });
+  EXPECT_EQ(says > 0, bound < 3) << bound;
 }
 
 TEST(Ranks, SayWhatAComputationHides) {
