@@ -7,7 +7,7 @@ export function spanOf(query: URLSearchParams): Span | undefined {
   return Number.isFinite(from) && Number.isFinite(until) && until > from ? [from, until] : undefined;
 }
 
-// What the URL has for a zoom; nothing where all is shown.
+// The values of the URL for a zoom; none where all is shown.
 export function valuesOfSpan(span: Span | undefined): { from: string; until: string } {
   return span ? { from: span[0].toFixed(1), until: span[1].toFixed(1) } : { from: '', until: '' };
 }
