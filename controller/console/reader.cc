@@ -12,6 +12,7 @@
 #include "controller/api/on_behalf.h"
 #include "controller/console/query.h"
 #include "controller/console/service_stubs.h"
+#include "controller/console/views/node_place.h"
 #include "controller/console/views/series_changes.h"
 #include "controller/console/views/series_columns.h"
 #include "kernels/core/base/clock.h"

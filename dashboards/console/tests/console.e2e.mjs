@@ -8,6 +8,7 @@ import { createServer } from 'node:http';
 import assert from 'node:assert/strict';
 import { broken, isNarrow, launch, open, says, settled, until } from './browser.mjs';
 import { checkInbox } from './inbox.e2e.mjs';
+import { checkZoom } from './zoom.e2e.mjs';
 import { kCause, kNightly, kNights, nightOf } from './samples.mjs';
 
 const [chromium, login, pid, pictures] = process.argv.slice(2);
@@ -238,15 +239,14 @@ await check('the keyboard chooses what is seen, and each colour has its legend',
     await go(`matrix?rail=1&mode=${mode}${mode === 'age' ? '&runs=7' : ''}`);
     await says(page, words);
   }
-  await go('matrix?rail=1&hop=within_leaf');
   await go('matrix?rail=1&order=slot');
   await page.waitForFunction(() => window.matrixView?.frame.order === 'slot', { polling: 50 });
   assert.deepEqual(await page.evaluate(() => window.matrixView.frame.nodes.slice(0, 5)), ['sim0001', 'sim0009', 'sim0017', 'sim0025', 'sim0002']);
   assert.deepEqual(await page.evaluate(() => [window.matrixView.borders[0], window.matrixView.frame.slots[4]]), [4, '2']);
+  await go('matrix?rail=1&hop=within_leaf');
   await says(page, /32 nodes, \d+ pairs tested/);
 });
 
-await check('the node has its topology, its events and a preflight with remedies', async () => {
 await check('an action that the archive may lack is said above the page', async () => {
   await go('nodes');
   await page.evaluate(() => dispatchEvent(new Event('railgauge-behind')));
@@ -257,6 +257,7 @@ await check('an action that the archive may lack is said above the page', async 
   assert.equal(await page.$('#late'), null);
 });
 
+await check('the node has its topology, its events and a preflight with remedies', async () => {
   await go('nodes/sim0012');
   await page.waitForSelector('svg.topology .device');
   await says(page, 'What happened to it');
@@ -585,6 +586,7 @@ await check('a control is measured beside a finding, on nodes that it does not n
 });
 
 await checkInbox({ check, browser, page, origin, faults });
+await checkZoom({ check, browser, page, origin, faults });
 
 await check('a suite starts from a page that shows its plan, and is followed live to its end', async () => {
   const other = await open(browser, origin, faults);

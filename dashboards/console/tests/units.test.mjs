@@ -19,7 +19,7 @@ const { heatOf, isWorse, kHeats, pixel, shapeOf } = await load('matrix/heat');
 const { link, parse } = await load('api/route');
 const { EventReader } = await load('api/events');
 
-const { confidence, fits, groupsOf, idsOf, isCared, isSettled, masterOf, tagsOf } = await load('parts/inbox');
+const { confidence, fits, groupsOf, idsOf, isCared, isSettled, masterOf, precisionWords, tagsOf } = await load('parts/inbox');
 const finding = (finding_id, more = {}) => ({ finding_id, kind: 'step', state: 'new', summary: '', suspect: '', worse_percent: 3, owner: null, event_id: null, metric: null, tags: [], ...more });
 
 test('findings that began together are one group, the largest first', () => {
@@ -50,6 +50,12 @@ test('a finding that a person cares for is neither new nor settled', () => {
   for (const state of ['acknowledged', 'investigating', 'downstream']) assert.deepEqual(of(state), [true, false], state);
   for (const state of ['accepted', 'fixed', 'rolled_back', 'false']) assert.deepEqual(of(state), [false, true], state);
   for (const state of ['new', 'confirmed', 'reopened']) assert.deepEqual(of(state), [false, false], state);
+});
+
+test('the precision is of settled findings', () => {
+  assert.match(precisionWords([0, 0, 0, 0], 1000), /^No finding/);
+  assert.equal(precisionWords([1, 2, 0, 1], 1000), '3 of 4 settled findings were no false alarms: 75.0 %.');
+  assert.match(precisionWords([1000, 2, 0, 1], 1000), /of each state the newest 1000/);
 });
 
 test('a confidence has no more digits than it has, and none is no zero', () => {
@@ -230,12 +236,6 @@ test('figures are printed as the tables have them', () => {
   assert.equal(ago('2026-11-20T12:00:00Z', Date.parse('2026-11-20T12:01:00Z')), '60 s ago');
 });
 
-const { csvOf, stepFor, svgOf } = await load('matrix/export');
-const framed = {
-  run_id: 'r-1', kernel: 'k', metric: 'm', unit: 'bytes_per_second', rail: 0, larger_is_better: true, synthetic: true,
-  nodes: ['=cmd|calc', 'a"b', '<svg onload=x>', 'd'],
-};
-
 const { kLateSeconds, lateWords, mayLack } = await load('parts/late');
 test('a late archive is said with what helps, by the bound of the alert', () => {
   assert.equal(lateWords(null, false), undefined, 'there is no archive');
@@ -247,6 +247,19 @@ test('a late archive is said with what helps, by the bound of the alert', () => 
   assert.deepEqual([mayLack(10, 6), mayLack(3, 6), mayLack(0, 0.1), mayLack(null, 6)], [true, false, false, true]);
   const alerts = readFileSync(new URL('../../source/alerts.py', import.meta.url), 'utf8');
   assert.match(alerts, new RegExp(`railgauge_mirror_lag_seconds\\) > ${kLateSeconds}"`));
+});
+
+const { isSame, spanOf, valuesOfSpan } = await load('series/span');
+test('a zoom of a series is in the URL, and comes back from it as the same', () => {
+  const query = (text) => new URLSearchParams(text);
+  assert.equal(spanOf(query('')), undefined);
+  assert.equal(spanOf(query('from=5')), undefined);
+  assert.equal(spanOf(query('from=5&until=2')), undefined);
+  assert.equal(spanOf(query('from=x&until=2')), undefined);
+  const span = [1700000000.04, 1700086400.06];
+  assert.ok(isSame(spanOf(new URLSearchParams(valuesOfSpan(span))), span));
+  assert.deepEqual(valuesOfSpan(undefined), { from: '', until: '' });
+  assert.deepEqual([isSame(undefined, undefined), isSame(span, undefined), isSame([0, 100], [0, 101]), isSame([0, 100], [0, 100.1])], [true, false, false, true]);
 });
 
 const { lastBefore } = await load('matrix/against');
@@ -277,6 +290,12 @@ test('bands of the matrix are leaves within pods, or slots in their order', () =
   assert.equal(lackOf({ order: 'pod', leaves, pods, slots }), '1 of 5 nodes have no label pod');
   assert.equal(lackOf({ order: 'fabric', leaves, pods: [], slots: [] }), '', 'nobody asked for them');
 });
+
+const { csvOf, stepFor, svgOf } = await load('matrix/export');
+const framed = {
+  run_id: 'r-1', kernel: 'k', metric: 'm', unit: 'bytes_per_second', rail: 0, larger_is_better: true, synthetic: true,
+  nodes: ['=cmd|calc', 'a"b', '<svg onload=x>', 'd'],
+};
 
 test('times are read as Date reads them', () => {
   let seed = 7;

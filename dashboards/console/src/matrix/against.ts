@@ -1,4 +1,4 @@
-// What a matrix is compared with to see what an upgrade changed. Pure.
+// The run to compare a matrix with, to see what an upgrade changed. Pure.
 import type { RunSummary, Upgrade } from '../api/types';
 
 // The newest run of the same suite before the newest upgrade that `here` has behind it.

@@ -6,7 +6,7 @@ export const kOrders: [string, string][] = [
   ['fabric', 'leaf, then name'], ['pod', 'pod, leaf, slot'], ['slot', 'slot, then pod'], ['name', 'name'], ['worst', 'worst first'],
 ];
 
-// What the functions below read of a frame.
+// The part of a frame that the functions below read.
 type Placed = Pick<MatrixFrame, 'order' | 'leaves' | 'pods' | 'slots'>;
 
 // First rows of groups, but for the first group: of slots in that order, of leaves within pods in
@@ -17,7 +17,7 @@ export function bordersOf(frame: Placed): number[] {
   return frame.leaves.flatMap((_, i) => (i > 0 && group(i) !== group(i - 1) ? [i] : []));
 }
 
-// What an order by place lacks; '': nothing.
+// The labels that an order by place lacks, in words; '': none.
 export function lackOf(frame: Placed): string {
   const of = (label: string, values: string[]) => {
     const missing = values.filter((value) => !value).length;

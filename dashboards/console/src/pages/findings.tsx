@@ -6,7 +6,7 @@ import { useApi, useMay, part } from '../api/api';
 import { Begin } from './begin';
 import { Differences } from './differences';
 import { ago, figure, percent, signed, time } from '../parts/format';
-import { confidence, fits, groupsOf, idsOf, isCared, isSettled, masterOf, tagsOf, type Group } from '../parts/inbox';
+import { confidence, fits, groupsOf, idsOf, isCared, isSettled, kSettled, masterOf, precisionWords, tagsOf, type Group } from '../parts/inbox';
 import { findingMarkdown, findingsMarkdown } from '../parts/markdown';
 import { Evidence } from './matrix';
 import { Command, Copy, Facts, Levels, Lines, Name, Shown, State, Table, To, When } from '../parts/parts';
@@ -147,6 +147,21 @@ function FalseAlarms({ list }: { list: FindingList }) {
   );
 }
 
+// What came of settled findings. Read when it is opened.
+function Precision() {
+  const [isOpen, setOpen] = useState(false);
+  const lists = kSettled.map((state) => useApi<FindingList>(isOpen ? 'findings' : undefined, { state, limit: kMostSettled }));
+  const error = lists.find((list) => list.error)?.error;
+  const counts = lists.map((list) => list.data?.findings.length);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Precision of the settled findings</summary>
+      {isOpen && (error ? <p class="error" role="alert">{error}</p> : <p>{counts.every((count) => count !== undefined) ? precisionWords(counts as number[], kMostSettled) : 'Reading …'}</p>)}
+    </details>
+  );
+}
+const kMostSettled = 1000;
+
 export function Findings({ route }: { route: Route }) {
   const value = (name: string) => route.query.get(name) ?? '';
   const list = useApi<FindingList>('findings', { state: value('state'), limit: 1000 }, 10);
@@ -182,6 +197,7 @@ export function Findings({ route }: { route: Route }) {
               <Inbox rows={shown} ids={ids} choose={choose} caption="findings" />
             )}
             <FalseAlarms list={found} />
+            <Precision />
           </>
         )}
       </Shown>

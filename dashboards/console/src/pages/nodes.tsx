@@ -45,6 +45,7 @@ export function Nodes({ route }: { route: Route }) {
               columns={[
                 { head: 'State', cell: (node) => <State word={node.state} /> },
                 { head: 'Node', cell: (node) => <To path={['nodes', node.name]}><Name text={node.name} /></To> },
+                { head: 'Labels', cell: (node) => <Name text={labelsOf(node)} /> },
                 { head: 'Busy', cell: (node) => <Name text={heldBy(node)} /> },
                 { head: 'NICs', cell: (node) => active(node.nics_active, node.nics), right: true },
                 { head: 'GPUs', cell: (node) => active(node.gpus_active, node.gpus), right: true },
@@ -63,6 +64,7 @@ export function Nodes({ route }: { route: Route }) {
   );
 }
 
+const labelsOf = (node: NodeHead | NodeInfo) => Object.entries(node.labels).sort().map(([key, value]) => `${key}=${value}`).join(' ');
 const active = (count: number, all: number) => (count === all ? String(all) : `${count} of ${all} active`);
 
 // Why the node is not measured now: its maintenance comes before its work.
@@ -190,7 +192,7 @@ export function NodePage({ name }: { name: string }) {
                   ['Agent', <Name text={node.version} />],
                   ['Attached', <When at={node.attached_at} />],
                   ['Last seen', <When at={node.last_seen_at} />],
-                  ['Labels', <Name text={Object.entries(node.labels).map(([key, value]) => `${key}=${value}`).join(' ') || '–'} />],
+                  ['Labels', <Name text={labelsOf(node) || '–'} />],
                   ['Its series', <To path={['series']} values={{ node_set: node.name }}>series of this node</To>],
                 ]}
               />

@@ -9,6 +9,7 @@ import { pausesOf } from '../series/maintenance';
 import { Name, Shown, Synthetic, Table, To } from '../parts/parts';
 import { chosenOf, facetsOf, splitBy, type Chosen } from '../series/facets';
 import { bandOf, peersOf } from '../series/peers';
+import { spanOf, valuesOfSpan, type Span } from '../series/span';
 import { change, link, type Route } from '../api/route';
 import { onTheme } from '../parts/theme';
 import type { EventList, History, Series, SeriesChanges, SeriesColumns, Upgrade } from '../api/types';
@@ -213,7 +214,10 @@ function usePeers(history: History | undefined, isAsked: boolean): History[] {
   return peers;
 }
 
-function Chart({ id, axis, upgrades, withPeers }: { id: string; axis: Axis; upgrades: Upgrade[]; withPeers: boolean }) {
+// A wheel or a drag ends before the URL changes.
+const kSpanMs = 400;
+
+function Chart({ id, axis, upgrades, withPeers, span }: { id: string; axis: Axis; upgrades: Upgrade[]; withPeers: boolean; span: Span | undefined }) {
   const columns = useApi<SeriesColumns>('series/columns', { series_id: id });
   const drawn = useMemo(() => columns.data && { series: columns.data.series, points: [], columns: columns.data }, [columns.data]);
   const history: Loaded<History> = { ...columns, data: drawn };
@@ -232,12 +236,19 @@ function Chart({ id, axis, upgrades, withPeers }: { id: string; axis: Axis; upgr
   useEffect(() => {
     if (!place.current || !history.data || countOf(history.data) === 0) return;
     const band = peers.length > 0 ? bandOf(history.data, peers) : undefined;
-    const chart = (canvas.current = draw(place.current, history.data, axis, 'series', band));
+    let timer = 0;
+    const zoomed = (to: Span | undefined) => {
+      clearTimeout(timer);
+      timer = window.setTimeout(() => change(valuesOfSpan(to), true), kSpanMs);
+    };
+    const chart = (canvas.current = draw(place.current, history.data, axis, 'series', band, zoomed));
     return () => {
+      clearTimeout(timer);
       canvas.current = undefined;
       chart.end();
     };
   }, [history.data, axis, theme, peers]);
+  useEffect(() => canvas.current?.show(span), [history.data, axis, theme, peers, span?.[0], span?.[1]]);
   useEffect(() => {
     if (!canvas.current || !history.data) return;
     // Times have no place on the axis of runs.
@@ -291,7 +302,7 @@ export function SeriesPage({ route }: { route: Route }) {
       <form class="bar" onSubmit={(event) => event.preventDefault()}>
         <label>
           Axis{' '}
-          <select value={axis} onChange={(event) => change({ axis: event.currentTarget.value })}>
+          <select value={axis} onChange={(event) => change({ axis: event.currentTarget.value, ...valuesOfSpan(undefined) })}>
             <option value="date">by date</option>
             <option value="run">by run</option>
           </select>
@@ -304,7 +315,7 @@ export function SeriesPage({ route }: { route: Route }) {
           <i class="swatch upgrade" /> upgrade <i class="swatch maintenance" /> a node was paused · a drag zooms all charts, a double click shows all
         </span>
       </form>
-      {ids.map((id) => <Chart key={id} id={id} axis={axis} upgrades={upgrades.data?.upgrades ?? kNone} withPeers={withPeers} />)}
+      {ids.map((id) => <Chart key={id} id={id} axis={axis} upgrades={upgrades.data?.upgrades ?? kNone} withPeers={withPeers} span={spanOf(route.query)} />)}
       <p><To path={['series']}>Other series</To></p>
     </>
   );

@@ -1,7 +1,8 @@
 // The inbox of findings without its drawing: what a filter leaves, and which findings are one group.
+import { percent } from './format';
 import type { Finding } from '../api/types';
 
-const kSettled = ['accepted', 'fixed', 'rolled_back', 'false'];
+export const kSettled = ['accepted', 'fixed', 'rolled_back', 'false'];
 // Somebody looks after the finding, or after its cause.
 const kCared = ['acknowledged', 'investigating', 'downstream'];
 export const isSettled = (finding: Finding) => kSettled.includes(finding.state);
@@ -30,6 +31,15 @@ export function confidence(percent: number | null): string {
   if (percent === null) return '–';
   if (percent > 99.9) return '> 99.9 %';
   return `${percent.toFixed(percent >= 99 ? 1 : 0)} %`;
+}
+
+// How many settled findings nobody called a false alarm, by the numbers of each of kSettled. `most`: lists end there.
+export function precisionWords(counts: number[], most: number): string {
+  const all = counts.reduce((sum, count) => sum + count, 0);
+  const wrong = counts[kSettled.indexOf('false')];
+  if (all === 0) return 'No finding is settled yet.';
+  const newest = counts.some((count) => count >= most) ? `, of each state the newest ${most}` : '';
+  return `${all - wrong} of ${all} settled findings were no false alarms${newest}: ${percent(1 - wrong / all)}.`;
 }
 
 export interface Group {

@@ -10,7 +10,7 @@ export function mayLack(lagSeconds: number | null | undefined, secondsSince: num
 }
 
 // The lag comes first: an archive that is that late lacks what was just done, too.
-// What a page says of a late archive, and the command that says more; undefined: it is in time.
+// The words of a page for a late archive, and the command that says more; undefined: it is in time.
 export function lateWords(lagSeconds: number | null | undefined, mayLackAct: boolean): { words: string; command: string } | undefined {
   if (lagSeconds !== null && lagSeconds !== undefined && lagSeconds > kLateSeconds)
     return {

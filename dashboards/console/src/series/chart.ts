@@ -1,6 +1,7 @@
 // One series over time on a uPlot canvas: interval, figures, ranges of changes, spikes, epochs.
 import uPlot from 'uplot';
 import { columnsOf, placesFor } from './columns';
+import { isSame, type Span } from './span';
 import type { Band } from './peers';
 import type { History, SeriesChanges, Upgrade } from '../api/types';
 
@@ -112,12 +113,14 @@ function refines(pixels: () => number, first: [number, number], data: (from: num
 
 // A chart that is shown. Its marks come from answers of their own, and they are drawn again without its figures.
 export interface Chart {
+  show(span: Span | undefined): void; // undefined: all
   mark(changes: SeriesChanges | undefined, upgrades: Upgrade[]): void;
   end(): void;
 }
 
-// Draws into `into`; charts with one `sync` key share cursor and zoom.
-export function draw(into: HTMLElement, history: History, axis: Axis, sync: string, peers?: Band): Chart {
+// Draws into `into`; charts with one `sync` key share cursor and zoom. `onSpan` gets the part that a
+// person has zoomed to, undefined for all.
+export function draw(into: HTMLElement, history: History, axis: Axis, sync: string, peers?: Band, onSpan?: (span: Span | undefined) => void): Chart {
   const scale = scaleOf(history.series.unit);
   const columns = columnsOf(history);
   const { times: measured, low, high, figures, stacks } = columns;
@@ -129,6 +132,16 @@ export function draw(into: HTMLElement, history: History, axis: Axis, sync: stri
   const ends: [number, number] = [x[0], x[x.length - 1]];
   let changes: SeriesChanges | undefined;
   let marks: number[] = []; // times of upgrades
+  let shown: Span | undefined; // undefined: all
+  // Called for each change of the axis, also for one that show() made: that is no person's zoom.
+  const note = (self: uPlot, key: string) => {
+    const { min, max } = self.scales.x;
+    if (key !== 'x' || min === undefined || max === undefined || min === null || max === null || ends[0] === ends[1]) return;
+    const span: Span | undefined = isSame([min, max], ends) ? undefined : [min, max];
+    if (isSame(span, shown)) return;
+    shown = span;
+    onSpan?.(span);
+  };
   const ink = colour('--ink');
   // In UTC, as every other time here.
   const times = (_: uPlot, splits: number[], __: number, ___: number, step: number) =>
@@ -160,7 +173,7 @@ export function draw(into: HTMLElement, history: History, axis: Axis, sync: stri
       hooks: {
         drawClear: [(self) => drawMarks(self, x, stacks, changes, marks, scale)],
         draw: [(self) => drawSpikes(self, x, changes, scale)],
-        setScale: [refines(pixels, ends, dataFor)],
+        setScale: [refines(pixels, ends, dataFor), note],
       },
     },
     dataFor(...ends, pixels()),
@@ -170,6 +183,11 @@ export function draw(into: HTMLElement, history: History, axis: Axis, sync: stri
   const resize = new ResizeObserver(() => into.clientWidth !== plot.width && plot.setSize({ width: into.clientWidth, height: kHeight }));
   resize.observe(into);
   return {
+    show(span) {
+      if (isSame(span, shown) || ends[0] === ends[1]) return;
+      shown = span; // before the chart says so
+      plot.setScale('x', { min: span?.[0] ?? ends[0], max: span?.[1] ?? ends[1] });
+    },
     mark(found, upgrades) {
       changes = found;
       marks = axis === 'date' ? upgrades.map((one) => new Date(one.since ?? one.created_at).getTime() / 1000) : [];
