@@ -70,7 +70,7 @@ api::PromiseAnswer Standby::promise(const api::PromiseRequest& request) {
   const bool is_too_long = request.seconds() > own_seconds;
   if (is_too_long && !is_told_of_length_.exchange(true))
     spdlog::warn(
-        "standby: refuses to wait {:.0f} s by promise: its own lease_seconds are {:.0f}; give all "
+        "standby: refuses to wait {} s by promise: its own lease_seconds are {}; give all "
         "controllers of site {} the same",
         request.seconds(), own_seconds, options_.lease.site);
   api::PromiseAnswer answer;
