@@ -486,7 +486,7 @@ void Server::feed_metrics() {
 
 // Looks at all streams and calls each time: one may begin while the list changes.
 void Server::end_revoked() {
-  if (!tls_) return;
+  if (!tls_ || !is_port_open_) return;  // nobody has come by a certificate yet
   fleet_.end_streams("its certificate is revoked",
                      [this](const auth::Peer& peer) { return tls_->is_revoked(peer.certificate); });
   if (const std::size_t calls = peers_.cancel_revoked(); calls > 0)
@@ -645,7 +645,7 @@ void Server::start_confirming(const std::vector<store::SeriesRow>& series) {
 }
 
 void Server::reload_tls() {
-  if (!tls_) return;
+  if (!tls_ || !is_port_open_) return;  // nobody has come by a certificate yet
   spdlog::info("SIGHUP: the TLS files are read again");
   tls_->reload();
 }

@@ -15,6 +15,7 @@
 #include "controller/http/web_config.h"
 #include "controller/listen/host_port.h"
 #include "controller/server.h"
+#include "kernels/core/base/failpoint.h"
 
 namespace railgauge {
 namespace {
@@ -110,6 +111,7 @@ Status Server::start_grpc(const Config& config) {
 // Binds the port; it accepts once the server runs.
 Status Server::open_tcp(const TcpOptions& options, grpc::ServerBuilder& builder) {
   if (!options.insecure) RG_TRY_OK(open_tls(options));
+  failpoint("controller.port");
   tcp_ = RG_TRY(TcpPort::open(options, tls_.get(), peers_, builder));
   return {};
 }

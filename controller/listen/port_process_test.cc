@@ -173,6 +173,14 @@ TEST_F(PortTest, With80UnfinishedHandshakesUnderASoftLimitOf64BothPortsAnswer) {
 }
 
 // Half a hello each, as fast as loopback takes them, from 16 sources; some stay open.
+// The ticks of the loop begin before the port is there: certificates that end are looked for then.
+TEST_F(PortTest, AStartThatIsSlowAtItsPortLivesThroughTheTicksBefore) {
+  Process controller(bench_, tls(), "hang:controller.port");
+  std::this_thread::sleep_for(std::chrono::seconds(4));
+  controller.signal(SIGKILL);
+  EXPECT_EQ(controller.wait(), -SIGKILL) << controller.error_text();
+}
+
 TEST_F(PortTest, AgentsAttachAgainInTheMiddleOfAFloodOfOpenings) {
   const Process controller(bench_, tls());
   const int port = port_of(controller);

@@ -23,6 +23,8 @@ constexpr std::int64_t kTrimRows = 200'000;  // in one write: a larger one would
 constexpr double kShowSeconds = 1;
 // Both sides say at least so often when the archive had all, also where nothing changes.
 constexpr double kEvenSeconds = 60;
+// Rows of the outbox behind which the next batch is sent at once.
+constexpr std::int64_t kManyRows = 2'000;
 
 }  // namespace
 
@@ -180,7 +182,9 @@ Result<bool> Mirror::send_changes(double now) {
     if (is_even) gate->caught_up();
   }
   trim(state, now, is_even ? now : 0);
-  return waiting > 0;
+  // A few rows that came meanwhile wait for the next look: each batch is a flush of the archive's
+  // disk, which may be the store's too.
+  return batch.entries >= batch_.entries ? waiting > 0 : waiting > kManyRows;
 }
 
 // True: the table has more, or another one is to be copied.
