@@ -155,7 +155,9 @@ Status Console::check_origin(const http::Request& request) const {
 Result<Console::Guest> Console::guest_of(const http::Request& request) {
   if (!request.user.empty()) return guest_by_password(request.user);
   if (!request.certificate.empty()) return guest_by_certificate(request);
-  const auto session = sessions_.find(session_of(request), options_.now_unix());
+  // A page that nobody touches reads all the same, and must not live by that.
+  const bool is_used = header_of(request, "x-railgauge-unattended").empty();
+  const auto session = sessions_.find(session_of(request), options_.now_unix(), is_used);
   if (!session)
     return fail(Code::kUnauthenticated,
                 "no session, or it has ended; `railgauge console` prints a URL that begins one");

@@ -80,7 +80,8 @@ std::optional<std::string> Sessions::redeem(const std::string& ticket, double no
 }
 
 // Looking prolongs the session, up to its longest time.
-std::optional<Sessions::Session> Sessions::find(const std::string& secret, double now) {
+std::optional<Sessions::Session> Sessions::find(const std::string& secret, double now,
+                                                bool is_used) {
   const std::lock_guard lock(mutex_);
   const auto found = sessions_.find(secret);
   if (found == sessions_.end()) return std::nullopt;
@@ -89,7 +90,7 @@ std::optional<Sessions::Session> Sessions::find(const std::string& secret, doubl
     sessions_.erase(found);
     return std::nullopt;
   }
-  entry.ends_unix = std::min(now + kIdleSeconds, entry.last_unix);
+  if (is_used) entry.ends_unix = std::min(now + kIdleSeconds, entry.last_unix);
   return Session{.visitor = entry.visitor, .ends_unix = entry.ends_unix, .token = entry.token};
 }
 

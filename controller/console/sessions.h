@@ -58,7 +58,8 @@ class Sessions {
   // used, or has ended.
   std::optional<std::string> redeem(const std::string& ticket, double now);
   // Returns the session and prolongs it; absent: there is none, or it has ended.
-  std::optional<Session> find(const std::string& secret, double now);
+  // `is_used`: a person did something; else its end stays.
+  std::optional<Session> find(const std::string& secret, double now, bool is_used = true);
   // Whether find() would return it; prolongs nothing.
   bool holds(const std::string& secret, double now);
   void end(const std::string& secret);

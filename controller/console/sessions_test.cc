@@ -30,6 +30,15 @@ TEST(Sessions, ATicketEndsAndAnUnknownOneIsNone) {
   EXPECT_FALSE(sessions.redeem("", kNow));
 }
 
+// A page that is left open reads by itself.
+TEST(Sessions, ReadingsThatNobodyAskedForProlongNothing) {
+  Sessions sessions;
+  const auto secret = sessions.redeem(sessions.issue({}, kNow), kNow);
+  for (double after = 0; after < Sessions::kIdleSeconds; after += 60)
+    ASSERT_TRUE(sessions.find(*secret, kNow + after, false)) << after;
+  EXPECT_FALSE(sessions.find(*secret, kNow + Sessions::kIdleSeconds, false));
+}
+
 TEST(Sessions, ASessionEndsWhenItIsIdleAndWhenItIsOld) {
   Sessions sessions;
   const auto idle = sessions.redeem(sessions.issue({}, kNow), kNow);

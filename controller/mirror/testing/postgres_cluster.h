@@ -63,11 +63,13 @@ class PostgresCluster {
     const std::string command =
         fmt::format("exec {} -D {} -k {} -c listen_addresses='' {}", program, data, folder_,
                     settings_);  // a shell parts the settings
-    server_ = ::fork();
-    if (server_ == 0) run_server(command, log);
+    server_ = -1;
     for (int look = 0; look < kStartLooks; ++look) {
+      // A process of a server that was killed may hold its shared memory for a moment: the next one
+      // ends then, and another is started.
+      if (server_ < 0 && (server_ = ::fork()) == 0) run_server(command, log);
       if (pq::Connection::open({.url = url("postgres"), .connect_seconds = 5})) return;
-      if (::waitpid(server_, nullptr, WNOHANG) == server_) break;
+      if (::waitpid(server_, nullptr, WNOHANG) == server_) server_ = -1;
       ::usleep(kLookMicroseconds);
     }
     must(fmt::format("cat {} >&2; false", log));

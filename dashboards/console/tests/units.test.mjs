@@ -135,6 +135,18 @@ test('colours of figures span those of the whole matrix, whichever tile comes fi
   assert.equal(pixels[0], tiles.at(4, 0, 0).picture.pixels[0]);
 });
 
+test('a cell of several pairs lets the hatching through where one of them is untested', async () => {
+  const cells = (step) => cellsOf({ step, row: 0, column: 0, rows: 2, columns: 2, values: [1, 1, 1, 1], of_expected: [1, 1, 1, 1], untested: [1, 0, 15, 0], age_days: [] });
+  const tiles = tilesOf('share', (values) => Promise.resolve(cells(values.step)));
+  tiles.at(4, 0, 0);
+  await settled();
+  const alpha = (value) => value >>> 24;
+  const [some, none, most] = tiles.at(4, 0, 0).picture.pixels;
+  assert.ok(alpha(some) < 0xff && alpha(most) < 0xff && alpha(some) > 0);
+  assert.equal(alpha(none), 0xff);
+  assert.equal(some & 0xffffff, none & 0xffffff);
+});
+
 test('a tile that was not read is asked for again, and its error goes', async (context) => {
   context.mock?.timers.enable({ apis: ['setTimeout'] });
   const said = [];

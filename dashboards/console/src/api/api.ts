@@ -31,12 +31,19 @@ function tell(state: Link): void {
   for (const listener of listeners) listener(state);
 }
 
+// Readings of a page that nobody touches do not prolong the session.
+const kAttendedMs = 60_000;
+let touched = Date.now();
+for (const kind of ['pointerdown', 'keydown', 'wheel'] as const)
+  globalThis.addEventListener?.(kind, () => (touched = Date.now()), { capture: true, passive: true });
+const attendance = (): Record<string, string> => (Date.now() - touched > kAttendedMs ? { 'X-Railgauge-Unattended': '1' } : {});
+
 async function ask(path: string, values: Values, signal: AbortSignal | undefined): Promise<Response> {
   let answer: Response;
   try {
     answer = await fetch(`api/v1/${path}${query(values)}`, {
       signal,
-      headers: { Accept: 'application/json', ...identity() },
+      headers: { Accept: 'application/json', ...attendance(), ...identity() },
     });
   } catch (cause) {
     if (!signal?.aborted) tell('lost');

@@ -33,8 +33,18 @@ function ramp(share: number): number {
   return kRampPixels[at];
 }
 
-// The pixel of a cell; 0 is transparent, so that the hatching of untested pairs shows through.
+// A cell of several pairs of which one is untested lets the hatching shine through its colour.
+const kPartlyTested = 0xa0000000;
+
 function cellPixel(tile: Cells, at: number, row: number, column: number, mode: Mode, frame: MatrixFrame, range: [number, number]): number {
+  const pixel = wholePixel(tile, at, row, column, mode, frame, range);
+  const hides = tile.step > 1 && mode !== 'coverage' && pixel !== 0 && tile.untested[at] > 0;
+  return hides ? ((pixel & 0x00ffffff) | kPartlyTested) >>> 0 : pixel;
+}
+
+// The pixel as if all pairs of the cell were tested; 0 is transparent, so that the hatching of
+// untested pairs shows through.
+function wholePixel(tile: Cells, at: number, row: number, column: number, mode: Mode, frame: MatrixFrame, range: [number, number]): number {
   const share = tile.of_expected[at];
   const value = tile.values[at];
   const untested = tile.untested[at];

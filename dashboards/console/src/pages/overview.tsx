@@ -4,7 +4,7 @@ import { useApi, useLive } from '../api/api';
 import { percent, time } from '../parts/format';
 import { Name, Shown, State, Synthetic, Table, To, When } from '../parts/parts';
 import { link } from '../api/route';
-import type { FindingList, NodeHeads, RunSummary, ScheduleInfo, SuspectList, Upgrade } from '../api/types';
+import type { Finding, FindingList, NodeHeads, RunSummary, ScheduleInfo, SuspectList, Upgrade } from '../api/types';
 
 const kSeconds = 10;
 
@@ -41,7 +41,16 @@ function Nodes() {
   );
 }
 
-// `version` changes when a run was judged.
+const kFindingsShown = 12;
+const confirmedFirst = (all: Finding[]) => [...all].sort((a, b) => Number(b.state === 'confirmed') - Number(a.state === 'confirmed'));
+
+// A list has no next steps: they are read for each finding that is shown.
+function NextStep({ id, version }: { id: string; version: string }) {
+  const finding = useApi<Finding>(`findings/${encodeURIComponent(id)}`, {}, undefined, version);
+  return <Name text={finding.data?.next[0] ?? 'see its page'} />;
+}
+
+// Confirmed ones come first. `version` changes when a run was judged.
 function Findings({ version }: { version: string }) {
   const list = useApi<FindingList>('findings', {}, kSeconds, version);
   return (
@@ -49,19 +58,26 @@ function Findings({ version }: { version: string }) {
       <h2>Open findings</h2>
       <Shown of={list}>
         {({ findings }) => (
-          <Table
-            caption="open findings"
-            rows={findings.slice(0, 12)}
-            none="No finding is open."
-            open={(row) => link(['findings', row.finding_id])}
-            columns={[
-              { head: 'State', cell: (row) => <State word={row.state} /> },
-              { head: 'What', cell: (row) => <To path={['findings', row.finding_id]}><Name text={row.summary} /></To> },
-              { head: 'Where', cell: (row) => <Name text={row.suspect} /> },
-              { head: 'Since', cell: (row) => <When at={row.since ?? row.opened_at} /> },
-              { head: 'Next step', cell: (row) => <Name text={row.next[0] ?? 'see its page'} /> },
-            ]}
-          />
+          <>
+            <Table
+              caption="open findings"
+              rows={confirmedFirst(findings).slice(0, kFindingsShown)}
+              none="No finding is open."
+              open={(row) => link(['findings', row.finding_id])}
+              columns={[
+                { head: 'State', cell: (row) => <State word={row.state} /> },
+                { head: 'What', cell: (row) => <To path={['findings', row.finding_id]}><Name text={row.summary} /></To> },
+                { head: 'Where', cell: (row) => <Name text={row.suspect} /> },
+                { head: 'Since', cell: (row) => <When at={row.since ?? row.opened_at} /> },
+                { head: 'Next step', cell: (row) => <NextStep id={row.finding_id} version={version} /> },
+              ]}
+            />
+            {findings.length > kFindingsShown && (
+              <p class="quiet">
+                <To path={['findings']}>{findings.length - kFindingsShown} more open findings</To>
+              </p>
+            )}
+          </>
         )}
       </Shown>
     </section>
@@ -75,7 +91,8 @@ function Suspects({ run }: { run: RunSummary | undefined }) {
     <section class="card wide">
       <h2>Slow parts of the fabric</h2>
       <p class="quiet">
-        of run <To path={['runs', run.run_id]}>{run.run_id}</To>, {time(run.ended_at)}
+        of run <To path={['runs', run.run_id]}>{run.run_id}</To>, suite <Name text={run.suite} />,{' '}
+        {run.nodes.length} nodes, {time(run.ended_at)}; other nodes are not part of it
       </p>
       {list.error ? (
         <p class="quiet">{list.error}</p>
@@ -87,7 +104,7 @@ function Suspects({ run }: { run: RunSummary | undefined }) {
               <Table
                 caption="suspects of the newest run"
                 rows={found.suspects.slice(0, 12)}
-                none="No part is suspect."
+                none="No part of these nodes is suspect in this run."
                 open={(row) => link(['matrix'], { run_id: run.run_id, suspect: row.place })}
                 columns={[
                   { head: 'State', cell: (row) => <State word={row.confirmed ? 'confirmed' : 'new'} /> },
