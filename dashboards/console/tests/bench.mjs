@@ -27,7 +27,7 @@ function frame(nodes) {
     nodes: Array.from({ length: nodes }, (_, i) => `sim${String(i).padStart(5, '0')}`),
     leaves: Array.from({ length: nodes }, (_, i) => `L${Math.floor(i / 32)}`),
     sent_of_expected: Array.from({ length: nodes }, (_, i) => share(i, 0, 1)), received_of_expected: Array.from({ length: nodes }, () => 0.8),
-    measured_pairs: nodes * (nodes - 1), untested_pairs: 0, expected_within_leaf: 5e10, expected_across_leaves: 4e10,
+    pods: [], slots: [], measured_pairs: nodes * (nodes - 1), untested_pairs: 0, expected_within_leaf: 5e10, expected_across_leaves: 4e10,
     other_layers: [], other_series: [], steps, most_cells: 262144, scatter_share: 0.01, runs: [],
   };
 }

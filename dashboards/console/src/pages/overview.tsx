@@ -92,7 +92,7 @@ function Suspects({ run }: { run: RunSummary | undefined }) {
       <h2>Slow parts of the fabric</h2>
       <p class="quiet">
         of run <To path={['runs', run.run_id]}>{run.run_id}</To>, suite <Name text={run.suite} />,{' '}
-        {run.nodes.length} nodes, {time(run.ended_at)}; other nodes are not part of it
+        {time(run.ended_at)}; nodes of other runs are not part of it
       </p>
       {list.error ? (
         <p class="quiet">{list.error}</p>
@@ -104,7 +104,7 @@ function Suspects({ run }: { run: RunSummary | undefined }) {
               <Table
                 caption="suspects of the newest run"
                 rows={found.suspects.slice(0, 12)}
-                none="No part of these nodes is suspect in this run."
+                none="No part is suspect in this run."
                 open={(row) => link(['matrix'], { run_id: run.run_id, suspect: row.place })}
                 columns={[
                   { head: 'State', cell: (row) => <State word={row.confirmed ? 'confirmed' : 'new'} /> },
