@@ -43,6 +43,22 @@ class ConsoleActions : public testing_agent::ConsoleServer {
     ASSERT_TRUE(bench_.stub_->ListRuns(&context, {}, &runs).ok());
     EXPECT_EQ(runs.runs_size(), 0);
   }
+  // Starts, and pauses n1 for a visitor. The answer may have to wait for the archive.
+  void pause_n1() {
+    start();
+    client_->set_read_timeout(std::chrono::seconds(60));
+    agent_.emplace(bench_.agent("n1"));
+    ASSERT_TRUE(welcome(*agent_));
+    session_ = sign_in();
+    paused_.emplace(
+        post("/api/v1/nodes/n1/pause", acting(session_), R"({"reason":"DIMM","for_seconds":60})"));
+    ASSERT_TRUE(*paused_);
+    EXPECT_EQ((*paused_)->status, 200) << (*paused_)->body;
+  }
+
+  std::optional<ScriptedAgent> agent_;
+  httplib::Headers session_;
+  std::optional<httplib::Result> paused_;
 };
 
 // The descriptors are those that reflection shows.
@@ -139,17 +155,9 @@ TEST_F(ConsoleActions, AreCarriedOutAndInTheTrailAsThoseOfTheCommandLine) {
 TEST_F(ConsoleActions, SayThatTheArchiveMayLackWhatTheyChanged) {
   bench_.config_.mirror = {.url = "postgres://railgauge@/absent?host=/nowhere", .site = "east"};
   bench_.config_.acknowledges_by_mirror = true;
-  start();
-  client_->set_read_timeout(std::chrono::seconds(60));
-  ScriptedAgent agent(bench_.agent("n1"));
-  ASSERT_TRUE(welcome(agent));
-  const httplib::Headers session = sign_in();
-  const auto paused =
-      post("/api/v1/nodes/n1/pause", acting(session), R"({"reason":"DIMM","for_seconds":60})");
-  ASSERT_TRUE(paused);
-  EXPECT_EQ(paused->status, 200) << paused->body;
-  EXPECT_EQ(paused->get_header_value(api::kArchiveHeader), api::kArchiveBehind);
-  const auto about = client_->Get("/api/v1/session", session);
+  ASSERT_NO_FATAL_FAILURE(pause_n1());
+  EXPECT_EQ((*paused_)->get_header_value(api::kArchiveHeader), api::kArchiveBehind);
+  const auto about = client_->Get("/api/v1/session", session_);
   ASSERT_TRUE(about);
   EXPECT_THAT(about->body, HasSubstr(R"("archive_lag_seconds":)"));
   EXPECT_THAT(about->body, testing::Not(HasSubstr(R"("archive_lag_seconds":null)")));
@@ -157,16 +165,9 @@ TEST_F(ConsoleActions, SayThatTheArchiveMayLackWhatTheyChanged) {
 }
 
 TEST_F(ConsoleActions, WithoutAnArchiveHaveNoMarkOfIt) {
-  start();
-  ScriptedAgent agent(bench_.agent("n1"));
-  ASSERT_TRUE(welcome(agent));
-  const httplib::Headers session = sign_in();
-  const auto paused =
-      post("/api/v1/nodes/n1/pause", acting(session), R"({"reason":"DIMM","for_seconds":60})");
-  ASSERT_TRUE(paused);
-  EXPECT_EQ(paused->status, 200) << paused->body;
-  EXPECT_FALSE(paused->has_header(api::kArchiveHeader));
-  const auto about = client_->Get("/api/v1/session", session);
+  ASSERT_NO_FATAL_FAILURE(pause_n1());
+  EXPECT_FALSE((*paused_)->has_header(api::kArchiveHeader));
+  const auto about = client_->Get("/api/v1/session", session_);
   ASSERT_TRUE(about);
   EXPECT_THAT(about->body, HasSubstr(R"("archive_lag_seconds":null)"));
 }

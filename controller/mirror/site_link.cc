@@ -314,8 +314,8 @@ Status SiteLink::carry_blobs(const store::MirrorBatch& batch) {
   return wanted.empty() ? Status{} : send_blobs(wanted);
 }
 
-// One query for all of them: a first start after a restart asks for each matrix of a walk. A blob
-// of which a part lacks, since a part's transaction failed, is sent whole again.
+// One query for all of them: after a restart a walk asks for each of its matrices. A blob that
+// lacks a part, since that part's transaction failed, is sent whole again.
 Result<std::map<std::string, std::size_t>> SiteLink::parts_present(
     const std::vector<BlobRef>& blobs) {
   std::vector<std::string> digests;

@@ -147,7 +147,7 @@ function FalseAlarms({ list }: { list: FindingList }) {
   );
 }
 
-// What came of settled findings. Read when it is opened.
+// The precision of settled findings. Read when it is opened.
 function Precision() {
   const [isOpen, setOpen] = useState(false);
   const lists = kSettled.map((state) => useApi<FindingList>(isOpen ? 'findings' : undefined, { state, limit: kMostSettled }));
