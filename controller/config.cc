@@ -142,8 +142,8 @@ constexpr std::array kSettings{
                 ""},
     SettingInfo{"site", "name of this site in that database; --mirror needs it", ""},
     SettingInfo{"mirror-keep-points",
-                "days for which points are kept there, 0 is for ever; a month goes as a whole, and "
-                "not before every site's days are over",
+                "days for which points and pair matrices are kept there, 0 is for ever; a month of "
+                "points goes as a whole, and not before every site's days are over",
                 "0"},
     SettingInfo{"standby",
                 "run beside other controllers of --site: the one with the lease in --mirror's "

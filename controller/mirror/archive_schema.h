@@ -11,7 +11,7 @@
 namespace railgauge::mirror {
 
 // Raise it with every change of tables or views.
-inline constexpr std::int64_t kSchemaVersion = 6;
+inline constexpr std::int64_t kSchemaVersion = 7;
 // The version that brought the newest column of a mirrored table: rows of a site that was last
 // written by an earlier one lack it and are copied anew.
 inline constexpr std::int64_t kColumnsVersion = 2;

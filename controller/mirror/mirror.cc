@@ -89,6 +89,8 @@ Result<double> Mirror::work(double now) {
     const Result<int> months = link_->drop_old_months(now);
     if (const Status dropped = link_->drop_old_changes(); !dropped)
       spdlog::warn("mirror: old changes are not dropped: {}", dropped.error().message);
+    if (const Status dropped = link_->drop_old_content(now); !dropped)
+      spdlog::warn("mirror: old matrices are not dropped: {}", dropped.error().message);
     if (!months)
       spdlog::warn("mirror: old months are not dropped: {}", months.error().message);
     else if (*months > 0)

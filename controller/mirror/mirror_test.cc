@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "controller/mirror/archive_content.h"
 #include "controller/mirror/testing/archive_testing.h"
 
 namespace railgauge::mirror {
@@ -144,15 +145,85 @@ TEST_F(MirrorTest, ContentIsStoredOnceHoweverManyRowsReferToIt) {
       "4 of 1");
 }
 
+// A replaced matrix leaves its content behind. Content that is used again meanwhile stays, and
+// content that comes again after its end is sent again.
+TEST_F(MirrorTest, ContentWithoutARowGoesADayLater) {
+  measure("r1", 1);
+  const auto put = [this](const char* metric, float value) {
+    store::PairMatrixRow matrix{.run_id = "r1", .kernel = "k", .metric = metric, .unit = "ns"};
+    matrix.endpoints = {"n1/rxe0:1", "n2/rxe0:1"};
+    matrix.values = {NAN, value, 1600, NAN};
+    ASSERT_TRUE(store_->put_pair_matrix(matrix));
+  };
+  const char* kContents = "SELECT count(DISTINCT digest) FROM railgauge.blob";
+  const char* kWhole =
+      "SELECT count(*) FROM railgauge.pair_matrix m JOIN railgauge.blob b ON "
+      "b.digest=m.body_digest";
+  put("a", 1500);
+  expect_same();
+  put("a", 1700);
+  expect_same();
+  EXPECT_EQ(ask(kContents), "3") << "names of the endpoints, both bodies";
+  mirror_->step(1.7e9 + 4'000);
+  EXPECT_EQ(ask(kContents), "3") << "the day is not over";
+  ask("UPDATE railgauge.blob SET used_at=now() - interval '25 hours'");
+  put("b", 1700);
+  mirror_->step(1.7e9 + 8'000);
+  mirror_->step(1.7e9 + 8'001);
+  EXPECT_EQ(ask(kContents), "2");
+  EXPECT_EQ(ask(kWhole), "2");
+  put("b", 1500);
+  mirror_->step(1.7e9 + 12'000);
+  EXPECT_EQ(ask(kContents), "3");
+  EXPECT_EQ(ask(kWhole), "2");
+  expect_same();
+}
+
+TEST_F(MirrorTest, ContentThatAWriterClaimsStaysForItsRows) {
+  measure("r1", 1);
+  expect_same();
+  ask("INSERT INTO railgauge.blob (digest, part, body, used_at) SELECT sha256(i::text::bytea), 0, "
+      "i::text::bytea, now() - interval '2 days' FROM generate_series(1, 3) i");
+  const auto digest = [this](int i) {
+    std::string bytes;
+    const std::string hex = ask(fmt::format("SELECT encode(sha256('{}'), 'hex')", i));
+    for (std::size_t at = 0; at < hex.size(); at += 2)
+      bytes += static_cast<char>(std::stoi(hex.substr(at, 2), nullptr, 16));
+    return bytes;
+  };
+  auto writer = pq::Connection::open({.url = url_});
+  ASSERT_TRUE(writer) << writer.error().message;
+  const auto claimed = claim_content(**writer, {{.digest = digest(1), .bytes = ""},
+                                                {.digest = std::string(32, 'x'), .bytes = ""}});
+  ASSERT_TRUE(claimed) << claimed.error().message;
+  EXPECT_EQ(*claimed, (std::map<std::string, std::size_t>{{hex_of(digest(1)), 1}}));
+  // Another writer has the second one under way.
+  ASSERT_TRUE((*writer)->script("BEGIN; SELECT 1 FROM railgauge.blob WHERE body='2' FOR UPDATE"));
+  auto keeper = pq::Connection::open({.url = url_});
+  ASSERT_TRUE(drop_unused_content(**keeper));
+  ASSERT_TRUE((*writer)->execute("ROLLBACK"));
+  EXPECT_EQ(ask("SELECT string_agg(convert_from(body, 'UTF8'), ' ' ORDER BY body) FROM "
+                "railgauge.blob WHERE length(body)=1"),
+            "1 2");
+}
+
 TEST_F(MirrorTest, MonthsThatNoSiteKeepsAreDropped) {
   measure("r1", 1);
+  store::PairMatrixRow matrix{.run_id = "r1", .kernel = "k", .metric = "latency_ns", .unit = "ns"};
+  matrix.endpoints = {"n1/rxe0:1", "n2/rxe0:1"};
+  matrix.values = {NAN, 1500, 1600, NAN};
+  ASSERT_TRUE(store_->put_pair_matrix(matrix));
   MirrorOptions brief = options("east");
   brief.keep_days = 30;
   mirror_ = std::make_unique<Mirror>(brief, *store_, note_, [] { return false; });
   expect_same();
   EXPECT_EQ(ask("SELECT count(*) FROM railgauge.point_y2023m11"), "1");
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.pair_matrix"), "1");
+  ask("UPDATE railgauge.run SET created_at=to_timestamp(1.7e9)");
   mirror_->step(1.7e9 + 100 * 86'400.0);
   EXPECT_EQ(ask("SELECT count(*) FROM railgauge.point"), "0");
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.pair_matrix"), "0");
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.run"), "1");
   EXPECT_EQ(ask("SELECT to_regclass('railgauge.point_y2023m11') IS NULL"), "t");
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/mirror/archive_content.h"
 #include "controller/mirror/archive_schema.h"
 #include "controller/mirror/copy_rows.h"
 #include "controller/mirror/merge_sql.h"
@@ -24,13 +25,6 @@ constexpr int kMostDrops = 3;  // months of one call
 // Before the first key of a walk, and behind the last one.
 constexpr std::int64_t kFirstKey = -9'223'372'036'854'775'807;
 constexpr std::int64_t kLastKey = 9'223'372'036'854'775'807;
-
-// Two digits a byte.
-std::string hex_of(std::string_view bytes) {
-  std::string hex;
-  for (const char byte : bytes) hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return hex;
-}
 
 }  // namespace
 
@@ -218,7 +212,7 @@ Status SiteLink::commit(const store::MirrorBatch& batch, const std::string& mark
     RG_TRY_OK(stage(rows.table));
     if (store::mirror_tables()[rows.table].name == "point") RG_TRY_OK(make_months(rows, now));
   }
-  RG_TRY_OK(carry_blobs(batch));
+  RG_TRY_OK(carry_blobs(batch, now));
   const Status done = [&]() -> Status {
     const pq::Answer mine = RG_TRY(database_->script("BEGIN; " + mark));
     if (mine.rows() != 1)
@@ -286,17 +280,21 @@ Status SiteLink::carry_changes(const store::MirrorBatch& batch, std::string& mer
 
 // Content goes before the rows that refer to it, some MiB at once: a crash leaves at worst content
 // that nothing refers to yet. A night's end has thousands of small ones.
-Status SiteLink::carry_blobs(const store::MirrorBatch& batch) {
+// Content of an old claim may be dropped since: it is claimed anew.
+Status SiteLink::carry_blobs(const store::MirrorBatch& batch, double now) {
   std::vector<BlobRef> blobs;
   for (const store::MirrorRows& rows : batch.tables)
     if (std::ranges::any_of(store::mirror_tables()[rows.table].columns, [](const auto& column) {
           return column.kind == store::MirrorKind::kBlob;
         }))
       static_cast<void>(copy_of(rows, blobs));
-  if (blobs_.size() > kMaxKnownBlobs) blobs_.clear();
+  if (blobs_.size() > kMaxKnownBlobs || std::abs(now - blobs_since_) >= kContentHeldSeconds) {
+    blobs_.clear();
+    blobs_since_ = now;
+  }
   std::erase_if(blobs, [this](const BlobRef& blob) { return !blobs_.insert(blob.digest).second; });
   if (blobs.empty()) return {};
-  const auto present = RG_TRY(parts_present(blobs));
+  const auto present = RG_TRY(claim_content(*database_, blobs));
   std::vector<BlobPart> wanted;
   std::size_t bytes = 0;
   for (const BlobRef& blob : blobs) {
@@ -314,22 +312,6 @@ Status SiteLink::carry_blobs(const store::MirrorBatch& batch) {
   return wanted.empty() ? Status{} : send_blobs(wanted);
 }
 
-// One query for all of them: after a restart a walk asks for each of its matrices. A blob that
-// lacks a part, since that part's transaction failed, is sent whole again.
-Result<std::map<std::string, std::size_t>> SiteLink::parts_present(
-    const std::vector<BlobRef>& blobs) {
-  std::vector<std::string> digests;
-  for (const BlobRef& blob : blobs) digests.push_back("\"\\\\x" + hex_of(blob.digest) + "\"");
-  const pq::Answer there = RG_TRY(database_->query(
-      "SELECT encode(digest, 'hex'), count(*) FROM railgauge.blob WHERE digest=ANY($1::bytea[]) "
-      "GROUP BY digest",
-      {fmt::format("{{{}}}", fmt::join(digests, ","))}));
-  std::map<std::string, std::size_t> present;
-  for (int row = 0; row < there.rows(); ++row)
-    present.emplace(there.text(row, 0), static_cast<std::size_t>(there.integer(row, 1)));
-  return present;
-}
-
 // The staging table stays with the session; its rows end with the transaction, so that nothing is
 // truncated by hand, which would cost a new file each time.
 Status SiteLink::send_blobs(const std::vector<BlobPart>& parts) {
@@ -340,8 +322,9 @@ Status SiteLink::send_blobs(const std::vector<BlobPart>& parts) {
     RG_TRY_OK(database_->copy_in("COPY pg_temp.stage_blob FROM STDIN (FORMAT binary)",
                                  copy_of_blobs(parts)));
     RG_TRY_OK(database_->script(
-        "INSERT INTO railgauge.blob SELECT digest, part, body FROM pg_temp.stage_blob ON CONFLICT "
-        "DO NOTHING; COMMIT"));
+        "INSERT INTO railgauge.blob (digest, part, body) SELECT digest, part, body FROM "
+        "pg_temp.stage_blob ORDER BY digest, part ON CONFLICT (digest, part) DO UPDATE SET "
+        "used_at=now(); COMMIT"));
     return {};
   }();
   if (!done) static_cast<void>(database_->execute("ROLLBACK"));
@@ -426,6 +409,16 @@ Status SiteLink::drop_old_changes() {
       "UPDATE railgauge.site SET changes_from=greatest(changes_from, (SELECT max(position) FROM "
       "gone)) WHERE site=$1::smallint AND EXISTS (SELECT 1 FROM gone)",
       {std::to_string(site_)});
+}
+
+// A controller whose clock is far ahead must not delete what the archive's clock keeps.
+Status SiteLink::drop_old_content(double now) {
+  if (claim_.keep_days > 0) {
+    const pq::Answer clock = RG_TRY(database_->query("SELECT extract(epoch FROM now())"));
+    RG_TRY_OK(drop_old_matrices(*database_, site_,
+                                std::min(now, clock.real(0, 0)) - claim_.keep_days * kDaySeconds));
+  }
+  return drop_unused_content(*database_);
 }
 
 // A month is dropped when the site that keeps the longest needs it no more.

@@ -64,6 +64,8 @@ class SiteLink {
   Status make_months_ahead(double now);
   // Drops months of points in which every site keeps none. Returns how many.
   Result<int> drop_old_months(double now);
+  // Drops this site's matrices of runs before those days, and content to which nothing refers.
+  Status drop_old_content(double now);
   // Drops changes that standbys had a day to take.
   Status drop_old_changes();
 
@@ -84,9 +86,7 @@ class SiteLink {
                 double now);
   // Copies the rows into their staging tables and collects the merges.
   Status carry(const store::MirrorBatch& batch, std::string& merges);
-  Status carry_blobs(const store::MirrorBatch& batch);
-  // How many parts of each the archive has, by its digest in hexadecimal; none: it is left out.
-  Result<std::map<std::string, std::size_t>> parts_present(const std::vector<BlobRef>& blobs);
+  Status carry_blobs(const store::MirrorBatch& batch, double now);
   // In one transaction.
   Status send_blobs(const std::vector<BlobPart>& parts);
   // Notes for standbys what changed, and how far the agents' spools are.
@@ -111,6 +111,7 @@ class SiteLink {
   std::set<std::size_t> staged_{};  // tables with a staging table in this session
   std::map<std::int64_t, std::int64_t> spool_marks_{};  // by node, as they were sent
   std::set<std::string> blobs_{};  // digests that the archive has, the last ones asked for
+  double blobs_since_ = 0;         // from when they are
 };
 
 }  // namespace railgauge::mirror

@@ -97,13 +97,16 @@ metrics_url=http://127.0.0.1:$(sed -n 's/.*metrics on port \([0-9]*\).*/\1/p' "$
 echo $! >"$work/fleet.pid"
 wait_for "the nodes attach" 120 attached $((2 * pairs))
 
-# Begins a run when the one before has ended, until the file over is there. The file newest is for the probe.
+# The seconds from a run's start to the end of its last task; 0 while it has tasks.
+tasks_seconds() { sqlite3 -readonly -cmd ".timeout 5000" "$work/railgauge.db" "SELECT coalesce(ended_at-started_at,0) FROM run WHERE run_id='$1'"; }
+# Begins a run when the tasks of the one before have ended, beside its judging, until the file over is there. The file newest is for
+# the probe.
 feed() {
   local run
   while [ ! -e "$work/over" ]; do
     if run=$(cli run points --all --detach 2>"$work/why" | tail -n 1) && [ -n "$run" ]; then
       echo "$run $(now)" >"$work/newest"
-      cli runs wait "$run" >/dev/null 2>&1 || true
+      until [ -e "$work/over" ] || [ "$(tasks_seconds "$run")" != 0 ]; do sleep 0.2; done
     else
       [ -s "$work/refused" ] || cat "$work/why" >&2
       echo refused >>"$work/refused"
@@ -123,11 +126,14 @@ probe() {
 }
 watch_lag() { while [ ! -e "$work/over" ]; do metric railgauge_mirror_lag_seconds >>"$work/lags" || true; sleep 0.5; done; }
 
-echo "a first run makes $points_of_round series without a pause; its time sets the pause of the others" >&2
+echo "a first run of $points_of_round series makes no pause; its time sets the pause of the others, which have two rounds for each repetition" >&2
 begin=$(now)
-cli run points --all >"$work/run.txt" 2>&1
-settle=$(awk -v n="$points_of_round" -v r="$rate" -v s="$(minus "$(now)" "$begin")" -v k="$rounds" 'BEGIN { left = n / r - s / k; printf "%.0f", (left > 0 ? 1000 * left : 0) }')
-echo "$(minus "$(now)" "$begin") s for $rounds rounds; pause between two rounds: $settle ms" >&2
+first=$(cli run points --all --detach | tail -n 1)
+cli runs wait "$first" >"$work/run.txt" 2>&1
+judged=$(now)
+# 7 % more than the rate, for the planning between two runs.
+settle=$(awk -v n="$points_of_round" -v r="$rate" -v s="$(tasks_seconds "$first")" -v k="$rounds" 'BEGIN { left = n / (1.07 * r) - s / k; printf "%.0f", (left > 0 ? 500 * left : 0) }')
+echo "$(tasks_seconds "$first") s for $rounds rounds, judged $(minus "$judged" "$begin") s after the command; pause between two rounds: $settle ms" >&2
 suite "$settle"
 wait_for "the archive has it" 300 eval '[ "$(archived)" = "$(stored)" ]'
 : >"$work/newest"; : >"$work/probes"; : >"$work/lags"
@@ -159,13 +165,17 @@ postgres_starts
 back=$(now)
 wait_for "the mirror is back" 120 eval '[ "$(archived)" -gt "$kept" ]'
 begin=$(now)
-is_drained() { local lag; lag=$(metric railgauge_mirror_lag_seconds); [ -n "$lag" ] && less "$lag" 2; }
+# Samples for what the mirror's session waits: an event of PostgreSQL, its next command, or nothing.
+waits() { ask "SELECT CASE state WHEN 'active' THEN coalesce(wait_event, 'none') ELSE 'next command' END FROM pg_stat_activity WHERE application_name LIKE 'railgauge-controller%' LIMIT 1" >>"$work/waits" || true; }
+is_drained() { local lag; waits; lag=$(metric railgauge_mirror_lag_seconds); [ -n "$lag" ] && less "$lag" 2; }
 wait_for "the backlog is drained" 900 is_drained
 drained=$(minus "$(now)" "$begin")
 sent=$(($(stored) - kept))
 row "until the first point after PostgreSQL is back, which the mirror tries each 1 to 30 s" "$(minus "$begin" "$back") s" "-"
 row "a backlog of $backlog points, PostgreSQL away for $away s: drained while points are measured, points a second" \
   "$(per "$sent" "$drained") in $drained s" "$((3 * rate))"
+row "the mirror's session waits in $(wc -l <"$work/waits") samples of the drain for" \
+  "$(sort "$work/waits" | uniq -c | sort -rn | head -n 4 | awk '{ n = $1; $1 = ""; printf "%s%s %d", (NR > 1 ? "; " : ""), substr($0, 2), n }')" "-"
 touch "$work/over"
 run=$(sqlite3 -readonly "$work/railgauge.db" "SELECT run_id FROM run WHERE state <> 'ended' LIMIT 1")
 [ -z "$run" ] || cli runs cancel "$run" >/dev/null 2>&1 || true

@@ -97,3 +97,5 @@ CREATE TABLE IF NOT EXISTS railgauge.blob (
   PRIMARY KEY (digest, part)
 );
 ALTER TABLE railgauge.blob ALTER COLUMN body SET STORAGE EXTERNAL;
+-- When a writer last sent or claimed it: content without a row goes a day later.
+ALTER TABLE railgauge.blob ADD COLUMN IF NOT EXISTS used_at timestamptz NOT NULL DEFAULT now();
