@@ -39,9 +39,10 @@ constexpr int kBacklog = 128;
 struct Serving {
   Connections::Connection* connection = nullptr;
   Channel* channel = nullptr;
-  WebConfig* config = nullptr;
-  bool is_last = false;       // the connection ends with this answer
-  std::string certificate{};  // of the client, verified; PEM
+  WebConfigFile* file = nullptr;
+  std::shared_ptr<WebConfig> config{};  // of the request, which is newer than that of the handshake
+  bool is_last = false;                 // the connection ends with this answer
+  std::string certificate{};            // of the client, verified; PEM
 };
 thread_local Serving serving;
 
@@ -194,7 +195,7 @@ class Protocol final : public httplib::Server {
 
   void answer(const httplib::Request& request, httplib::Response& response) {
     response.set_header("X-Content-Type-Options", "nosniff");
-    if (serving.config != nullptr && !may_read(request, response)) return;
+    if (serving.config && !may_read(request, response)) return;
     if (pages_.other && request.path != "/healthz") {
       answer_other(request, response);
     } else if (request.method != "GET" && request.method != "HEAD") {
@@ -310,8 +311,14 @@ class Protocol final : public httplib::Server {
     request.query.insert(from.params.begin(), from.params.end());
     for (const auto& [name, value] : from.headers)
       request.headers.try_emplace(lower_case(name), value);
-    if (serving.config != nullptr && serving.config->auth.has_users())
-      request.user = serving.config->auth.user_of(from.get_header_value("Authorization"));
+    if (serving.config && serving.config->auth.has_users()) {
+      const std::string header = from.get_header_value("Authorization");
+      request.user = serving.config->auth.user_of(header);
+      // A turn to check it that is not free yet says nothing of it.
+      request.is_known = [header, file = serving.file, source = serving.connection->source] {
+        return file->current()->auth.check(header, source) != BasicAuth::Answer::kWrong;
+      };
+    }
     const Answer answer = pages_.other(request);
     if (answer.parts) {
       end_after(response);
@@ -383,13 +390,17 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
       if (present && present->tls && !channel.shake_hands(present->tls.get())) return;
       serving = {.connection = connection,
                  .channel = &channel,
-                 .config = present.get(),
+                 .file = config.get(),
                  .certificate = channel.verified_certificate()};
       for (int request = 1; channel.wait_for_request(); ++request) {
         // The headers of a later request have their own time.
         if (request > 1) channel.set_deadline(monotonic_now_ns() + kHeaderSeconds * 1e9);
         channel.begin_request();
-        if (!protocol.serve(channel, request == kMostRequests)) break;
+        // A password that was removed lets nobody in, also on a connection of before. Its TLS is
+        // that of before, so that the connection ends.
+        serving.config = config ? config->current() : nullptr;
+        const bool is_last = request == kMostRequests || serving.config != present;
+        if (!protocol.serve(channel, is_last)) break;
         channel.set_deadline(monotonic_now_ns() + kIdleSeconds * 1e9);
       }
       channel.finish();

@@ -41,6 +41,8 @@ struct Request {
   // Whether the peer has hung up, so that nobody waits for the answer. For the thread of the
   // request, until it has answered. Empty: not known.
   std::function<bool()> is_gone{};
+  // Whether the password still counts, for an answer that lasts. Empty: the port asks for none.
+  std::function<bool()> is_known{};
 };
 
 // Its answer.

@@ -183,5 +183,47 @@ TEST_F(WebConfigTest, AChangedFileCountsAndAFaultyOneDoesNot) {
   EXPECT_TRUE(answers("ann:second", BasicAuth::Answer::kRight));
 }
 
+// As above, for connections of before: one that is kept, and one whose answer lasts.
+TEST_F(WebConfigTest, ARemovedPasswordReadsNoMoreOnItsConnection) {
+  write(fmt::format("basic_auth_users:\n  ann: {}\n", hash_of("first", 4)));
+  std::atomic<bool> is_over = false;
+  std::atomic<bool> is_done = false;
+  const auto server = Server::start(
+      "127.0.0.1", 0,
+      {.metrics = {},
+       .healthy = [] { return true; },
+       .other = [&](const Request& request) -> Answer {
+         if (request.path != "/live") return {.body = request.user};
+         return {.parts = [&, known = request.is_known]() -> std::optional<std::string> {
+           std::this_thread::sleep_for(std::chrono::milliseconds(20));
+           if (known() && !is_done) return "event\n";
+           if (is_done) return std::nullopt;
+           is_over = true;
+           return std::nullopt;
+         }};
+       }},
+      path("web.yml"));
+  ASSERT_TRUE(server) << server.error().message;
+  const httplib::Headers ann{{"Authorization", basic("ann:first")}};
+  httplib::Client kept("127.0.0.1", (*server)->port());
+  kept.set_keep_alive(true);
+  ASSERT_EQ(kept.Get("/page", ann)->body, "ann");
+  std::thread follower([&] {
+    httplib::Client live("127.0.0.1", (*server)->port());
+    live.Get("/live", ann);
+  });
+  write(fmt::format("basic_auth_users:\n  ann: {}\n", hash_of("second", 4)));
+  int status = 200;
+  for (int i = 0; i < 100 && (status != 401 || !is_over); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (const auto answer = kept.Get("/page", ann); status != 401 && answer)
+      status = answer->status;
+  }
+  EXPECT_EQ(status, 401);
+  EXPECT_TRUE(is_over) << "the answer goes on for a password that was removed";
+  is_done = true;
+  follower.join();
+}
+
 }  // namespace
 }  // namespace railgauge::http
