@@ -44,6 +44,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kHeaders{
     {"Permissions-Policy", "camera=(), geolocation=(), microphone=()"},
 }};
 
+constexpr std::string_view kTlsAlone = "max-age=15552000";  // 180 days
+
 constexpr std::string_view kHowToOpen =
     "On the controller's host, `railgauge console` prints a URL that opens the console once.\n";
 // The page keeps the session's secret where pages of this port alone can read it. Whoever held the
@@ -190,7 +192,7 @@ Result<Console::Guest> Console::guest_by_certificate(const http::Request& reques
 
 // For a page that follows something: asking prolongs no session.
 bool Console::is_still_here(const http::Request& request, const Visitor& visitor) {
-  if (!request.user.empty()) return true;
+  if (!request.user.empty()) return !request.is_known || request.is_known();
   if (!request.certificate.empty()) return static_cast<bool>(options_.holder(request));
   return sessions_.holds(session_of(request), options_.now_unix()) && check_certificate(visitor) &&
          check_member(visitor);
@@ -220,6 +222,9 @@ http::Answer Console::answer(const http::Request& request) {
   if (answer.status >= kFirstError && answer.type == kJsonType)
     answer.body = marked(std::move(answer.body));
   for (const auto& [name, value] : kHeaders) answer.headers.emplace_back(name, value);
+  // A tunnel's "localhost" is a name of many hosts, so that a port of this host alone has none.
+  if (options_.has_tls && !options_.is_local)
+    answer.headers.emplace_back("Strict-Transport-Security", kTlsAlone);
   return answer;
 }
 
@@ -335,6 +340,7 @@ http::Answer Console::answer_api(const http::Request& request, const Guest& gues
                           }));
     if (guest.ends_unix) session.set_ends_at(rfc3339(*guest.ends_unix));
     session.set_version(options_.version);
+    session.set_now(rfc3339(options_.now_unix()));
     if (const auto lag = options_.archive_lag ? options_.archive_lag() : std::nullopt)
       session.set_archive_lag_seconds(*lag);
     return to_json(session, JsonLayout::kCompact);

@@ -185,5 +185,40 @@ TEST_F(ConsoleGuests, AStreamEndsAfterAWhile) {
   console.stop();
 }
 
+TEST_F(ConsoleGuests, AStreamEndsWithThePasswordThatBeganIt) {
+  start();
+  Console& console = open_console(bench_.target());
+  bool is_known = true;
+  http::Request request = asking("/api/v1/live/runs");
+  request.user = "ann";
+  request.is_known = [&is_known] { return is_known; };
+  const http::Answer answer = console.answer(request);
+  ASSERT_TRUE(answer.parts) << answer.body;
+  EXPECT_TRUE(answer.parts());
+  is_known = false;
+  EXPECT_FALSE(answer.parts());
+  console.stop();
+}
+
+TEST_F(ConsoleGuests, ASessionSaysTheTimeByWhichAllOthersAre) {
+  open_console();
+  sign_in_as("ann");
+  EXPECT_THAT(console_->answer(asking("/api/v1/session")).body,
+              HasSubstr(R"("now":"1970-01-12T13:46:40)"));
+}
+
+TEST_F(ConsoleGuests, BrowsersKeepToTlsBeyondLoopbackAlone) {
+  const auto header_of_page = [](bool is_local, bool has_tls) {
+    Console console({.is_local = is_local, .has_tls = has_tls, .now_unix = [] { return 0.0; }});
+    for (const auto& [name, value] :
+         console.answer({.method = "GET", .path = "/", .headers = {{"host", "localhost"}}}).headers)
+      if (name == "Strict-Transport-Security") return value;
+    return std::string("none");
+  };
+  EXPECT_EQ(header_of_page(false, true), "max-age=15552000");
+  EXPECT_EQ(header_of_page(true, true), "none") << "localhost is a name of many hosts";
+  EXPECT_EQ(header_of_page(true, false), "none");
+}
+
 }  // namespace
 }  // namespace railgauge::console

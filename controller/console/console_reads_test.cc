@@ -101,6 +101,14 @@ TEST_F(ConsoleReads, AMatrixOfAnUnknownRunIsSaidInALine) {
   EXPECT_THAT(get("matrix/tile?run_id=no-such-run&rows=10000000"), HasSubstr("no-such-run"));
 }
 
+TEST_F(ConsoleReads, PointsOfAPairNeedBothNodesAndTheirRun) {
+  start();
+  enter();
+  EXPECT_THAT(get("points/pair?run_id=r1&from=n1"), HasSubstr("run_id, from and to: all three"));
+  EXPECT_THAT(get("points/pair?run_id=r1&from=n1&to=n2"), HasSubstr("n1: unknown node"));
+  EXPECT_THAT(get("points/pair?run_id=r1&from=n1&to=n2&colour=red"), HasSubstr("400 "));
+}
+
 // It names people, so that whoever may only read is refused it here as at the command line.
 TEST_F(ConsoleReads, TheAuditTrailIsForThoseWhoMayReadItElsewhere) {
   serve_certificates();

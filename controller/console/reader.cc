@@ -23,6 +23,8 @@ namespace {
 
 using google::protobuf::Message;
 
+constexpr int kMostNodePoints = 10'000;  // the services' bound
+
 template <class Type>
 const Message& instance() {
   return Type::default_instance();
@@ -54,6 +56,43 @@ Status read_tile(Reader& reader, const Asking& asking, const Message& request, M
   RG_TRY_OK(reader.block(*wanted_block, asking.is_gone, block));
   static_cast<api::MatrixTile&>(answer) = RG_TRY(grid->fine_tile(wanted, block));
   return {};
+}
+
+// The node of "node/DEV:PORT".
+std::string_view node_of(std::string_view endpoint) {
+  return endpoint.substr(0, endpoint.find('/'));
+}
+
+// The services find points by one node; those of a large run have megabytes that no page needs.
+Status read_pair_points(Reader& reader, const Asking&, const Message& request, Message& answer) {
+  const auto& wanted = static_cast<const api::PairPointsRequest&>(request);
+  if (wanted.run_id().empty() || wanted.from().empty() || wanted.to().empty())
+    return fail(Code::kInvalidArgument, "run_id, from and to: all three are needed");
+  api::PointsRequest of_node;
+  of_node.set_run_id(wanted.run_id());
+  of_node.set_kernel(wanted.kernel());
+  of_node.set_metric(wanted.metric());
+  if (wanted.has_message_bytes()) of_node.set_message_bytes(wanted.message_bytes());
+  if (wanted.has_rail()) of_node.set_rail(wanted.rail());
+  of_node.set_node_set(wanted.from());
+  of_node.set_limit(kMostNodePoints);
+  api::ResultList list;
+  RG_TRY_OK(reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
+    return stubs.archive->FindPoints(&context, of_node, &list);
+  }));
+  auto& found = static_cast<api::ResultList&>(answer);
+  found.set_schema_version(list.schema_version());
+  const bool is_one_node = wanted.from() == wanted.to();
+  for (api::ResultPoint& point : *list.mutable_points()) {
+    const auto is_of = [&point](const std::string& node) {
+      return std::ranges::find(point.endpoints(), node, node_of) != point.endpoints().end();
+    };
+    if (is_of(wanted.from()) && (is_one_node || is_of(wanted.to())))
+      *found.add_points() = std::move(point);
+  }
+  if (found.points_size() > 0 || list.points_size() < kMostNodePoints) return {};
+  return fail(Code::kNotFound, fmt::format("{} to {}: not among the newest {} points of that node",
+                                           wanted.from(), wanted.to(), kMostNodePoints));
 }
 
 Status read_changes(Reader& reader, const Asking&, const Message& request, Message& answer) {
@@ -319,6 +358,8 @@ constexpr std::array kRoutes{
     CALL("events", "what happened, the newest first", archive, ListEvents, EventsRequest,
          EventList),
     CALL("points", "stored points", archive, FindPoints, PointsRequest, ResultList),
+    call_of<api::PairPointsRequest, api::ResultList>(
+        "/api/v1/points/pair", "stored points between two nodes, either way", read_pair_points),
     CALL("series", "the series that there are", archive, ListSeries, PointsRequest, SeriesList),
     CALL("series/history", "one series over time", archive, GetHistory, HistoryRequest, History),
     call_of<api::SeriesColumnsRequest, api::SeriesColumns>(

@@ -90,7 +90,9 @@ measure_storm() {
   # Each stream ended once, with the first controller.
   echo "$(($(fleet_count ended) - nodes)) $(($(fleet_count failed) - failed))" >"$work/ended"
 }
+# Beside a run of 1,000 nodes and a series, so that the paths of runs, matrices, points and series have something to read.
 measure_interface() {
+  "$bin/speed_store_bench" "$work/railgauge.db" "$points" 1000
   cat >"$work/scenario.yaml" <<Y
 version: 1
 metadata: {name: speed}

@@ -4,6 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { onLink, readAgain, useApi, type Link } from './api/api';
 import { Audit } from './pages/audit';
 import { FindingPage, Findings } from './pages/findings';
+import { onClock } from './parts/clock';
 import { time } from './parts/format';
 import { Marks } from './parts/mark';
 import { MatrixPage } from './pages/matrix';
@@ -44,7 +45,8 @@ const kKeys: [string, string][] = [
   ['?', 'these keys'],
   ['v', 'saved views'],
   ['o f m s r u n c e t', 'overview, findings, matrix, series, runs, upgrades, nodes, schedules, report, audit trail'],
-  ['arrows + − 0 b', 'in the matrix: move, closer, farther, all, choose what is seen'],
+  ['arrows, Enter', 'in the matrix: walk along cells, look closer or pin the pair'],
+  ['Shift and arrows + − 0 b', 'in the matrix: move the picture, closer, farther, all, choose what is seen'],
 ];
 
 function Page({ route }: { route: Route }) {
@@ -77,12 +79,18 @@ function Page({ route }: { route: Route }) {
   }
 }
 
+// The place of the row that was chosen last. The row may have left the page, as one that was
+// acknowledged does: the row that has its place is then the next one.
+let placeOfChoice = -1;
+
 // Rows that open something are walked along; the chosen one has the focus of its link.
 function walk(by: number): void {
   const rows = [...document.querySelectorAll<HTMLElement>('main [data-row]')];
   if (rows.length === 0) return;
   const now = rows.findIndex((row) => row.classList.contains('chosen'));
-  const next = rows[Math.min(Math.max(now + by, 0), rows.length - 1)];
+  const from = now >= 0 || placeOfChoice < 0 ? now : by > 0 ? placeOfChoice - 1 : placeOfChoice;
+  placeOfChoice = Math.min(Math.max(from + by, 0), rows.length - 1);
+  const next = rows[placeOfChoice];
   for (const row of rows) row.classList.toggle('chosen', row === next);
   next.querySelector<HTMLElement>('a, button')?.focus();
   next.scrollIntoView({ block: 'nearest' });
@@ -129,12 +137,14 @@ function useKeys(toggleHelp: () => void, toggleViews: () => void): void {
   }, []);
 }
 
+const kAwayWords = { lost: 'The controller does not answer.', busy: 'The controller is busy and has refused a request.' };
+
 function Banner({ link }: { link: Link }) {
   if (link === 'well') return null;
   return (
     <div class="banner" role="alert">
-      {link === 'lost' ? (
-        'The controller does not answer. What is shown is what it said last; the page asks again by itself.'
+      {link !== 'ended' ? (
+        `${kAwayWords[link]} What is shown is what it said last; the page asks again by itself.`
       ) : (
         <>{isKnown() ? 'The session has ended.' : 'Nobody is signed in here.'} A new URL: <Command text="railgauge console" /></>
       )}
@@ -206,7 +216,10 @@ function App() {
   const [link, setLink] = useState<Link>('well');
   const [help, setHelp] = useState(false);
   const [theme, nextTheme] = useTheme();
+  const [, setSteps] = useState(0);
   useEffect(() => onLink(setLink), []);
+  // Each page says again how long ago things were.
+  useEffect(() => onClock(() => setSteps((count) => count + 1)), []);
   useEffect(() => onSession(readAgain), []);
   const [views, setViews] = useState(false);
   useKeys(() => setHelp((shown) => !shown), () => setViews((shown) => !shown));
@@ -215,6 +228,7 @@ function App() {
     const name = kPages.find(([path]) => path === (route.path[0] ?? ''))?.[1] ?? 'Console';
     document.title = `${route.path[1] ? `${route.path[1].slice(0, 60)} · ` : ''}${name} · Railgauge`;
     scrollTo(0, 0);
+    placeOfChoice = -1;
   }, [page]);
   return (
     <>

@@ -19,10 +19,15 @@ function follow(page) {
   const open = new Set();
   pending.set(page, open);
   page.on('request', (request) => {
+    // A new document ends what the one before asked for, and not each of those requests reports its end.
+    if (request.isNavigationRequest() && request.frame() === page.mainFrame()) open.clear();
     if (/\/api\/v1\/(?!live\/)/.test(request.url())) open.add(request);
   });
   for (const end of ['requestfinished', 'requestfailed']) page.on(end, (request) => open.delete(request));
 }
+
+// A request that a test answered itself reports its end not always.
+export const answered = (page, request) => pending.get(page).delete(request);
 
 // The browser has drawn, and run what waits for that. A page that is behind another one draws nothing.
 const frame = (page) =>

@@ -7,7 +7,10 @@ import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import assert from 'node:assert/strict';
 import { broken, isNarrow, launch, open, says, settled, until } from './browser.mjs';
+import { checkHostile } from './hostile.e2e.mjs';
 import { checkInbox } from './inbox.e2e.mjs';
+import { checkKeys } from './keys.e2e.mjs';
+import { checkMatrix } from './matrix.e2e.mjs';
 import { checkZoom } from './zoom.e2e.mjs';
 import { kCause, kNightly, kNights, nightOf } from './samples.mjs';
 
@@ -333,27 +336,10 @@ await check('no page is wider than a telephone', async () => {
   assert.deepEqual(wide, []);
 });
 
-await check('hostile names are shown as text', async () => {
-  const names = ['<img src=x onerror=alert(1)>', `"'><script>alert(2)</script>`, 'x'.repeat(1000), '\u202egnihton\u202c', 'a\u0000b\u001b[31m'];
-  const guest = await open(browser, origin, faults);
-  await guest.setRequestInterception(true);
-  guest.on('request', async (request) => {
-    if (!/api\/v1\/node_heads(\?|$)/.test(request.url())) return request.continue();
-    const nodes = names.map((name) => ({
-      name, state: name, last_seen_at: null, busy: true, busy_reasons: [name], nics: 1, nics_active: 1, gpus: 0, gpus_active: 0,
-      stack_hash: name, labels: {},
-    }));
-    const heads = { schema_version: 1, nodes, next_after: null, total: 5, attached: 5, busy: 5, paused: 0, matching: 5 };
-    return request.respond({ contentType: 'application/json', body: JSON.stringify(heads) });
-  });
-  await guest.goto(`${origin}/#/nodes`);
-  const said = await says(guest, '<img src=x onerror=alert(1)>');
-  assert.ok(said.includes('<script>alert(2)</script>'));
-  assert.equal(await guest.$$eval('main img, main script', (all) => all.length), 0);
-  await guest.setViewport({ width: 390, height: 844 });
-  await isNarrow(guest);
-  await guest.close();
-});
+const tools = { check, browser, page, origin, faults, go, cli };
+await checkHostile(tools);
+await checkMatrix(tools);
+await checkKeys(tools);
 
 await check('the audit trail is a page with its filters, and is not asked for by a role that may not read it', async () => {
   await go('audit');
@@ -585,8 +571,8 @@ await check('a control is measured beside a finding, on nodes that it does not n
   assert.deepEqual(await broken(page), []);
 });
 
-await checkInbox({ check, browser, page, origin, faults });
-await checkZoom({ check, browser, page, origin, faults });
+await checkInbox(tools);
+await checkZoom(tools);
 
 await check('a suite starts from a page that shows its plan, and is followed live to its end', async () => {
   const other = await open(browser, origin, faults);

@@ -22,8 +22,10 @@ const finding = findings.find((one) => one.kind === 'part') ?? findings[0];
 const run = runs.find((one) => one.state === 'ended' && one.run_id === finding?.run_id) ?? runs.find((one) => one.state === 'ended');
 const { suspects } = await read(`suspects?run_id=${run.run_id}`).catch(() => ({ suspects: [] }));
 const node = suspects?.[0]?.node ?? run.nodes[0];
-const { series } = await read(`series?run_id=${run.run_id}&node_set=${node}&limit=200`);
-const longest = series.find((one) => one.metric.startsWith('bandwidth')) ?? series[0];
+// What the bad port sends: the series of its own rail.
+const rail = suspects?.[0]?.rail;
+const { series } = await read(`series?run_id=${run.run_id}&node_set=${node}${rail === null || rail === undefined ? '' : `&rail=${rail}`}&limit=200`);
+const longest = series.find((one) => one.metric.startsWith('bandwidth') && one.endpoints[0]?.startsWith(`${node}/`)) ?? series[0];
 if (!finding || !upgrades.length || !run || !longest) throw new Error('the demo has no finding, upgrade, run or series to show');
 
 const kPages = [
@@ -52,8 +54,11 @@ async function settle() {
 
 const go = (hash) => page.evaluate((to) => { location.hash = to; }, `#/${hash}`);
 const theme = (word) => page.evaluate((to) => { document.documentElement.dataset.theme = to; }, word);
+// The whole page, up to a bound that a picture of the documentation can have.
+const kMostHeight = 4000;
 async function take(name, word) {
-  await page.screenshot({ path: `${folder}/${name}_${word}.png`, clip: { x: 0, y: 0, width: 1280, height: 860 } });
+  const height = await page.evaluate(() => document.documentElement.scrollHeight);
+  await page.screenshot({ path: `${folder}/${name}_${word}.png`, captureBeyondViewport: true, clip: { x: 0, y: 0, width: 1280, height: Math.min(Math.max(height, 860), kMostHeight) } });
   const mark = await page.$eval('.mark', (one) => one.innerText).catch(() => '');
   if (!mark.includes('SYNTHETIC')) faults.push(`${name}: no mark of synthetic data`);
   const errors = await page.$$eval('main .error', (all) => all.map((one) => one.innerText));
@@ -62,10 +67,25 @@ async function take(name, word) {
   console.log(`${name}_${word}.png`);
 }
 
+// Its preflight is asked for, so that the picture has the answers and their remedies.
+async function checkNode() {
+  const pressed = await page.evaluate(() => {
+    const button = [...document.querySelectorAll('main button')].find((one) => one.textContent === 'Check it now');
+    button?.click();
+    return button !== undefined;
+  });
+  if (!pressed) return faults.push('node: it has no preflight to ask for');
+  await page.waitForSelector('dialog.ask[open]');
+  await page.click('dialog.ask button[type=submit]');
+  await says(page, /checks need a look|checks passed/).catch((error) => faults.push(`node: ${error.message.split('\n')[0]}`));
+  return settle();
+}
+
 for (const [name, hash] of kPages) {
   await go(hash);
   await new Promise((done) => setTimeout(done, 100));
   await settle();
+  if (name === 'node') await checkNode();
   for (const word of ['light', 'dark']) {
     await theme(word);
     await new Promise((done) => setTimeout(done, 300));

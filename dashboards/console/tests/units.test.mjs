@@ -337,7 +337,7 @@ test('an SVG has hostile names as text and says what is synthetic', () => {
   assert.ok(!text.includes('<svg onload'));
   assert.ok(text.includes('&#60;svg onload=x&#62;'));
   assert.ok(text.includes(', SYNTHETIC'));
-  assert.ok(text.includes('url(#untested)'), 'an untested cell is hatched');
+  assert.equal(text.match(/fill="url\(#untested\)"/g).length, 1, 'an untested cell is hatched');
   assert.ok(text.includes(kHeats[5].colour), 'half of what is expected has the colour of the worst');
 });
 
@@ -578,4 +578,91 @@ test('cells that were not measured are no numbers', () => {
   const cells = cellsOf({ step: 2, row: 1, column: 3, rows: 1, columns: 2, values: [null, 5], of_expected: [null, 0.5], untested: [4, 0], age_days: [] });
   assert.ok(Number.isNaN(cells.values[0]) && Number.isNaN(cells.of_expected[0]));
   assert.deepEqual([cells.values[1], cells.of_expected[1], ...cells.untested], [5, 0.5, 4, 0]);
+});
+
+test('an SVG has the colours and the words of its mode, and the run that it is compared with', async () => {
+  const { kRamp } = await load('matrix/heat');
+  const tile = { step: 1, row: 0, column: 0, rows: 3, columns: 1, values: [1e9, 4e9, null], of_expected: [1, 0.5, null], untested: [0, 0, 0], age_days: [0, 45, null] };
+  const value = svgOf(framed, tile, { mode: 'value' });
+  assert.ok(value.includes(`fill="${kRamp[0]}"/>`) && value.includes(`fill="${kRamp[6]}"/>`) && value.includes('Colour: figure.'), value);
+  assert.ok(value.includes('fill="#8c8c8c"'), 'no pair is neither tested nor untested');
+  assert.ok(!value.includes(`fill="${kHeats[5].colour}"`));
+  const wide = svgOf(framed, tile, { mode: 'value', range: [0, 4e10] });
+  assert.ok(!wide.includes(`height="266" fill="${kRamp[6]}"/>`), 'the picture has the span of the whole matrix');
+  assert.ok(svgOf(framed, tile, { mode: 'age' }).includes('30 days older, or more'));
+  assert.match(svgOf({ ...framed, against: 'r-<7>' }, tile), /compared with run r-&#60;7&#62;/);
+  assert.match(svgOf({ ...framed, against: null }, tile), /compared with the median of its class/);
+});
+
+test('the worst cells come first, those without an expectation last', async () => {
+  const { worstCells } = await load('matrix/export');
+  const tile = { step: 2, row: 4, column: 6, rows: 2, columns: 2, values: [1, null, 3, 4], of_expected: [0.9, null, 0.5, null], untested: [0, 4, 1, 0] };
+  const places = (larger) => worstCells({ larger_is_better: larger }, tile, 10).map((one) => [one.row, one.column]);
+  assert.deepEqual(places(true), [[5, 6], [4, 6], [5, 7]]);
+  assert.deepEqual(places(false), [[4, 6], [5, 6], [5, 7]]);
+  assert.equal(worstCells({ larger_is_better: true }, tile, 1).length, 1);
+});
+
+const pairFrame = { run_id: 'r2', kernel: 'verbs.write_bw', metric: 'm', meaning: '', message_bytes: 64, rail: 1, memory: 'host', runs: [] };
+const pairPoint = (more) => ({ run_id: 'r2', task_id: 't1', kernel: 'verbs.write_bw', endpoints: ['a/mlx5_1:1', 'b/mlx5_1:1'], parameters: {}, facts: { memory: 'host' }, point: { median: 5, median_low: 4, median_high: 6, sample_count: 9 }, ...more });
+
+test('a cell has the point of its own sender, receiver, memory and figure, or none', async () => {
+  const { askFor, figureOf, pointOf } = await load('matrix/pair_figure');
+  const found = (points, more = {}) => pointOf({ ...pairFrame, ...more }, 'a', 'b', 5, points);
+  const own = pairPoint({});
+  assert.equal(found([own]), own);
+  for (const [why, more] of Object.entries({
+    'the reverse direction': { endpoints: ['b/mlx5_1:1', 'a/mlx5_1:1'] }, 'another pair': { endpoints: ['a/mlx5_1:1', 'c/mlx5_1:1'] }, 'both ways at once': { parameters: { direction: 'both' } },
+    'another memory': { facts: { memory: 'cuda' } }, 'a follow-up': { task_id: 'd3' }, 'another repetition': { point: { median: 5.01 } },
+  }))
+    assert.equal(found([pairPoint(more)]), undefined, why);
+  assert.equal(found([pairPoint({ facts: { memory: 'cuda' } })], { memory: 'gpu' })?.facts.memory, 'cuda');
+  const reads = pairPoint({ kernel: 'verbs.read_bw', endpoints: ['b/x', 'a/x'] });
+  assert.equal(found([reads]), reads, 'a read transfers to its initiator');
+  const between = pairPoint({ kernel: 'cuda.peer_copy_bw', endpoints: ['n1/gpu0'], parameters: { engine: 'ce', direction: 'write' }, point: { median: 5, pair: 'gpu0>gpu3' } });
+  assert.equal(pointOf({ ...pairFrame, memory: 'ce write' }, 'n1 gpu0', 'n1 gpu3', 5, [between]), between);
+  assert.equal(pointOf({ ...pairFrame, memory: 'ce write' }, 'n1 gpu3', 'n1 gpu0', 5, [between]), undefined);
+  assert.deepEqual(figureOf(own), { n: 9, low: 4, high: 6, path: undefined, counters: '', run: 'r2' });
+  assert.equal(figureOf(pairPoint({ point: { rate: 5, median: 4, median_low: 3, median_high: 5 } })).low, undefined, 'a rate has no interval of its median');
+  assert.deepEqual(askFor(pairFrame, 'r2', 'a', 'b'), { run_id: 'r2', kernel: 'verbs.write_bw', metric: 'm', message_bytes: 64, from: 'a', to: 'b', rail: 1 });
+  const ofGpus = askFor(pairFrame, 'r2', 'n1 gpu0', 'n1 gpu3');
+  assert.deepEqual([ofGpus.from, ofGpus.to, ofGpus.rail], ['n1', 'n1', undefined]);
+});
+
+test('a cell of several runs is of the run with its age', async () => {
+  const { runOf } = await load('matrix/pair_figure');
+  const runs = [{ run_id: 'r2', age_days: 0 }, { run_id: 'r1', age_days: 1.25 }];
+  assert.equal(runOf({ ...pairFrame, runs }, Math.fround(1.25)), 'r1');
+  assert.equal(runOf({ ...pairFrame, runs }, 0), 'r2');
+  assert.equal(runOf({ ...pairFrame, runs }, 7), undefined);
+  assert.equal(runOf({ ...pairFrame, runs }, null), undefined);
+  assert.equal(runOf(pairFrame, null), 'r2');
+});
+
+test('times are by the clock of the controller, and a step of it is heard', async () => {
+  const { now, onClock, setClock } = await load('parts/clock');
+  let steps = 0;
+  onClock(() => ++steps);
+  assert.ok(Math.abs(now() - Date.now()) < 1000, 'before it is known');
+  setClock(undefined);
+  assert.equal(steps, 0);
+  const ahead = Date.now() + 12_000_000;
+  setClock(new Date(ahead).toISOString());
+  assert.ok(Math.abs(now() - ahead) < 1000);
+  assert.equal(steps, 1);
+  setClock(new Date(ahead).toISOString());
+  assert.equal(steps, 1, 'the same time again is no step');
+});
+
+test('a number of a URL may be 0, and text that is none is the usual one', async () => {
+  const { numberOf } = await load('api/route');
+  assert.deepEqual(['0', '0.5', '', ' ', null, 'x'].map((text) => numberOf(text, 7)), [0, 0.5, 7, 7, 7, 7]);
+});
+
+test('a small run hides no night', async () => {
+  const { widest } = await load('parts/widest');
+  const run = (run_id, tasks_total, more = {}) => ({ run_id, tasks_total, state: 'ended', outcome: 'passed', ...more });
+  const runs = [run('now', 900, { state: 'running' }), run('again', 2), run('gone', 900, { outcome: 'cancelled' }), run('night', 800), run('quick', 90), run('before', 1000)];
+  assert.deepEqual(widest(runs).map((one) => one.run_id), ['night', 'before']);
+  assert.deepEqual(widest([]), []);
 });

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { EventReader, type ServerEvent } from './events';
 import { query, type Values } from './route';
 import { identity, onSession } from './session';
+import { setClock } from '../parts/clock';
 
 // A refusal of the controller, with HTTP's status.
 export class ApiError extends Error {
@@ -14,8 +15,8 @@ export class ApiError extends Error {
   }
 }
 
-// Listeners hear whether the controller answers, and whether the session has ended.
-export type Link = 'well' | 'lost' | 'ended';
+// Listeners hear whether the controller answers, is too busy to, and whether the session has ended.
+export type Link = 'well' | 'busy' | 'lost' | 'ended';
 let linkState: Link = 'well';
 const listeners = new Set<(state: Link) => void>();
 
@@ -50,7 +51,7 @@ async function ask(path: string, values: Values, signal: AbortSignal | undefined
     throw cause;
   }
   if (answer.status === 401) tell('ended');
-  else tell(answer.status === 503 ? 'lost' : 'well');
+  else tell(answer.status === 503 ? 'busy' : 'well');
   return answer;
 }
 
@@ -63,7 +64,8 @@ export async function get<Answer>(
   const answer = await ask(path, values, signal);
   const document = await answer.json().catch(() => null);
   if (!answer.ok || document === null)
-    throw new ApiError(answer.status, document?.error?.message ?? `HTTP ${answer.status}`);
+    throw new ApiError(answer.status, document?.error?.message ?? wordsOf(answer.status));
+  if (path === 'session') setClock((document as { now?: string }).now);
   return document as Answer;
 }
 
@@ -72,12 +74,18 @@ export async function getBody(path: string, values: Values, signal: AbortSignal)
   const answer = await ask(path, values, signal);
   if (answer.ok) return answer.arrayBuffer();
   const document = await answer.json().catch(() => null);
-  throw new ApiError(answer.status, document?.error?.message ?? `HTTP ${answer.status}`);
+  throw new ApiError(answer.status, document?.error?.message ?? wordsOf(answer.status));
 }
+
+// Words for an answer that has none of the controller. The port itself refuses what it has no place for.
+const wordsOf = (status: number) => (isBusy(status) ? `the controller is busy (HTTP ${status})` : `HTTP ${status}`);
+// A refusal for the moment: the same request is answered later.
+const isBusy = (status: number) => status === 503 || status === 429;
 
 // A reading under way or done.
 export interface Loaded<Answer> {
   data?: Answer;
+  of?: Values; // what `data` was asked with
   error?: string;
   status?: number; // of the error, in HTTP; 0: no answer
   loading: boolean;
@@ -225,12 +233,14 @@ export function useLive<State>(path: string | undefined): Live<State> {
 }
 
 // Reads `path` again every `seconds` (0: once), when `version` changes, and after each action. An
-// answer stays while a later reading fails. An undefined path reads nothing.
+// answer stays while a later reading fails; with `keeps` also while other values are read. An
+// undefined path reads nothing.
 export function useApi<Answer>(
   path: string | undefined,
   values: Values = {},
   seconds = 0,
   version: number | string = 0,
+  keeps = false,
 ): Loaded<Answer> {
   const [state, setState] = useState<Loaded<Answer>>({ loading: path !== undefined });
   const key = path === undefined ? '' : path + query(values);
@@ -239,7 +249,7 @@ export function useApi<Answer>(
     if (path === undefined) return setState({ loading: false });
     const abort = new AbortController();
     let timer = 0;
-    if (shown.current !== key) setState({ loading: true });
+    if (shown.current !== key) setState((old) => (keeps && old.data ? { data: old.data, of: old.of, loading: true } : { loading: true }));
     let newest = 0;
     const read = async () => {
       const turn = ++newest; // an older reading that comes late counts no more
@@ -247,12 +257,21 @@ export function useApi<Answer>(
         const data = await get<Answer>(path, values, abort.signal);
         if (turn !== newest) return;
         shown.current = key;
-        setState({ data, loading: false });
+        setState({ data, of: values, loading: false });
       } catch (cause) {
         if (abort.signal.aborted || turn !== newest) return;
-        setState((old) => ({ data: old.data, error: words(cause), status: cause instanceof ApiError ? cause.status : 0, loading: false }));
+        const status = cause instanceof ApiError ? cause.status : 0;
+        const isLater = isBusy(status);
+        setState((old) => ({
+          ...(shown.current === key ? { data: old.data, of: old.of } : {}),
+          error: isLater ? `${words(cause)}; the page asks again` : words(cause), status, loading: false,
+        }));
+        if (isLater) return again(kBusyMs);
       }
-      if (seconds > 0 && !abort.signal.aborted) timer = window.setTimeout(read, seconds * 1000);
+      if (seconds > 0) again(seconds * 1000);
+    };
+    const again = (ms: number) => {
+      if (!abort.signal.aborted) timer = window.setTimeout(read, ms);
     };
     const readNow = () => {
       clearTimeout(timer);
@@ -268,6 +287,8 @@ export function useApi<Answer>(
   }, [key, seconds, version]);
   return state;
 }
+
+const kBusyMs = 2000;
 
 // An error in words for a person.
 export function words(cause: unknown): string {

@@ -28,6 +28,12 @@ function decode(text: string): string {
   }
 }
 
+// The number of a URL's text; `usual` where there is none. 0 is a number.
+export function numberOf(text: string | null, usual: number): number {
+  const value = Number(text ?? '');
+  return text === null || text.trim() === '' || Number.isNaN(value) ? usual : value;
+}
+
 // Values as the query of a URL; empty ones are left out.
 export function query(values: Values): string {
   const all = new URLSearchParams();

@@ -462,7 +462,8 @@ export interface ResultPoint {
   measured_at: string;
   outcome: string | null;
   point: Record<string, unknown>;
-  facts: Record<string, string>;
+  parameters: Record<string, string>;
+  facts: Record<string, string>; // of rank 0
 }
 // Whom the console knows, and until when.
 export interface Session {
@@ -472,5 +473,6 @@ export interface Session {
   ends_at: string | null;
   version: string;
   archive_lag_seconds: number | null; // of the oldest change that the archive lacks; null: there is no archive
+  now: string; // by the controller's clock
   data_kind?: DataKind;
 }

@@ -1,8 +1,10 @@
-// Reads tiles of the matrix. Their text becomes cells in a worker; in the page where there is none.
+// Reads tiles of the matrix. Their text becomes cells in a worker; in the page where there is none, or
+// where the text is so short that the start of a worker would take longer.
 import { getBody } from '../api/api';
 import { cellsOf, type Cells } from './cells';
 import type { Values } from '../api/route';
 
+const kShortBytes = 400_000; // read within a frame
 let worker: Worker | undefined;
 let hasFailed = typeof Worker === 'undefined';
 let asked = 0;
@@ -33,7 +35,7 @@ function start(): Worker {
 
 export async function readCells(values: Values, signal: AbortSignal): Promise<Cells> {
   const body = await getBody('matrix/tile', values, signal);
-  if (hasFailed) return parsed(body);
+  if (hasFailed || body.byteLength < kShortBytes) return parsed(body);
   worker ??= start();
   return new Promise((take, fail) => {
     waiting.set(++asked, { body, take, fail });

@@ -7,7 +7,7 @@ import { onTheme } from '../parts/theme';
 import { kSide, type Drawn, type Tiles } from './tiles';
 import type { MatrixFrame } from '../api/types';
 
-// The cell under the pointer.
+// The cell under the pointer, or under the cursor of the keyboard.
 export interface Cell {
   step: number;
   row: number; // in cells
@@ -15,6 +15,8 @@ export interface Cell {
   value: number | null;
   share: number | null;
   untested: number;
+  ageDays: number | null; // of a matrix of several runs
+  isRead: boolean; // false: its figures are not here yet
 }
 // Outlines: whole rows and columns, and single pairs.
 export interface Marks {
@@ -39,7 +41,11 @@ const kPixels = kHeats.map((heat) => pixel(heat.colour));
 
 export class MatrixView {
   place: Place;
-  isChoosing = false; // a drag chooses a block in place of moving the picture; shift does so too
+  cursor: { row: number; column: number } | undefined; // of the keyboard, in pairs
+  private isCursorUnread = false;
+  private isBare = true; // without names and strips
+  private choosing = false;
+  private readonly listening = new AbortController(); // ends what listens to the canvas
   block: Block | undefined;
   private chosenFrom: { row: number; column: number } | undefined;
   private frameAsked = 0;
@@ -62,7 +68,7 @@ export class MatrixView {
     private readonly tiles: () => Tiles,
     private readonly marks: () => Marks,
     place: Place | undefined,
-    private readonly onHover: (cell: Cell | undefined) => void,
+    private readonly onHover: (cell: Cell | undefined, isByKey?: boolean) => void,
     private readonly onOpen: (cell: Cell) => void,
     private readonly onMoved: (place: Place) => void,
     private readonly onBlock: (block: Block | undefined) => void = () => {},
@@ -79,13 +85,30 @@ export class MatrixView {
       this.redraw();
     });
     this.listen();
+    this.settleTouch();
     this.redraw();
+  }
+
+  get nodes(): number {
+    return this.frame.nodes.length;
+  }
+
+  // Whether a drag chooses a block in place of moving the picture; shift does so too.
+  set isChoosing(is: boolean) {
+    this.choosing = is;
+    this.settleTouch();
+  }
+
+  // A finger scrolls the page while the picture has nowhere to go.
+  private settleTouch(): void {
+    this.canvas.style.touchAction = this.place.zoom > 1 || this.choosing ? 'none' : 'pan-y';
   }
 
   // Lets go of the canvas, which may get another view.
   end(): void {
     this.observer.disconnect();
     this.forgetTheme();
+    this.listening.abort();
     cancelAnimationFrame(this.frameAsked);
   }
 
@@ -170,6 +193,7 @@ export class MatrixView {
 
   private settle(): void {
     this.clamp();
+    this.settleTouch();
     this.onMoved(this.place);
     this.redraw();
   }
@@ -194,20 +218,32 @@ export class MatrixView {
     context.beginPath();
     context.rect(kLabel + kStrip, kLabel + kStrip, this.side, this.side);
     context.clip();
-    if (this.frame.untested_pairs > 0) this.drawHatch(ink);
+    context.fillStyle = style.getPropertyValue('--soft').trim() || '#eee';
+    context.fillRect(kLabel + kStrip, kLabel + kStrip, this.side, this.side);
+    const paper = style.getPropertyValue('--paper').trim() || '#fff';
     this.tiles().forget();
-    this.drawPairs();
+    this.drawPairs(paper, this.hatching(ink));
     this.tiles().settle();
     this.drawShapes();
     this.drawBorders(ink);
     this.drawMarks();
     this.drawBlock();
+    this.drawCursor();
     context.restore();
+    // Names cost a new browser more than the first tile, which they would delay.
+    if (this.isBare) return this.tiles().isEmpty ? undefined : this.dress();
     this.drawStrips();
     this.drawNames(ink);
   }
 
-  private drawHatch(ink: string): void {
+  // Shows names and strips from the next frame on.
+  dress(): void {
+    if (!this.isBare) return;
+    this.isBare = false;
+    this.redraw();
+  }
+
+  private hatching(ink: string): CanvasPattern | null {
     if (!this.hatch) {
       const tile = document.createElement('canvas');
       tile.width = tile.height = 8;
@@ -222,16 +258,15 @@ export class MatrixView {
       context.stroke();
       this.hatch = this.context.createPattern(tile, 'repeat');
     }
-    this.context.fillStyle = this.hatch ?? ink;
-    this.context.fillRect(kLabel + kStrip, kLabel + kStrip, this.side, this.side);
+    return this.hatch;
   }
 
   // The coarsest cells take the place of finer ones that were not read yet.
-  private drawPairs(): void {
+  private drawPairs(paper: string, hatch: CanvasPattern | null): void {
     const coarsest = this.frame.steps[this.frame.steps.length - 1];
     const fine = this.seen(this.step);
-    if (fine.some((one) => one === undefined)) for (const one of this.seen(coarsest)) this.drawTile(one, coarsest);
-    for (const one of fine) this.drawTile(one, this.step);
+    if (fine.some((one) => one === undefined)) for (const one of this.seen(coarsest)) this.drawTile(one, coarsest, paper, hatch);
+    for (const one of fine) this.drawTile(one, this.step, paper, hatch);
   }
 
   // The tiles of this step in the picture; undefined for one that was not read yet.
@@ -248,12 +283,18 @@ export class MatrixView {
     return all;
   }
 
-  private drawTile(drawn: Drawn | undefined, step: number): void {
+  // Untested pairs are hatched in what was read alone: elsewhere nobody knows yet.
+  private drawTile(drawn: Drawn | undefined, step: number, paper: string, hatch: CanvasPattern | null): void {
     if (!drawn) return;
     const { tile, picture } = drawn;
     const cell = step * this.scale;
     const x = this.left + tile.column * cell;
     const y = this.top + tile.row * cell;
+    for (const fill of [paper, this.frame.untested_pairs > 0 ? hatch : null]) {
+      if (fill === null) continue;
+      this.context.fillStyle = fill;
+      this.context.fillRect(x, y, tile.columns * cell, tile.rows * cell);
+    }
     this.context.drawImage(picture, x, y, tile.columns * cell, tile.rows * cell);
   }
 
@@ -408,12 +449,22 @@ export class MatrixView {
     const step = this.step;
     const row = Math.floor((y - this.top) / (this.scale * step));
     const column = Math.floor((x - this.left) / (this.scale * step));
+    const cell = row < 0 || column < 0 ? undefined : this.cellOf(row, column);
+    return cell?.isRead ? cell : undefined;
+  }
+
+  // The cell at this place in cells of the present step; undefined beyond the matrix.
+  private cellOf(row: number, column: number): Cell | undefined {
+    const { step } = this;
     const found = this.tiles().at(step, Math.floor(row / kSide), Math.floor(column / kSide));
-    if (!found || row < 0 || column < 0) return undefined;
+    if (!found) return { step, row, column, value: null, share: null, untested: 0, ageDays: null, isRead: false };
     const { tile } = found;
     if (row >= tile.row + tile.rows || column >= tile.column + tile.columns) return undefined;
     const at = (row - tile.row) * tile.columns + column - tile.column;
-    return { step, row, column, value: known(tile.values[at]), share: known(tile.of_expected[at]), untested: tile.untested[at] };
+    return {
+      step, row, column, value: known(tile.values[at]), share: known(tile.of_expected[at]), untested: tile.untested[at],
+      ageDays: known(tile.age_days[at] ?? NaN), isRead: true,
+    };
   }
 
   // The pair under the pointer, or the nearest one.
@@ -432,38 +483,86 @@ export class MatrixView {
   }
 
   // Looks closer at a cell of several pairs, or opens the pair.
-  private open(x: number, y: number): void {
-    const cell = this.cellAt(x, y);
-    if (!cell) return;
+  private open(cell: Cell | undefined, x: number, y: number): void {
+    if (!cell?.isRead) return;
     if (cell.step === 1) this.onOpen(cell);
     else this.zoomBy(4, x, y);
   }
 
+  // --- the cursor of the keyboard ------------------------------------------------------------------
+  private cursorCell(): Cell | undefined {
+    const { cursor, step } = this;
+    return cursor && this.cellOf(Math.floor(cursor.row / step), Math.floor(cursor.column / step));
+  }
+
+  private sayCursor(): void {
+    const cell = this.cursorCell();
+    this.isCursorUnread = cell !== undefined && !cell.isRead;
+    this.onHover(cell, true);
+  }
+
+  // Moves the cursor by cells; it begins at the first one in the picture, which follows it.
+  moveCursor(rows: number, columns: number): void {
+    const { step } = this;
+    const seen = this.seenBlock();
+    const n = this.frame.nodes.length;
+    const to = (at: number, by: number) => Math.min(Math.max(Math.floor(at / step) + by, 0), Math.ceil(n / step) - 1) * step;
+    this.cursor = this.cursor ? { row: to(this.cursor.row, rows), column: to(this.cursor.column, columns) } : { row: to(seen.row, 0), column: to(seen.column, 0) };
+    const half = n / 2 / this.place.zoom;
+    const follow = (middle: number, at: number) => Math.max(Math.min(middle, at + half), Math.min(at + step, n) - half);
+    this.show({ x: follow(this.place.x, this.cursor.column), y: follow(this.place.y, this.cursor.row), zoom: this.place.zoom });
+    this.sayCursor();
+  }
+
+  private openCursor(): void {
+    const cell = this.cursorCell();
+    if (!cell) return;
+    const middle = (offset: number, at: number) => offset + (at + 0.5) * cell.step * this.scale;
+    this.open(cell, middle(this.left, cell.column), middle(this.top, cell.row));
+    this.sayCursor();
+  }
+
+  private drawCursor(): void {
+    if (!this.cursor || document.activeElement !== this.canvas) return;
+    const { step, context } = this;
+    const size = Math.max(step * this.scale, 7);
+    const middle = (offset: number, at: number) => offset + (Math.floor(at / step) + 0.5) * step * this.scale - size / 2;
+    const [x, y] = [middle(this.left, this.cursor.column), middle(this.top, this.cursor.row)];
+    for (const [colour, width] of [['#ffffff', 5], ['#000000', 2]] as [string, number][]) {
+      context.strokeStyle = colour;
+      context.lineWidth = width;
+      context.strokeRect(x, y, size, size);
+    }
+    if (this.isCursorUnread) this.sayCursor();
+  }
+
   private listen(): void {
     const canvas = this.canvas;
+    const { signal } = this.listening;
     canvas.addEventListener('wheel', (event) => {
       event.preventDefault();
       this.zoomBy(Math.exp(-event.deltaY / 400), event.offsetX, event.offsetY);
-    }, { passive: false });
+    }, { passive: false, signal });
     canvas.addEventListener('pointerdown', (event) => {
       canvas.setPointerCapture(event.pointerId);
       this.pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
       this.moved = 0;
-      if (this.isChoosing || event.shiftKey) this.chosenFrom = this.pairAt(event.offsetX, event.offsetY);
-    });
-    canvas.addEventListener('pointermove', (event) => this.onMove(event));
+      if (this.choosing || event.shiftKey) this.chosenFrom = this.pairAt(event.offsetX, event.offsetY);
+    }, { signal });
+    canvas.addEventListener('pointermove', (event) => this.onMove(event), { signal });
     const leave = (event: PointerEvent) => {
       const was = this.pointers.delete(event.pointerId);
       const wasChoosing = this.chosenFrom !== undefined;
       if (wasChoosing && event.type === 'pointerup') this.chooseTo(event.offsetX, event.offsetY);
       this.chosenFrom = undefined;
       if (wasChoosing) return;
-      if (was && this.moved < 4 && event.type === 'pointerup') this.open(event.offsetX, event.offsetY);
+      if (was && this.moved < 4 && event.type === 'pointerup') this.open(this.cellAt(event.offsetX, event.offsetY), event.offsetX, event.offsetY);
     };
-    canvas.addEventListener('pointerup', leave);
-    canvas.addEventListener('pointercancel', leave);
-    canvas.addEventListener('pointerleave', () => this.onHover(undefined));
-    canvas.addEventListener('keydown', (event) => this.onKey(event));
+    canvas.addEventListener('pointerup', leave, { signal });
+    canvas.addEventListener('pointercancel', leave, { signal });
+    canvas.addEventListener('pointerleave', () => this.onHover(undefined), { signal });
+    canvas.addEventListener('keydown', (event) => this.onKey(event), { signal });
+    for (const kind of ['focus', 'blur']) canvas.addEventListener(kind, () => this.redraw(), { signal });
   }
 
   private onMove(event: PointerEvent): void {
@@ -481,11 +580,13 @@ export class MatrixView {
 
   private onKey(event: KeyboardEvent): void {
     const far = this.side / 8;
+    const arrow = (rows: number, columns: number) => () => (event.shiftKey ? this.moveBy(-far * columns, -far * rows) : this.moveCursor(rows, columns));
     const acts: Record<string, () => void> = {
-      ArrowLeft: () => this.moveBy(far, 0),
-      ArrowRight: () => this.moveBy(-far, 0),
-      ArrowUp: () => this.moveBy(0, far),
-      ArrowDown: () => this.moveBy(0, -far),
+      ArrowLeft: arrow(0, -1),
+      ArrowRight: arrow(0, 1),
+      ArrowUp: arrow(-1, 0),
+      ArrowDown: arrow(1, 0),
+      Enter: () => this.openCursor(),
       '+': () => this.zoomBy(1.5),
       '=': () => this.zoomBy(1.5),
       '-': () => this.zoomBy(1 / 1.5),
@@ -495,6 +596,7 @@ export class MatrixView {
     const act = acts[event.key];
     if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
+    event.stopPropagation(); // Enter opens no row besides
     act();
   }
 }

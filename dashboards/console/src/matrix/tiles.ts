@@ -1,13 +1,11 @@
 // Tiles of a matrix: read when they are first looked at, kept while there is room.
 import type { Cells } from './cells';
 import { readCells } from './cell_reader';
-import { farOf, heatOf, kFar, kHeats, kRamp, pixel } from './heat';
+import { kSelf, kSelfColour, paletteOf, placeOf, type CellFigures, type Mode } from './colour';
+import { pixel } from './heat';
 import type { Values } from '../api/route';
 import type { MatrixFrame } from '../api/types';
 
-// The meaning of a colour: the share of what is expected, the figure, the distance from the peers
-// in standard deviations, the age, or how many pairs were tested.
-export type Mode = 'share' | 'value' | 'far' | 'age' | 'coverage';
 export const kSide = 256; // cells
 const kMostTiles = 160;
 const kMostReads = 4;
@@ -21,39 +19,20 @@ export interface Drawn {
   picture: HTMLCanvasElement;
 }
 
-const kHeatPixels = kHeats.map((heat) => pixel(heat.colour));
-const kFarPixels = kFar.map((heat) => pixel(heat.colour));
-const kOldestDays = 30; // older figures have the same colour
-const kRampPixels = kRamp.map(pixel);
-const kSelf = pixel('#8c8c8c');
-
-// A colour of the ramp, for 0 to 1.
-function ramp(share: number): number {
-  const at = Math.round(Math.min(Math.max(share, 0), 1) * (kRamp.length - 1));
-  return kRampPixels[at];
-}
+const kPixels: Record<Mode, Uint32Array> = Object.fromEntries(
+  (['share', 'value', 'far', 'age', 'coverage'] as Mode[]).map((mode) => [mode, Uint32Array.from(paletteOf(mode).map(pixel))]),
+) as Record<Mode, Uint32Array>;
+const kSelfPixel = pixel(kSelfColour);
 
 // A cell of several pairs of which one is untested lets the hatching shine through its colour.
 const kPartlyTested = 0xa0000000;
 
-function cellPixel(tile: Cells, at: number, row: number, column: number, mode: Mode, frame: MatrixFrame, range: [number, number]): number {
-  const pixel = wholePixel(tile, at, row, column, mode, frame, range);
-  const hides = tile.step > 1 && mode !== 'coverage' && pixel !== 0 && tile.untested[at] > 0;
-  return hides ? ((pixel & 0x00ffffff) | kPartlyTested) >>> 0 : pixel;
-}
-
-// The pixel as if all pairs of the cell were tested; 0 is transparent, so that the hatching of
-// untested pairs shows through.
-function wholePixel(tile: Cells, at: number, row: number, column: number, mode: Mode, frame: MatrixFrame, range: [number, number]): number {
-  const share = tile.of_expected[at];
-  const value = tile.values[at];
-  const untested = tile.untested[at];
-  if (Number.isNaN(value)) return untested === 0 && row === column ? kSelf : 0;
-  if (mode === 'coverage') return ramp(1 - untested / (tile.step * tile.step));
-  if (mode === 'age') return ramp((tile.age_days[at] || 0) / kOldestDays);
-  if (mode === 'far') return Number.isNaN(share) ? 0 : kFarPixels[farOf(share, frame.larger_is_better, frame.scatter_share)];
-  if (mode === 'value') return ramp((value - range[0]) / Math.max(range[1] - range[0], 1e-9));
-  return Number.isNaN(share) ? 0 : kHeatPixels[heatOf(share, frame.larger_is_better)];
+// 0 is transparent, so that the hatching of untested pairs shows through.
+function pixelOf(cell: CellFigures, mode: Mode, frame: MatrixFrame, range: [number, number]): number {
+  const place = placeOf(cell, mode, frame, range);
+  if (place < 0) return place === kSelf ? kSelfPixel : 0;
+  const whole = kPixels[mode][place];
+  return cell.step > 1 && mode !== 'coverage' && cell.untested > 0 ? ((whole & 0x00ffffff) | kPartlyTested) >>> 0 : whole;
 }
 
 export class Tiles {
@@ -63,7 +42,7 @@ export class Tiles {
   private waiting: { key: string; step: number; row: number; column: number }[] = [];
   private readonly reads = new Map<string, { step: number; abort: AbortController }>();
   private isBegun = false;
-  private range: [number, number] = [Infinity, -Infinity];
+  range: [number, number] = [Infinity, -Infinity]; // least and most of the figures that were read
   private isOver = false;
 
   constructor(
@@ -80,6 +59,10 @@ export class Tiles {
 
   private get coarsest(): number {
     return this.frame.steps[this.frame.steps.length - 1];
+  }
+
+  get isEmpty(): boolean {
+    return this.kept.size === 0;
   }
 
   // The tile that holds this cell; undefined until it was read.
@@ -195,9 +178,14 @@ export class Tiles {
     const context = picture.getContext('2d')!;
     const image = context.createImageData(picture.width, picture.height);
     const pixels = new Uint32Array(image.data.buffer);
-    for (let row = 0, at = 0; row < tile.rows; ++row)
-      for (let column = 0; column < tile.columns; ++column, ++at)
-        pixels[at] = cellPixel(tile, at, tile.row + row, tile.column + column, this.mode, this.frame, this.range);
+    const cell: CellFigures = { step: tile.step, value: 0, share: 0, untested: 0, ageDays: 0 };
+    for (let at = 0; at < tile.rows * tile.columns; ++at) {
+      cell.value = tile.values[at];
+      cell.share = tile.of_expected[at];
+      cell.untested = tile.untested[at];
+      cell.ageDays = tile.age_days[at];
+      pixels[at] = pixelOf(cell, this.mode, this.frame, this.range);
+    }
     context.putImageData(image, 0, 0);
     return picture;
   }

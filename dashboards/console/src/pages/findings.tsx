@@ -5,8 +5,9 @@ import { MeasureAgain, Step } from '../parts/actions';
 import { useApi, useMay, part } from '../api/api';
 import { Begin } from './begin';
 import { Differences } from './differences';
+import { now } from '../parts/clock';
 import { ago, figure, percent, signed, time } from '../parts/format';
-import { confidence, fits, groupsOf, idsOf, isCared, isSettled, kSettled, masterOf, precisionWords, tagsOf, type Group } from '../parts/inbox';
+import { confidence, fits, groupsOf, idsOf, isCared, isSettled, kSettled, lineOf, masterOf, precisionWords, tagsOf, type Group } from '../parts/inbox';
 import { findingMarkdown, findingsMarkdown } from '../parts/markdown';
 import { Evidence } from './matrix';
 import { Command, Copy, Facts, Levels, Lines, Name, Shown, State, Table, To, When } from '../parts/parts';
@@ -32,7 +33,7 @@ function Master({ ids, chosen, choose, label }: { ids: string[]; chosen: string[
 // The time until an acknowledged finding opens again.
 function Due({ at }: { at: string | null }) {
   if (!at) return null;
-  const isSoon = new Date(at).getTime() - Date.now() < kMsOfHour;
+  const isSoon = new Date(at).getTime() - now() < kMsOfHour;
   return <time dateTime={at} title={time(at)} class={isSoon ? 'state doubtful' : ''}>{ago(at)}</time>;
 }
 
@@ -70,7 +71,7 @@ function Inbox({ rows, ids, choose, caption }: { rows: Finding[]; ids: string[];
         { head: '', cell: (row) => <input type="checkbox" aria-label={`choose ${row.finding_id}`} checked={ids.includes(row.finding_id)} onChange={(event) => choose([row.finding_id], event.currentTarget.checked)} /> },
         { head: 'State', cell: (row) => <State word={row.state} /> },
         { head: 'What', cell: (row) => <><To path={['findings', row.finding_id]}><Name text={row.summary} /></To> <Tags tags={row.tags} /></> },
-        { head: '', cell: (row) => (isSettled(row) || isCared(row) ? '' : <Step ids={[row.finding_id]} action="ack" isKey />) },
+        { head: '', cell: (row) => (isSettled(row) || isCared(row) ? '' : <Step ids={[row.finding_id]} about={[lineOf(row)]} action="ack" isKey />) },
         { head: 'Class', cell: (row) => <>{row.kind.replace(/_/g, ' ')}, {row.severity}</> },
         { head: 'Part', cell: (row) => <Name text={row.suspect} /> },
         { head: 'Metric', cell: (row) => <Name text={row.metric ?? '–'} /> },
@@ -185,7 +186,7 @@ export function Findings({ route }: { route: Route }) {
                 </label>
                 {ids.length > 0 && (
                   <>
-                    {ids.length} chosen: {kActions.map((action) => <Step key={action} ids={ids} action={action} />)}
+                    {ids.length} chosen: {kActions.map((action) => <Step key={action} ids={ids} about={ids.map((id) => lineOf(all.find((one) => one.finding_id === id)!))} action={action} />)}
                     <Copy text={findingsMarkdown(shown.filter((one) => ids.includes(one.finding_id)), location.href, found.data_kind)} label="Copy as Markdown" />
                   </>
                 )}
@@ -214,7 +215,7 @@ function Triage({ finding }: { finding: Finding }) {
   return (
     <section>
       <h3>Triage</h3>
-      {may && <p class="links" id="steps">{steps.map((action) => <Step key={action} ids={[id]} action={action} isKey owner={finding.owner ?? ''} tags={finding.tags} />)}</p>}
+      {may && <p class="links" id="steps">{steps.map((action) => <Step key={action} ids={[id]} about={[lineOf(finding)]} action={action} isKey owner={finding.owner ?? ''} tags={finding.tags} />)}</p>}
       <p class="quiet">
         {may ? 'Each is in the audit trail. The same by commands, and what goes to its vendor:' : 'Your role may only read. These commands change the finding; `i` and `a` on the keyboard lead here.'}
       </p>

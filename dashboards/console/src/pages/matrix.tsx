@@ -1,24 +1,23 @@
 // The pair matrix of a run: selection, picture, what is under the pointer, suspects, table twin.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { StartRun } from '../parts/actions';
-import { get, useApi, words } from '../api/api';
+import { get, useApi } from '../api/api';
 import { bytes, figure, percent, time } from '../parts/format';
 import { lastBefore } from '../matrix/against';
 import { kOrders, lackOf } from '../matrix/bands';
 import { csvOf, stepFor, svgOf, type Block } from '../matrix/export';
-import { kFar, kHeats, kRamp } from '../matrix/heat';
+import { legendOf, type Mode } from '../matrix/colour';
 import { MatrixView, type Cell, type Marks, type Place } from '../matrix/matrix_view';
-import { Command, Facts, Name, Save, Shown, State, Synthetic, Table, To } from '../parts/parts';
+import { Command, Name, Save, Shown, State, Synthetic, Table, To } from '../parts/parts';
 import { change, type Route, type Values } from '../api/route';
-import { Tiles, type Mode } from '../matrix/tiles';
-import type { MatrixFrame, MatrixTile, ResultPoint, RunSummary, Suspect, SuspectList, Upgrade } from '../api/types';
+import { range, Under, WorstPairs } from './matrix_cells';
+import { Tiles } from '../matrix/tiles';
+import type { MatrixFrame, MatrixTile, RunSummary, Suspect, SuspectList, Upgrade } from '../api/types';
 
 const kFields = ['run_id', 'kernel', 'metric', 'message_bytes', 'rail', 'memory', 'node_set', 'order', 'against', 'runs', 'hop'];
-const kHoverMs = 250;
 const kCsvCells = 262_144; // the most of a tile
 const kSvgCells = 10_000;
 const kMostRerun = 512; // nodes of a block that are measured again
-const kPairPoints = 2000; // of one node, among which those of the pair are
 
 function selection(route: Route): Values {
   return Object.fromEntries(kFields.map((name) => [name, route.query.get(name) ?? '']));
@@ -115,87 +114,15 @@ function Bar({ frame, route, runs, mode }: { frame: MatrixFrame; route: Route; r
   );
 }
 
-const kEnds: Record<string, [string, string]> = { value: ['least', 'most'], coverage: ['least', 'most'], age: ['of the newest run', '30 days older, or more'] };
-
 function Legend({ frame, mode }: { frame: MatrixFrame; mode: Mode }) {
   return (
     <ul class="legend" aria-label="colours">
-      {mode === 'share' || mode === 'far'
-        ? (mode === 'share' ? kHeats : kFar).map((heat) => <li><i class="swatch" style={{ background: heat.colour }} /> {heat.words}</li>)
-        : kRamp.map((colour, i) => <li><i class="swatch" style={{ background: colour }} /> {i === 0 ? kEnds[mode][0] : i === kRamp.length - 1 ? kEnds[mode][1] : ''}</li>)}
+      {legendOf(mode).map(({ colour, words }) => <li><i class="swatch" style={{ background: colour }} /> {words}</li>)}
       <li><i class="swatch hatched" /> not tested</li>
+      <li><i class="swatch unread" /> being read</li>
       <li>Closer, a pair that is worse has a shape: ▲ by 3 to 15 %, ■ by more.</li>
       <li>Rows send, columns receive{frame.against ? '; compared with another run' : ''}.</li>
     </ul>
-  );
-}
-
-// Names of the nodes that a cell covers.
-function range(frame: MatrixFrame, at: number, step: number): string {
-  const first = frame.nodes[at * step] ?? '';
-  const last = frame.nodes[Math.min((at + 1) * step, frame.nodes.length) - 1] ?? '';
-  return step === 1 || first === last ? first : `${first} … ${last}`;
-}
-
-interface PairFigure {
-  n?: number;
-  low?: number;
-  high?: number;
-  path?: string;
-  counters?: string;
-}
-
-// What the points of one pair say beside its figure.
-async function figuresOf(frame: MatrixFrame, from: string, to: string): Promise<PairFigure> {
-  const list = await get<{ points: ResultPoint[] }>('points', {
-    run_id: frame.run_id, kernel: frame.kernel, metric: frame.metric, message_bytes: frame.message_bytes, rail: frame.rail,
-    node_set: from, limit: kPairPoints,
-  });
-  const node = (endpoint: string | undefined) => (endpoint ?? '').split('/')[0];
-  const found = list.points.find((point) => node(point.endpoints[0]) === from && node(point.endpoints[1]) === to)
-    ?? list.points.find((point) => point.endpoints.map(node).includes(to));
-  if (!found) return {};
-  const number = (name: string) => (typeof found.point[name] === 'number' ? (found.point[name] as number) : undefined);
-  return {
-    n: number('sample_count') ?? number('samples'),
-    low: number('rate_low') ?? number('median_low'),
-    high: number('rate_high') ?? number('median_high'),
-    path: found.facts.path,
-    counters: Object.entries(found.facts).filter(([name]) => name.endsWith('counters_grown')).map(([name, grown]) => `${name.replace(/_?(port|netdev)_counters_grown$/, '')} ${grown}`.trim()).join('; '),
-  };
-}
-
-function Under({ frame, cell }: { frame: MatrixFrame; cell: Cell | undefined }) {
-  const [more, setMore] = useState<PairFigure & { key?: string; error?: string }>({});
-  const key = cell && cell.step === 1 && cell.value !== null ? `${cell.row} ${cell.column}` : '';
-  useEffect(() => {
-    if (!key || !cell) return;
-    const timer = setTimeout(() => {
-      figuresOf(frame, frame.nodes[cell.row], frame.nodes[cell.column])
-        .then((found) => setMore({ ...found, key }))
-        .catch((cause) => setMore({ key, error: words(cause) }));
-    }, kHoverMs);
-    return () => clearTimeout(timer);
-  }, [key]);
-  if (!cell) return <p class="quiet under">Point at a cell; a click looks closer, then pins the pair. Shift and a drag choose a block. Keys: arrows, +, −, 0, b for the block in view.</p>;
-  const pairs = cell.step * cell.step;
-  const told = more.key === key ? more : {};
-  return (
-    <div class="under">
-      <Facts
-        rows={[
-          ['From', <Name text={range(frame, cell.row, cell.step)} />],
-          ['To', <Name text={range(frame, cell.column, cell.step)} />],
-          [cell.step === 1 ? 'Figure' : `Worst of ${pairs} pairs`, cell.value === null ? 'not tested' : figure(cell.value, frame.unit)],
-          ['Of expected', percent(cell.share)],
-          ['Not tested', cell.step === 1 ? (cell.untested ? 'yes' : 'no') : `${cell.untested} pairs`],
-          ['95 % interval', told.error ?? (told.low !== undefined ? `${figure(told.low, frame.unit)} to ${figure(told.high, frame.unit)}` : '–')],
-          ['n', told.n ?? '–'],
-          ['Path used', told.path ? <Name text={told.path} /> : '–'],
-          ['Counters grown', told.n === undefined ? '–' : <Name text={told.counters || 'none'} />],
-        ]}
-      />
-    </div>
   );
 }
 
@@ -212,7 +139,8 @@ function Picture({ frame, values, mode, marks, route, onPin, onBlock }: {
   const canvas = useRef<HTMLCanvasElement>(null);
   const view = useRef<MatrixView>();
   const now = useRef({ tiles: undefined as Tiles | undefined, marks, onPin, onBlock });
-  const [cell, setCell] = useState<Cell>();
+  const [under, setUnder] = useState<{ frame: MatrixFrame; cell?: Cell; isByKey: boolean }>();
+  const [seenAt, setSeenAt] = useState('');
   const [error, setError] = useState<string>();
   now.current.marks = marks;
   now.current.onPin = onPin;
@@ -222,19 +150,28 @@ function Picture({ frame, values, mode, marks, route, onPin, onBlock }: {
     // Of this run also when another one has ended meanwhile.
     const tiles = new Tiles({ ...values, run_id: frame.run_id }, frame, mode, (text) => {
       if (text !== undefined) setError(text || undefined);
+      if (text) view.current?.dress();
       if (!text) view.current?.redraw();
     });
     now.current.tiles = tiles;
     const number = (name: string) => Number(route.query.get(name) ?? NaN);
-    const place: Place | undefined = Number.isFinite(number('x') + number('y') + number('zoom'))
+    const inUrl: Place | undefined = Number.isFinite(number('x') + number('y') + number('zoom'))
       ? { x: number('x'), y: number('y'), zoom: number('zoom') }
       : undefined;
+    const before = view.current?.nodes === frame.nodes.length ? view.current : undefined;
+    const place = before ? { ...before.place } : inUrl;
     let timer = 0;
     const moved = (at: Place) => {
       clearTimeout(timer);
-      timer = window.setTimeout(() => change({ x: at.x.toFixed(1), y: at.y.toFixed(1), zoom: at.zoom.toFixed(2) }, true), 400);
+      const place = { x: at.x.toFixed(1), y: at.y.toFixed(1), zoom: at.zoom.toFixed(2) };
+      timer = window.setTimeout(() => {
+        setSeenAt(JSON.stringify(place));
+        change(place, true);
+      }, 400);
     };
-    const made = new MatrixView(canvas.current!, frame, () => tiles, () => now.current.marks, place, setCell, (at) => now.current.onPin(at), moved, (block) => now.current.onBlock(block));
+    const hover = (at: Cell | undefined, isByKey = false) => setUnder({ frame, cell: at, isByKey });
+    const made = new MatrixView(canvas.current!, frame, () => tiles, () => now.current.marks, place, hover, (at) => now.current.onPin(at), moved, (block) => now.current.onBlock(block));
+    made.cursor = before?.cursor;
     made.isChoosing = isChoosing;
     view.current = made;
     (window as unknown as { matrixView?: MatrixView }).matrixView = made;
@@ -245,6 +182,10 @@ function Picture({ frame, values, mode, marks, route, onPin, onBlock }: {
     };
   }, [frame, mode]);
   useEffect(() => view.current?.redraw(), [marks]);
+  const cell = under?.frame === frame ? under.cell : undefined;
+  const look = ({ step, row, column }: { step: number; row: number; column: number }) => {
+    view.current?.show({ x: (column + 0.5) * step, y: (row + 0.5) * step, zoom: frame.nodes.length / step / 2 });
+  };
   // What is in the picture, in as fine cells as `most` allows.
   const seen = (most: number) => {
     const block = view.current?.seenBlock() ?? { row: 0, rows: frame.nodes.length, column: 0, columns: frame.nodes.length };
@@ -263,22 +204,33 @@ function Picture({ frame, values, mode, marks, route, onPin, onBlock }: {
         <button type="button" onClick={() => view.current?.show({ x: frame.nodes.length / 2, y: frame.nodes.length / 2, zoom: 1 })}>All</button>
         <button type="button" aria-pressed={isChoosing} onClick={() => setChoosing(!isChoosing)}>Choose a block</button>
         <Save label="CSV" name={`${frame.run_id}.csv`} type="text/csv" text={async () => csvOf(frame, await seen(kCsvCells))} />
-        <Save label="SVG" name={`${frame.run_id}.svg`} type="image/svg+xml" text={async () => svgOf(frame, await seen(kSvgCells))} />
+        <Save label="SVG" name={`${frame.run_id}.svg`} type="image/svg+xml" text={async () => svgOf(frame, await seen(kSvgCells), { mode, ...(mode === 'value' ? { range: now.current.tiles?.range } : {}) })} />
       </div>
       <canvas
         class="matrix"
         ref={canvas}
         tabIndex={0}
-        role="img"
-        aria-label={`pair matrix of ${frame.nodes.length} nodes; the tables below have the same figures`}
+        role="application"
+        aria-label={`pair matrix of ${frame.nodes.length} nodes: arrows walk along its cells, Enter looks closer or pins the pair; the tables below have the same figures`}
       />
-      <Under frame={frame} cell={cell} />
+      <Under frame={frame} cell={cell} isByKey={under?.isByKey === true} />
+      <WorstPairs frame={frame} seenAt={seenAt} read={() => seen(kCsvCells)} look={look} pin={onPin} />
     </>
   );
 }
 
-// Each node with its worst figures, and the pairs that were asked for: the picture as tables.
+// Each node with its worst figures. Its rows are made when they are asked for: the picture is first.
 function Twin({ frame }: { frame: MatrixFrame }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details id="nodes" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>The same as a table: each node's worst figures</summary>
+      {isOpen && <NodeRows frame={frame} />}
+    </details>
+  );
+}
+
+function NodeRows({ frame }: { frame: MatrixFrame }) {
   const rows = frame.nodes.map((node, i) => ({
     node, leaf: frame.leaves[i] ?? '', pod: frame.pods[i], slot: frame.slots[i], sent: frame.sent_of_expected[i], received: frame.received_of_expected[i],
   }));
@@ -289,21 +241,18 @@ function Twin({ frame }: { frame: MatrixFrame }) {
     return frame.larger_is_better ? Math.min(...both) : -Math.max(...both);
   };
   return (
-    <details>
-      <summary>The same as a table: each node's worst figures</summary>
-      <Table
-        caption="nodes, the worst first"
-        rows={rows.sort((a, b) => least(a) - least(b))}
-        columns={[
-          { head: 'Node', cell: (row) => <To path={['nodes', row.node]}><Name text={row.node} /></To> },
-          ...(frame.pods.length ? [{ head: 'Pod', cell: (row: Row) => <Name text={row.pod || '–'} /> }] : []),
-          { head: 'Leaf', cell: (row) => <Name text={row.leaf || '–'} /> },
-          ...(frame.slots.length ? [{ head: 'Slot', cell: (row: Row) => <Name text={row.slot || '–'} /> }] : []),
-          { head: 'Worst as sender', cell: (row) => (row.sent === null ? 'not tested' : percent(row.sent)), right: true },
-          { head: 'Worst as receiver', cell: (row) => (row.received === null ? 'not tested' : percent(row.received)), right: true },
-        ]}
-      />
-    </details>
+    <Table
+      caption="nodes, the worst first"
+      rows={rows.sort((a, b) => least(a) - least(b))}
+      columns={[
+        { head: 'Node', cell: (row) => <To path={['nodes', row.node]}><Name text={row.node} /></To> },
+        ...(frame.pods.length ? [{ head: 'Pod', cell: (row: Row) => <Name text={row.pod || '–'} /> }] : []),
+        { head: 'Leaf', cell: (row) => <Name text={row.leaf || '–'} /> },
+        ...(frame.slots.length ? [{ head: 'Slot', cell: (row: Row) => <Name text={row.slot || '–'} /> }] : []),
+        { head: 'Worst as sender', cell: (row) => (row.sent === null ? 'not tested' : percent(row.sent)), right: true },
+        { head: 'Worst as receiver', cell: (row) => (row.received === null ? 'not tested' : percent(row.received)), right: true },
+      ]}
+    />
   );
 }
 
@@ -400,7 +349,8 @@ function Pinned({ frame, cell }: { frame: MatrixFrame; cell: Cell }) {
   );
 }
 
-// Senders and receivers of a block are measured together, since a suite takes a set of nodes.
+// Senders and receivers of a block are measured together, since a run takes a set of nodes and no
+// pairs.
 function Chosen({ frame, block }: { frame: MatrixFrame; block: Block }) {
   const senders = frame.nodes.slice(block.row, block.row + block.rows);
   const receivers = frame.nodes.slice(block.column, block.column + block.columns);
@@ -412,7 +362,15 @@ function Chosen({ frame, block }: { frame: MatrixFrame; block: Block }) {
         {senders.length} senders, <Name text={range(frame, block.row, 1)} /> to <Name text={senders[senders.length - 1] ?? ''} />; {receivers.length} receivers,{' '}
         <Name text={range(frame, block.column, 1)} /> to <Name text={receivers[receivers.length - 1] ?? ''} />.
       </p>
-      {nodes.length > kMostRerun ? <p class="quiet">{nodes.length} nodes are more than the {kMostRerun} that are measured again from here.</p> : <StartRun label="Measure this block again" nodes={nodes} />}
+      {nodes.length > kMostRerun ? (
+        <p class="quiet">{nodes.length} nodes are more than the {kMostRerun} that are measured again from here.</p>
+      ) : (
+        <StartRun
+          label="Measure this block again"
+          nodes={nodes}
+          more={`The suite measures all ${nodes.length} nodes of the block: it chooses the pairs itself, also among the senders and among the receivers, and not the ${senders.length * receivers.length} cells of the block alone.`}
+        />
+      )}
     </section>
   );
 }
@@ -428,7 +386,10 @@ export function MatrixPage({ route }: { route: Route }) {
   // A suspect on one rail is looked at there, unless the URL says otherwise.
   if (!values.rail && suspect?.rail !== null && suspect?.rail !== undefined) values.rail = suspect.rail;
   const isReady = !chosen || suspects.data !== undefined || suspects.error !== undefined;
-  const frame = useApi<MatrixFrame>(isReady ? 'matrix' : undefined, values);
+  // What is chosen keeps the picture and the focus until the next one is there.
+  const frame = useApi<MatrixFrame>(isReady ? 'matrix' : undefined, values, 0, 0, true);
+  const shownMode = useRef(mode);
+  if (!frame.loading) shownMode.current = mode;
   const runs = useApi<{ runs: RunSummary[] }>('runs', { limit: 100 });
   const [pinned, setPinned] = useState<{ frame: MatrixFrame; cell: Cell }>();
   const [chosenBlock, setBlock] = useState<{ frame: MatrixFrame; block?: Block }>();
@@ -448,10 +409,10 @@ export function MatrixPage({ route }: { route: Route }) {
             </p>
             {lackOf(data) && <p class="quiet">{lackOf(data)}; they come last. <code>labels_file</code> of an agent, or the file of labels of the site's profile, gives them.</p>}
             <Scrubber frame={data} runs={runs.data?.runs ?? []} />
-            <Legend frame={data} mode={mode} />
-            <div class="split">
+            <Legend frame={data} mode={shownMode.current} />
+            <div class="split" aria-busy={frame.loading}>
               <div>
-                <Picture frame={data} values={values} mode={mode} marks={marks} route={route} onPin={(cell) => setPinned({ frame: data, cell })} onBlock={(block) => setBlock({ frame: data, block })} />
+                <Picture frame={data} values={frame.of ?? values} mode={shownMode.current} marks={marks} route={route} onPin={(cell) => setPinned({ frame: data, cell })} onBlock={(block) => setBlock({ frame: data, block })} />
               </div>
               <div>
                 {chosenBlock?.block && chosenBlock.frame === data && <Chosen frame={data} block={chosenBlock.block} />}

@@ -1,12 +1,15 @@
 // What is wrong now, since when, and what to do.
+import { useEffect, useState } from 'preact/hooks';
 import { ScheduleActs } from '../parts/actions';
 import { useApi, useLive } from '../api/api';
 import { percent, time } from '../parts/format';
+import { widest } from '../parts/widest';
 import { Name, Shown, State, Synthetic, Table, To, When } from '../parts/parts';
 import { link } from '../api/route';
 import type { Finding, FindingList, NodeHeads, RunSummary, ScheduleInfo, SuspectList, Upgrade } from '../api/types';
 
 const kSeconds = 10;
+const kNoPairs = [400, 404, 409]; // answers for a run without pairs
 
 // Those that are away are named; the others are counted, since a site may have thousands.
 function Nodes() {
@@ -84,8 +87,15 @@ function Findings({ version }: { version: string }) {
   );
 }
 
-function Suspects({ run }: { run: RunSummary | undefined }) {
+// Of a run that measured no pairs the one before is shown.
+function Suspects({ runs }: { runs: RunSummary[] }) {
+  const [without, setWithout] = useState<string[]>([]);
+  const run = runs.find((one) => !without.includes(one.run_id)) ?? runs[0];
   const list = useApi<SuspectList>(run ? 'suspects' : undefined, { run_id: run?.run_id });
+  const lacksPairs = list.status !== undefined && kNoPairs.includes(list.status) && !list.loading;
+  useEffect(() => {
+    if (lacksPairs && run && !without.includes(run.run_id)) setWithout([...without, run.run_id]);
+  }, [lacksPairs, run?.run_id]);
   if (!run) return null;
   return (
     <section class="card wide">
@@ -210,7 +220,7 @@ export function Overview() {
       <h1>Overview</h1>
       <div class="cards">
         <Findings version={judged} />
-        <Suspects run={runs.find((run) => run.state === 'ended')} />
+        <Suspects runs={widest(runs)} />
         <Nodes />
         <Runs runs={runs} />
         <UpgradeCard />

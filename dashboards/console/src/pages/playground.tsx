@@ -4,7 +4,7 @@ import { useApi } from '../api/api';
 import { draw } from '../series/chart';
 import { time } from '../parts/format';
 import { Name, Shown, Synthetic, To } from '../parts/parts';
-import { change, type Route } from '../api/route';
+import { change, numberOf, type Route } from '../api/route';
 import { ChangeTable, seriesTitle } from './series';
 import { onTheme } from '../parts/theme';
 import type { History, SeriesChanges, Upgrade } from '../api/types';
@@ -13,8 +13,9 @@ import 'uplot/dist/uPlot.min.css';
 const kPoints = 1000;
 const kWaitMs = 250;
 const kNone: Upgrade[] = [];
+const kLeastNoise = 0.05; // percent; the slider's. A URL may have less, and the controller says what it refuses
 
-function Slider({ name, label, value, most, step, words }: { name: string; label: string; value: number; most: number; step: number; words: string }) {
+function Slider({ name, label, value, least, most, step, words }: { name: string; label: string; value: number; least: number; most: number; step: number; words: string }) {
   const [at, setAt] = useState(value);
   useEffect(() => setAt(value), [value]);
   useEffect(() => {
@@ -24,16 +25,16 @@ function Slider({ name, label, value, most, step, words }: { name: string; label
   }, [at]);
   return (
     <label class="slider">
-      {label} <input type="range" min="0" max={most} step={step} value={at} onInput={(event) => setAt(Number(event.currentTarget.value))} /> {words}
+      {label} <input type="range" min={least} max={most} step={step} value={at} onInput={(event) => setAt(Number(event.currentTarget.value))} /> {words}
     </label>
   );
 }
 
 function Found({ history, id, route }: { history: History; id: string; route: Route }) {
-  const number = (name: string, usual: number) => Number(route.query.get(name) ?? usual) || usual;
+  const number = (name: string, usual: number) => numberOf(route.query.get(name), usual);
   const delta = number('delta', 0);
   const noise = number('noise', 0.05);
-  const first = Math.min(number('first', history.points.length), history.points.length);
+  const first = Math.min(Math.max(number('first', history.points.length), 1), history.points.length);
   const usual = useApi<SeriesChanges>('series/changes', { series_id: id, limit: kPoints });
   const other = useApi<SeriesChanges>('series/changes', { series_id: id, limit: kPoints, delta: delta / 100, least_noise: noise / 100, first });
   const place = useRef<HTMLDivElement>(null);
@@ -48,10 +49,10 @@ function Found({ history, id, route }: { history: History; id: string; route: Ro
   return (
     <>
       <form class="bar" onSubmit={(event) => event.preventDefault()}>
-        <Slider name="delta" label="Practical bound" value={delta} most={30} step={0.5} words={`${delta} %: steps below half of it are left out`} />
-        <Slider name="noise" label="Least noise" value={noise} most={10} step={0.05} words={`${noise} %`} />
+        <Slider name="delta" label="Practical bound" value={delta} least={0} most={30} step={0.5} words={`${delta} %: steps below half of it are left out`} />
+        <Slider name="noise" label="Least noise" value={noise} least={kLeastNoise} most={10} step={0.05} words={`${noise} %`} />
         <Slider
-          name="first" label="As it was after point" value={first} most={history.points.length} step={1}
+          name="first" label="As it was after point" value={first} least={1} most={history.points.length} step={1}
           words={`${first} of ${history.points.length}, ${time(history.points[Math.max(first - 1, 0)]?.measured_at)}`}
         />
         <button type="button" onClick={() => change({ delta: '', noise: '', first: '' })}>As nights are judged</button>

@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ScheduleActs } from '../parts/actions';
 import { get, part, useApi } from '../api/api';
+import { now } from '../parts/clock';
 import { daysOf, lastMeasured, nightsOf, type Day } from '../parts/coverage';
 import { foldNames, time } from '../parts/format';
 import { Facts, Name, Shown, State, Table, To, When } from '../parts/parts';
@@ -49,7 +50,7 @@ function DayCell({ day }: { day: Day }) {
 }
 
 function Calendar({ schedules, dues, runs }: { schedules: ScheduleInfo[]; dues: Map<string, Due[]>; runs: RunSummary[] }) {
-  const dates = daysOf(kDays, Date.now());
+  const dates = daysOf(kDays, now());
   if (schedules.length === 0) return null;
   return (
     <>
@@ -90,7 +91,7 @@ function Coverage({ runs, heads, route }: { runs: RunSummary[]; heads: NodeHeads
   );
   if (!chosen) return <p class="quiet">No run has ended yet.</p>;
   const measured = lastMeasured(ended);
-  const stale = [...measured].filter(([, at]) => Date.now() - new Date(at).getTime() > 7 * 86_400_000).map(([name]) => name);
+  const stale = [...measured].filter(([, at]) => now() - new Date(at).getTime() > 7 * 86_400_000).map(([name]) => name);
   return (
     <>
       <h2>Coverage</h2>

@@ -2,6 +2,7 @@
 // Visitors who may not make the call have no button.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { get, part, post, useApi, useMay, words } from '../api/api';
+import { now } from './clock';
 import { duration, foldNames } from './format';
 import { Name } from './parts';
 import type { NodeInfo, RunSummary, SuiteInfo } from '../api/types';
@@ -18,6 +19,7 @@ export type Given = Record<string, string>;
 interface Question {
   title: string;
   text: string;
+  about?: string[]; // a line for each thing that it changes
   verb: string;
   fields?: Field[];
   // Says something about what is given so far, "12 nodes, 132 tasks".
@@ -74,6 +76,7 @@ function Ask({ question, close }: { question: Question; close: () => void }) {
     <dialog class="ask" ref={dialog} onClose={close} aria-label={question.title}>
       <form onSubmit={send}>
         <h2><Name text={question.title} /></h2>
+        {question.about && <ul class="plain about">{question.about.map((line) => <li><Name text={line} /></li>)}</ul>}
         <p><Name text={question.text} /></p>
         {fields.map((field) => <Entry field={field} given={given} set={(value) => setGiven({ ...given, [field.name]: value })} />)}
         {question.preview && <p class="quiet" role="status"><Name text={state.seen ?? '…'} /></p>}
@@ -140,8 +143,18 @@ function textOf(action: string, owner: string | undefined, tags: string[]): Fiel
   }
 }
 
-// Several findings are done one after the other: those before an error stay done.
-export function Step({ ids, action, isKey, owner, tags }: { ids: string[]; action: keyof typeof kSteps; isKey?: boolean; owner?: string; tags?: string[] }) {
+const kNamed = 5; // findings that a dialog names
+
+// Several findings are done one after the other: those before an error stay done. `about`: what each
+// of them is, for the dialog.
+export function Step({ ids, about, action, isKey, owner, tags }: {
+  ids: string[];
+  about: string[];
+  action: keyof typeof kSteps;
+  isKey?: boolean;
+  owner?: string;
+  tags?: string[];
+}) {
   const step = kSteps[action];
   const note = textOf(action, owner, tags ?? []);
   const fields = action === 'ack' ? [note, { name: 'seconds', label: 'For', choices: [['', 'until somebody ends it'] as [string, string], ...kTimes] }] : [note];
@@ -153,10 +166,12 @@ export function Step({ ids, action, isKey, owner, tags }: { ids: string[]; actio
       question={() => ({
         title: `${step.verb}: ${ids.length === 1 ? ids[0] : `${ids.length} findings`}`,
         text: step.text,
+        about: about.length > kNamed ? [...about.slice(0, kNamed), `and ${about.length - kNamed} more`] : about,
         verb: step.verb,
         fields,
         send: async ({ text, seconds }) => {
-          const until = seconds ? { until_unix_seconds: Date.now() / 1000 + Number(seconds) } : {};
+          if (seconds) await get('session'); // it sets the clock
+          const until = seconds ? { until_unix_seconds: now() / 1000 + Number(seconds) } : {};
           for (const id of ids) await post(`findings/${part(id)}/steps`, { action, text, ...until });
         },
       })}
@@ -200,8 +215,8 @@ async function planOf({ suite, nodes }: Given): Promise<string> {
   return `${whom}${plan.nodes.length} nodes, ${plan.tasks_total} tasks in ${plan.rounds} rounds, about ${duration(plan.expected_seconds)}`;
 }
 
-// Starts a suite; `suite` and `nodes` are what is asked at first.
-export function StartRun({ label, suite, nodes }: { label: string; suite?: string; nodes?: string[] }) {
+// Starts a suite; `suite` and `nodes` are what is asked at first. `more`: said in the dialog besides.
+export function StartRun({ label, suite, nodes, more }: { label: string; suite?: string; nodes?: string[]; more?: string }) {
   const list = useApi<{ suites: SuiteInfo[] }>(useMay('Control.StartRun') ? 'suites' : undefined);
   const suites = (list.data?.suites ?? []).filter((one) => !one.error);
   const known = suites.some((one) => one.name === suite) ? suite : suites.some((one) => one.name === 'quick') ? 'quick' : undefined;
@@ -212,7 +227,7 @@ export function StartRun({ label, suite, nodes }: { label: string; suite?: strin
       label={label}
       question={() => ({
         title: label,
-        text: 'It measures as soon as its nodes are free. Busy nodes are left out, unless a reason says otherwise.',
+        text: `${more ? `${more} ` : ''}It measures as soon as its nodes are free. Busy nodes are left out, unless a reason says otherwise.`,
         verb: 'Start the run',
         fields: [
           { name: 'suite', label: 'Suite', value: known, choices: suites.map((one) => [one.name, `${one.name}: ${one.summary}`]) },

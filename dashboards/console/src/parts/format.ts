@@ -1,4 +1,5 @@
 // Figures and times for people, as the tables of `railgauge` have them.
+import { now } from './clock';
 
 // Three digits of a number, without an exponent.
 const digits = (value: number) => {
@@ -60,9 +61,9 @@ export function secondsOf(text: string): number {
 }
 
 // How long ago a time was, or how far it is ahead.
-export function ago(text: string | null | undefined, now = Date.now()): string {
+export function ago(text: string | null | undefined, at = now()): string {
   if (!text) return '';
-  const seconds = (now - new Date(text).getTime()) / 1000;
+  const seconds = (at - new Date(text).getTime()) / 1000;
   if (Number.isNaN(seconds)) return '';
   const size = Math.abs(seconds);
   const said =
@@ -108,5 +109,5 @@ export function foldNames(names: string[]): string {
 // The time between two times; a missing end is now.
 export function span(from: string | null, to: string | null): string {
   if (!from) return '–';
-  return duration(((to ? new Date(to).getTime() : Date.now()) - new Date(from).getTime()) / 1000);
+  return duration(((to ? new Date(to).getTime() : now()) - new Date(from).getTime()) / 1000);
 }

@@ -8,6 +8,9 @@ const kCared = ['acknowledged', 'investigating', 'downstream'];
 export const isSettled = (finding: Finding) => kSettled.includes(finding.state);
 export const isCared = (finding: Finding) => kCared.includes(finding.state);
 
+// A finding in a line, for a dialog that changes it.
+export const lineOf = (finding: Pick<Finding, 'summary' | 'suspect'>) => (finding.summary.includes(finding.suspect) ? finding.summary : `${finding.summary}: ${finding.suspect}`);
+
 export interface Filter {
   side: string; // "worse", "better"; "" is both
   text: string;

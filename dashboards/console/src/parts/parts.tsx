@@ -67,6 +67,18 @@ export interface Column<Row> {
   right?: boolean;
 }
 
+// Keys of rows: what they open, and a number where several open the same. A row keeps its place in
+// the page by it, and so the choice of j and k.
+function keysOf(urls: (string | undefined)[]): (string | undefined)[] {
+  const counts = new Map<string, number>();
+  return urls.map((url) => {
+    if (url === undefined) return undefined;
+    const count = counts.get(url) ?? 0;
+    counts.set(url, count + 1);
+    return count === 0 ? url : `${url} ${count}`;
+  });
+}
+
 // A table whose rows j and k walk along, and Enter opens.
 export function Table<Row>({ rows, columns, open, none, caption }: {
   rows: Row[];
@@ -77,6 +89,8 @@ export function Table<Row>({ rows, columns, open, none, caption }: {
 }) {
   const [most, setMost] = useState(kRowsShown);
   if (rows.length === 0) return <p class="quiet">{none ?? 'There is none.'}</p>;
+  const shown = rows.slice(0, most);
+  const keys = keysOf(shown.map((row) => open?.(row)));
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={caption ?? 'table'}>
       <table>
@@ -85,8 +99,8 @@ export function Table<Row>({ rows, columns, open, none, caption }: {
           <tr>{columns.map((column) => <th scope="col" class={column.right ? 'right' : ''}>{column.head}</th>)}</tr>
         </thead>
         <tbody>
-          {rows.slice(0, most).map((row) => (
-            <tr data-row={open ? '' : undefined} data-href={open ? open(row) : undefined}>
+          {shown.map((row, i) => (
+            <tr key={keys[i]} data-row={open ? '' : undefined} data-href={open ? open(row) : undefined}>
               {columns.map((column) => <td class={column.right ? 'right' : ''}>{column.cell(row)}</td>)}
             </tr>
           ))}
