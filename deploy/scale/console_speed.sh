@@ -158,10 +158,11 @@ whole_page() {
 
 By `deploy/scale/console_speed.sh --page deploy/docs/results/console-speed.md`. Headless Chromium
 and controller share the cores, without a GPU. A generator writes the matrices and the series;
-agents are those of `railgauge-fleet`. All figures of the fabric are synthetic. *Page alone* is
-answered by a program with a modelled matrix, so that the controller's share is left out. Calls to
-the interface begin 20 times a second, the paths in turn, whether or not earlier ones were
-answered.
+agents are those of `railgauge-fleet`. All figures of the fabric are synthetic.
+
+*Page alone* is answered by a program with a modelled matrix, so that the controller's share is
+left out. Calls to the interface begin 20 times a second, the paths in turn, whether or not earlier
+ones were answered.
 
 P
   cat "$work/table.md"
