@@ -72,7 +72,7 @@ missing_packages=$(deploy/deps.sh --missing || true)  # exit 1 says that there a
 missing=$(wc -w <<<"$missing_packages")
 cat <<TEXT
 Railgauge demo: $nodes virtual machines with real RDMA verbs (soft-RoCE), measured end to end.
-It will install $missing Debian packages, build Railgauge below build/release (the first time; 14 min 17 s on 2 cores at v0.2.0),
+It will install $missing Debian packages, build Railgauge below build/release (the first time; 28 min on 2 cores),
 download one Debian kernel package for the guests (about 70 MB, kept in the cache), boot the guests without touching the
 host's network or kernel, and take everything down again. In all $([ "$upgrade" = 1 ] && echo "20 to 30" || echo "2 to 10") minutes when it is built. State: $state
 TEXT
