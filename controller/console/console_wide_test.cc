@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -20,16 +21,19 @@
 
 #include "controller/console/reader.h"
 #include "controller/console/service_stubs.h"
+#include "controller/console/views/series_columns.h"
 #include "controller/history/matrix_overview.h"
 #include "controller/store/queries/data_kind.h"
 #include "controller/store/testing/store_testing.h"
 #include "controller/testing/console_bench.h"
 #include "controller/testing/wide_matrix.h"
+#include "kernels/core/text/rfc3339.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -151,7 +155,7 @@ TEST_F(ConsoleWide, TenMillionCellsAreRefusedWithTheLimit) {
   EXPECT_THAT(tile(3), HasSubstr("a power of two"));
 }
 
-// An archive whose blocks take until they are released.
+// An archive whose blocks take until they are released, and whose series grows.
 class SlowBlocks final : public api::Archive::Service {
  public:
   grpc::Status GetMatrixBlock(grpc::ServerContext*, const api::MatrixBlockRequest*,
@@ -165,6 +169,38 @@ class SlowBlocks final : public api::Archive::Service {
   grpc::Status ListEvents(grpc::ServerContext*, const api::EventsRequest*,
                           api::EventList*) override {
     return grpc::Status::OK;
+  }
+  grpc::Status GetHistory(grpc::ServerContext*, const api::HistoryRequest* request,
+                          api::History* history) override {
+    const std::lock_guard lock(mutex_);
+    histories_.push_back(request->limit());
+    for (int i = std::max(0, points_ - static_cast<int>(request->limit())); i < points_; ++i) {
+      api::HistoryPoint& point = *history->add_points();
+      point.set_measured_at(rfc3339(i));
+      point.set_run_id(fmt::format("r{}", i / 2));
+      point.set_headline(i);
+    }
+    return grpc::Status::OK;
+  }
+  grpc::Status GetSuspects(grpc::ServerContext*, const api::PairsRequest* request,
+                           api::SuspectList* list) override {
+    const std::lock_guard lock(mutex_);
+    ++suspect_calls_;
+    list->set_run_id(request->run_id());
+    return request->run_id() == "none" ? grpc::Status(grpc::NOT_FOUND, "no run") : grpc::Status::OK;
+  }
+  void set_points(int count) {
+    const std::lock_guard lock(mutex_);
+    points_ = count;
+  }
+  // The limits of the histories that were asked for since the last call.
+  std::vector<std::uint32_t> take_histories() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(histories_, {});
+  }
+  int suspect_calls() {
+    const std::lock_guard lock(mutex_);
+    return suspect_calls_;
   }
   void wait_for_block() {
     std::unique_lock lock(mutex_);
@@ -185,6 +221,9 @@ class SlowBlocks final : public api::Archive::Service {
   std::condition_variable changed_;
   int begun_ = 0;
   bool is_open_ = false;
+  int points_ = 0;
+  std::vector<std::uint32_t> histories_;
+  int suspect_calls_ = 0;
 };
 
 // A reader of that archive.
@@ -202,6 +241,51 @@ class ConsoleReader : public testing::Test {
   const std::shared_ptr<grpc::Channel> channel_ = server_->InProcessChannel({});
   console::Reader reader_{[this] { return channel_; }};
 };
+
+// The answer of a route to a request.
+template <class Answer>
+Result<Answer> read_route(console::Reader& reader, std::string_view path,
+                          const google::protobuf::Message& request) {
+  std::string field;
+  std::string value;
+  const console::Route* route = console::find_route(path, field, value);
+  if (route == nullptr) return fail(Code::kNotFound, "no such route");
+  Answer answer;
+  RG_TRY_OK(route->read(reader, {}, request, answer));
+  return answer;
+}
+
+TEST_F(ConsoleReader, ColumnsAreReadOnceUntilTheSeriesHasANewPoint) {
+  archive_.set_points(5);
+  api::SeriesColumnsRequest request;
+  request.set_series_id(7);
+  const auto headlines = [&]() -> std::vector<float> {
+    const auto columns = read_route<api::SeriesColumns>(reader_, "/api/v1/series/columns", request);
+    if (!columns) return {-1};
+    return {columns->headlines().begin(), columns->headlines().end()};
+  };
+  EXPECT_THAT(headlines(), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(archive_.take_histories(), ElementsAre(console::kMostColumnPoints));
+  EXPECT_THAT(headlines(), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(archive_.take_histories(), ElementsAre(1)) << "the newest point alone";
+  archive_.set_points(6);
+  EXPECT_THAT(headlines(), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(archive_.take_histories(), ElementsAre(1, console::kMostColumnPoints));
+  request.set_points(2);
+  EXPECT_THAT(headlines(), ElementsAre(4, 5)) << "another request has an answer of its own";
+  EXPECT_THAT(archive_.take_histories(), ElementsAre(2));
+}
+
+TEST_F(ConsoleReader, SuspectsOfOneRunAreFoundOnceForSeveralPages) {
+  for (const char* run : {"r1", "r1", "r2", "none", "none"}) {
+    api::PairsRequest request;
+    request.set_run_id(run);
+    const auto list = read_route<api::SuspectList>(reader_, "/api/v1/suspects", request);
+    EXPECT_EQ(list.has_value(), std::string_view(run) != "none");
+    if (list) EXPECT_EQ(list->run_id(), run);
+  }
+  EXPECT_EQ(archive_.suspect_calls(), 4) << "an error is not kept";
+}
 
 TEST_F(ConsoleReader, ATileThatNobodyWaitsForTakesNoTurnAndDelaysNoOtherCall) {
   Status first;

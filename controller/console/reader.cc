@@ -110,25 +110,52 @@ Status read_changes(Reader& reader, const Asking&, const Message& request, Messa
   return {};
 }
 
+api::HistoryRequest history_of(const api::SeriesColumnsRequest& wanted, std::uint32_t points) {
+  api::HistoryRequest request;
+  request.set_series_id(wanted.series_id());
+  request.set_limit(points);
+  if (wanted.has_since_unix_seconds()) request.set_since_unix_seconds(wanted.since_unix_seconds());
+  return request;
+}
+
+Result<api::History> read_history(Reader& reader, const api::HistoryRequest& request) {
+  api::History history;
+  RG_TRY_OK(reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
+    return stubs.archive->GetHistory(&context, request, &history);
+  }));
+  return history;
+}
+
+// One at a time: a page draws six series, and each holds tens of megabytes meanwhile.
 Status read_columns(Reader& reader, const Asking&, const Message& request, Message& answer) {
   const auto& wanted = static_cast<const api::SeriesColumnsRequest&>(request);
   if (wanted.points() > kMostColumnPoints)
     return fail(Code::kInvalidArgument, fmt::format("points {}: a series has {} at most here",
                                                     wanted.points(), kMostColumnPoints));
-  api::HistoryRequest history_request;
-  history_request.set_series_id(wanted.series_id());
-  history_request.set_limit(wanted.points() == 0 ? kMostColumnPoints : wanted.points());
-  if (wanted.has_since_unix_seconds())
-    history_request.set_since_unix_seconds(wanted.since_unix_seconds());
-  // One at a time: a page draws six series, and each holds tens of megabytes meanwhile.
-  static std::mutex turn;
-  const std::scoped_lock lock(turn);
-  api::History history;
-  RG_TRY_OK(reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
-    return stubs.archive->GetHistory(&context, history_request, &history);
-  }));
-  static_cast<api::SeriesColumns&>(answer) = columns_of(std::move(history));
-  return {};
+  const auto has_newest_point = [&](const Message& kept) -> Result<bool> {
+    const api::SeriesColumns newest =
+        columns_of(RG_TRY(read_history(reader, history_of(wanted, 1))));
+    return end_of(newest) == end_of(static_cast<const api::SeriesColumns&>(kept));
+  };
+  const auto make = [&](Message& made) -> Status {
+    const std::uint32_t points = wanted.points() == 0 ? kMostColumnPoints : wanted.points();
+    static_cast<api::SeriesColumns&>(made) =
+        columns_of(RG_TRY(read_history(reader, history_of(wanted, points))));
+    return {};
+  };
+  return reader.kept_answer(request, has_newest_point, make, answer);
+}
+
+// Those of a run change with its retests: a person who waits for them sees them kAnswerSeconds
+// later at most.
+Status read_suspects(Reader& reader, const Asking&, const Message& request, Message& answer) {
+  const auto make = [&](Message& made) {
+    return reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
+      return stubs.archive->GetSuspects(&context, static_cast<const api::PairsRequest&>(request),
+                                        static_cast<api::SuspectList*>(&made));
+    });
+  };
+  return reader.kept_answer(request, {}, make, answer);
 }
 
 // A person is shown how large the run would be; the list of its tasks may be long.
@@ -325,6 +352,31 @@ Result<std::shared_ptr<const PairGrid>> Reader::grid(const api::MatrixRequest& r
   return grid;
 }
 
+Status Reader::kept_answer(const Message& request, const IsNewest& is_newest, const Make& make,
+                           Message& answer) {
+  const std::string key =
+      fmt::format("{} {}", request.GetDescriptor()->name(), to_json(request, JsonLayout::kCompact));
+  const std::unique_lock lock(answers_mutex_, std::chrono::duration<double>(kAnswerTurnSeconds));
+  if (!lock) return fail(Code::kResourceExhausted, "another answer is being made; try again");
+  const double now = monotonic_now_ns() / 1e9;
+  std::erase_if(answers_,
+                [now](const KeptAnswer& kept) { return now - kept.made_seconds > kAnswerSeconds; });
+  const auto found = std::ranges::find(answers_, key, &KeptAnswer::key);
+  if (found != answers_.end()) {
+    if (!is_newest || RG_TRY(is_newest(*found->answer))) {
+      answer.CopyFrom(*found->answer);
+      return {};
+    }
+    answers_.erase(found);
+  }
+  RG_TRY_OK(make(answer));
+  std::shared_ptr<Message> kept(answer.New());
+  kept->CopyFrom(answer);
+  answers_.push_front({.key = key, .made_seconds = now, .answer = std::move(kept)});
+  if (answers_.size() > kMostAnswers) answers_.pop_back();
+  return {};
+}
+
 // The route of one call of a service.
 #define CALL(path, summary, service, method, Request, Answer)                               \
   call_of<api::Request, api::Answer>(                                                       \
@@ -372,8 +424,8 @@ constexpr std::array kRoutes{
         "/api/v1/matrix", "the pair matrix of a run, without its figures", read_frame),
     call_of<api::MatrixTileRequest, api::MatrixTile>(
         "/api/v1/matrix/tile", "figures of the matrix: the worst pair of each cell", read_tile),
-    CALL("suspects", "slow parts of the fabric, with evidence", archive, GetSuspects, PairsRequest,
-         SuspectList),
+    call_of<api::PairsRequest, api::SuspectList>(
+        "/api/v1/suspects", "slow parts of the fabric, with evidence", read_suspects),
     CALL("findings", "open findings", judge, ListFindings, ListFindingsRequest, FindingList),
     CALL("findings/{finding_id}", "one finding and its history", judge, GetFinding, FindingRef,
          Finding),

@@ -43,6 +43,11 @@ class Reader {
   static constexpr double kGridReadSeconds = 22;
   static constexpr double kGridSeconds = 30;  // a matrix is read again after this time
   static constexpr std::size_t kMostGrids = 8;
+  // Answers that cost a core tenths of a second, and that several people look at: kMostAnswers of
+  // 2 MB each.
+  static constexpr double kAnswerTurnSeconds = 5;
+  static constexpr double kAnswerSeconds = 10;
+  static constexpr std::size_t kMostAnswers = 8;
   // Blocks of large matrices that are read at a time. A person who moves the picture asks for many,
   // and the overview of the next one must find a thread of the services free.
   static constexpr std::size_t kMostBlocks = 1;
@@ -67,6 +72,12 @@ class Reader {
   // The arranged matrix, from memory where it was asked for a moment ago. Errors: call()'s and
   // PairGrid's; kResourceExhausted: other matrices are being read.
   Result<std::shared_ptr<const PairGrid>> grid(const api::MatrixRequest& request);
+  // The answer to a route's request, from memory where it was made less than kAnswerSeconds ago and
+  // `is_newest` agrees; else made by `make`, one at a time, into `answer`. Errors: those of both.
+  using Make = std::function<Status(google::protobuf::Message& answer)>;
+  using IsNewest = std::function<Result<bool>(const google::protobuf::Message& kept)>;
+  Status kept_answer(const google::protobuf::Message& request, const IsNewest& is_newest,
+                     const Make& make, google::protobuf::Message& answer);
   // The figures of a block. Who has hung up loses the turn. Errors: call()'s; kCancelled: `is_gone`
   // while it waited; kResourceExhausted: kMostBlocks were being read for kBlockTurnSeconds, or, at
   // once, kMostBlockWaits others wait.
@@ -80,6 +91,11 @@ class Reader {
     double read_seconds = 0;
     std::shared_ptr<const PairGrid> grid{};
   };
+  struct KeptAnswer {
+    std::string key{};
+    double made_seconds = 0;
+    std::shared_ptr<const google::protobuf::Message> answer{};
+  };
   Result<NodePlaces> read_places();
   Result<std::shared_ptr<const PairGrid>> read_grid(const api::MatrixRequest& request);
 
@@ -90,8 +106,10 @@ class Reader {
   std::size_t blocks_ = 0;                // that are being read
   std::size_t block_waits_ = 0;           // callers that wait for the turn of a block
   bool is_stopping_ = false;
-  std::timed_mutex grids_mutex_;  // held while a matrix is read, so that tiles read it once
-  std::list<ReadGrid> grids_;     // the newest first
+  std::timed_mutex grids_mutex_;    // held while a matrix is read, so that tiles read it once
+  std::list<ReadGrid> grids_;       // the newest first
+  std::timed_mutex answers_mutex_;  // held while such an answer is made
+  std::list<KeptAnswer> answers_;   // the newest first
 };
 
 // The report of the site for a page. Makes many calls, one after the other. kInvalidArgument: hours

@@ -90,14 +90,15 @@ measure_storm() {
   # Each stream ended once, with the first controller.
   echo "$(($(fleet_count ended) - nodes)) $(($(fleet_count failed) - failed))" >"$work/ended"
 }
-# Beside a run of 1,000 nodes and a series, so that the paths of runs, matrices, points and series have something to read.
+# Beside a run of 1,000 nodes that are lost and a series, so that the paths of runs, matrices, points and series have something
+# to read. The agents have other names: with a stored node's name and another identity they would be refused.
 measure_interface() {
   "$bin/speed_store_bench" "$work/railgauge.db" "$points" 1000
   cat >"$work/scenario.yaml" <<Y
 version: 1
 metadata: {name: speed}
 seed: 1
-fabric: {nodes: $nodes, rails: 8, leaves: $(((nodes + 31) / 32)), spines: 8}
+fabric: {nodes: $nodes, prefix: node, rails: 8, leaves: $(((nodes + 31) / 32)), spines: 8}
 Y
   start_controller --synthetic --console-listen 127.0.0.1:0
   "$bin/railgauge-fleet" --controller "unix:$socket" --scenario "$work/scenario.yaml" >>"$work/fleet.log" 2>&1 &

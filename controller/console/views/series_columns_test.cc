@@ -5,10 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/core/text/json.h"
+
 namespace railgauge::console {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 api::HistoryPoint& add(api::History& history, const char* at, const char* run, std::uint32_t epoch,
@@ -58,6 +61,18 @@ TEST(SeriesColumns, ARatesIntervalIsThatOfTheRateAndAMissingOneIsNoNumber) {
   EXPECT_TRUE(std::isnan(columns.lows(2)));
   EXPECT_TRUE(std::isnan(columns.highs(2)));
   EXPECT_TRUE(columns.synthetic());
+}
+
+TEST(SeriesColumns, ListsArePrintedAsSingleNumbersAre) {
+  api::SeriesColumns columns;
+  for (const float value : {4e10F, 39'123'456'000.F, 0.97F, -0.5F, 0.F, 1e30F, std::nanf("")})
+    columns.add_headlines(value);
+  for (const double value : {0.0, 1e12, 0.1}) columns.add_steps_ms(value);
+  for (const std::uint32_t value : {0U, 4'294'967'295U}) columns.add_points_of_run(value);
+  const std::string text = to_json(columns, JsonLayout::kCompact);
+  EXPECT_THAT(text, HasSubstr(R"("headlines":[40000000000,39123456000,0.97,-0.5,0,1e+30,null])"));
+  EXPECT_THAT(text, HasSubstr(R"("steps_ms":[0,1000000000000,0.1])"));
+  EXPECT_THAT(text, HasSubstr(R"("points_of_run":[0,4294967295],"epochs":[],)"));
 }
 
 TEST(SeriesColumns, ASeriesWithoutPointsHasEmptyLists) {

@@ -349,16 +349,22 @@ Result<std::vector<NodeRow>> read_nodes(Connection& connection, std::string_view
   std::vector<NodeRow> nodes;
   // A reinstalled node has a new id under its old name: the one seen last has the name.
   Rows rows = RG_TRY(connection.query(
-      "SELECT node.id, node_id, name, version, address, first_seen_at, last_seen_at, "
-      "fact_set, spool_through, versions, settings FROM node LEFT JOIN epoch ON "
-      "epoch.node=node.id AND valid_to IS NULL LEFT JOIN stack ON stack.id=epoch.stack WHERE "
-      "(?1='' OR name=?1) AND NOT EXISTS (SELECT 1 FROM node other WHERE other.name=node.name AND "
-      "(other.last_seen_at, other.id) > (node.last_seen_at, node.id)) ORDER BY name",
+      fmt::format(
+          "SELECT node.id, node_id, name, version, address, first_seen_at, last_seen_at, "
+          "fact_set, spool_through, versions, settings FROM node LEFT JOIN epoch ON "
+          "epoch.node=node.id AND valid_to IS NULL LEFT JOIN stack ON stack.id=epoch.stack WHERE "
+          "{} AND NOT EXISTS (SELECT 1 FROM node other WHERE other.name=node.name AND "
+          "(other.last_seen_at, other.id) > (node.last_seen_at, node.id)) ORDER BY name",
+          name.empty() ? "?1=''" : "name=?1"),
       name));
   TextSets sets(connection);  // thousands of nodes have one stack
   std::map<std::int64_t, TextMap> labels;
   {
-    Rows all = RG_TRY(connection.query("SELECT node, key, value FROM node_label"));
+    // By name a page of nodes reads one after the other: each looks its own rows up.
+    Rows all = RG_TRY(connection.query(
+        fmt::format("SELECT node, key, value FROM node_label WHERE {}",
+                    name.empty() ? "?1=''" : "node IN (SELECT id FROM node WHERE name=?1)"),
+        name));
     while (RG_TRY(all.next())) labels[all.integer(0)][all.text(1)] = all.text(2);
   }
   std::map<std::int64_t, std::vector<EndpointRow>> endpoints;
