@@ -131,7 +131,8 @@ Server::Server(std::unique_ptr<store::Store> store, std::unique_ptr<audit::Audit
                fleet::FleetOptions fleet_options, std::string certificate_key)
     : store_(std::move(store)),
       audit_(std::move(audit)),
-      leaves_([site](const auto& nodes) { return leaves_of(site, nodes); }),
+      leaves_([site](const std::vector<store::NodeRow>& nodes) { return leaves_of(site, nodes); },
+              facts_of_leaves(site.topology)),
       certifier_(*store_, std::move(certificate_key), leaves_),
       run_judge_(*store_, leaves_),
       matrices_(*store_, leaves_),

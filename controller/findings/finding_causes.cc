@@ -13,6 +13,7 @@
 
 #include "controller/findings/begin_range.h"
 #include "controller/findings/changes/run_changes.h"
+#include "controller/store/nodes/node_facts.h"
 #include "controller/store/rows/stack_parts.h"
 #include "controller/upgrades/series_measure.h"
 #include "kernels/core/base/lookup.h"
@@ -315,7 +316,7 @@ Result<FindingFacts> facts_of(const store::Store& store, const store::FindingRow
       RG_TRY(store.history(row.series.front().series, std::nullopt, kPointsLookedAt));
   facts.points = passed_points(history);
   if (nodes.empty()) return facts;
-  for (const store::NodeRow& node : RG_TRY(store.list_nodes())) {
+  for (const store::KnownNodeRow& node : RG_TRY(store.read(store::read_known_nodes))) {
     if (!nodes.contains(node.name) || facts.nodes.size() == kMostNodes) continue;
     facts.nodes.push_back(
         {.name = node.name,

@@ -14,6 +14,7 @@
 #include "controller/findings/changes/series_runs.h"
 #include "controller/findings/finding_causes.h"
 #include "controller/findings/part_cases.h"
+#include "controller/store/nodes/node_facts.h"
 #include "controller/upgrades/upgrade_data.h"
 #include "kernels/core/text/rfc3339.h"
 
@@ -207,7 +208,7 @@ Result<std::vector<OpenEvent>> open_events(const store::Store& store, KeptRunPla
 Result<std::vector<analysis::Cause>> scored_causes(const store::Store& store,
                                                    const OpenEvent& event) {
   std::vector<analysis::ExposedNode> exposed;
-  for (const store::NodeRow& node : RG_TRY(store.list_nodes())) {
+  for (const store::KnownNodeRow& node : RG_TRY(store.read(store::read_known_nodes))) {
     analysis::ExposedNode& one = exposed.emplace_back(
         analysis::ExposedNode{.node = node.name, .affected = event.nodes.contains(node.name)});
     const auto epochs = RG_TRY(store.read(store::read_epochs, node.node_id, kEpochsRead));

@@ -18,6 +18,7 @@
 #include "controller/findings/part_cases.h"
 #include "controller/findings/wrong_bytes.h"
 #include "controller/nodes/known_nodes.h"
+#include "controller/store/nodes/node_facts.h"
 #include "controller/store/rows/stack_parts.h"
 #include "controller/upgrades/judge_report.h"
 #include "controller/upgrades/series_measure.h"
@@ -228,7 +229,7 @@ Status study_rollouts(const store::Store& store, const store::SeriesRow& moved, 
     read.points = passed_points(history);
   }
   std::map<std::string, std::vector<store::EpochRow>> pasts;
-  for (const store::NodeRow& node : RG_TRY(store.list_nodes()))
+  for (const store::KnownNodeRow& node : RG_TRY(store.read(store::read_known_nodes)))
     if (series_of.contains(node.name))
       pasts[node.name] = RG_TRY(store.read(store::read_epochs, node.node_id, kEpochsStudied));
   for (const store::StackChange& part :

@@ -7,6 +7,7 @@
 
 #include "controller/findings/run_judge.h"
 #include "controller/nodes/pause_times.h"
+#include "controller/store/nodes/node_facts.h"
 
 namespace railgauge {
 namespace {
@@ -24,7 +25,8 @@ store::FindingStepRow step_of(double at, std::string action, std::string text) {
 
 Result<RunNodes> read_run_nodes(store::Store& store, const store::RunRow& run) {
   RunNodes nodes;
-  for (const store::NodeRow& node : RG_TRY(store.list_nodes())) nodes.ids[node.name] = node.node_id;
+  for (const store::KnownNodeRow& node : RG_TRY(store.read(store::read_known_nodes)))
+    nodes.ids[node.name] = node.node_id;
   const auto [from, until] = span_of(run);
   nodes.paused = RG_TRY(PauseTimes::of(store, from)).nodes_during(from, until);
   return nodes;

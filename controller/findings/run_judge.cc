@@ -16,6 +16,7 @@
 #include "controller/findings/part_judge.h"
 #include "controller/findings/wrong_bytes.h"
 #include "controller/fleet/event_loop.h"
+#include "controller/store/nodes/node_facts.h"
 #include "controller/upgrades/series_measure.h"
 #include "kernels/core/base/lookup.h"
 #include "kernels/core/base/severity.h"
@@ -230,7 +231,7 @@ Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::
   }
   RunContext context{.run_id = run_id, .now = now, .series = by_id_of(all)};
   if (!events.empty())
-    for (const store::NodeRow& node : RG_TRY(store.list_nodes()))
+    for (const store::KnownNodeRow& node : RG_TRY(store.read(store::read_known_nodes)))
       context.node_ids[node.name] = node.node_id;
   for (const RunEvent& event : events) {
     const store::SeriesRow& first = context.series.at(event.series.front().series)->series;

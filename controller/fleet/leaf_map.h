@@ -4,6 +4,8 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "controller/plan/topology/site.h"
@@ -13,7 +15,28 @@ namespace railgauge {
 
 // Leaf by node name, without nodes of unknown leaf.
 using LeafMap = std::map<std::string, std::string>;
-using LeafSource = std::function<LeafMap(const std::vector<store::NodeRow>&)>;
+
+// Finds the leaves of nodes. `facts` are the names of the facts that it looks at, besides a node's
+// ports and labels.
+class LeafSource {
+ public:
+  LeafSource() = default;
+  template <class Find>
+  requires std::is_invocable_r_v < LeafMap, Find, const std::vector<store::NodeRow>
+  & >
+      // NOLINTNEXTLINE(google-explicit-constructor): a function is such a source
+      LeafSource(Find find, std::vector<std::string> facts = {})
+      : find_(std::move(find)),
+  facts_(std::move(facts)) {}
+
+  explicit operator bool() const { return static_cast<bool>(find_); }
+  LeafMap operator()(const std::vector<store::NodeRow>& nodes) const { return find_(nodes); }
+  [[nodiscard]] const std::vector<std::string>& facts() const { return facts_; }
+
+ private:
+  std::function<LeafMap(const std::vector<store::NodeRow>&)> find_{};
+  std::vector<std::string> facts_{};
+};
 
 // Reads the profile's topology file each time, since the fabric may be recabled while the
 // controller runs. Empty if the profile names no source, or, with a warning, if its file cannot be

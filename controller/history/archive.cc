@@ -20,6 +20,7 @@
 #include "controller/localise/localise_report.h"
 #include "controller/localise/retest/suspects_followup.h"
 #include "controller/nodes/known_nodes.h"
+#include "controller/store/nodes/node_facts.h"
 #include "controller/store/queries/bundle.h"
 #include "controller/store/rows/point_flags.h"
 #include "controller/store/upkeep/backup_folder.h"
@@ -141,7 +142,9 @@ Status add_leaves(const store::Store& store, const LeafSource& source, api::SqlT
   table.add_columns("leaf");
   for (api::SqlRow& row : *table.mutable_rows()) row.add_values();
   std::set<std::string> leaves;
-  for (const auto& [node, leaf] : source(RG_TRY(store.list_nodes()))) leaves.insert(leaf);
+  const store::PlaceWanted wanted{.names = {}, .facts = source.facts()};
+  for (const auto& [node, leaf] : source(RG_TRY(store.read(store::read_placed_nodes, wanted))))
+    leaves.insert(leaf);
   for (const std::string& leaf : leaves) {
     api::SqlRow& row = *table.add_rows();
     for (int column = 1; column < table.columns_size(); ++column) row.add_values();

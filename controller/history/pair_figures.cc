@@ -11,12 +11,16 @@
 #include "controller/localise/localise_cells.h"
 #include "controller/nodes/known_nodes.h"
 #include "controller/plan/follow_up.h"
+#include "controller/store/nodes/node_facts.h"
 #include "controller/store/pairs/pair_points.h"
 #include "controller/store/rows/point_flags.h"
 #include "kernels/core/base/lookup.h"
 
 namespace railgauge {
 namespace {
+
+// The fact by which a node names its leaf switch.
+constexpr std::string_view kLeafFact = "leaf";
 
 // Reports whether the request, as far as it states a series, means this one.
 bool matches(const PairSeries& series, const api::PairsRequest& request) {
@@ -278,7 +282,7 @@ Status add_repeat_noise(store::Store& store, const store::ExportScope& scope, co
 Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsRequest& request,
                                       const LeafSource& leaves) {
   const store::ExportScope scope = RG_TRY(store.export_scope(request.run_id()));
-  const PortMap ports = RG_TRY(read_ports(store, leaves));
+  const PortMap ports = RG_TRY(read_ports(store, leaves, nodes_of(store, scope.run_id)));
   PairChoice choice;
   if (!request.node_set().empty()) {
     const auto chosen = RG_TRY(choose_nodes(store, request.node_set()));
@@ -429,15 +433,19 @@ PortMap::PortMap(const std::vector<store::NodeRow>& nodes, LeafMap leaves)
     for (const store::EndpointRow* port : ports)
       rails_[node.name][fmt::format("{}:{}", port->device, port->port)] = rail++;
     if (leaves_.contains(node.name)) continue;
-    const std::string label = value_of(node.described, "leaf");
-    leaves_[node.name] = label.empty() ? value_of(node.facts, "leaf") : label;
+    const std::string leaf(kLeafFact);
+    const std::string label = value_of(node.described, leaf);
+    leaves_[node.name] = label.empty() ? value_of(node.facts, leaf) : label;
   }
 }
 
 // The ports of the nodes as they are known now. `leaves` gives the leaf of nodes that do not report
 // it.
-Result<PortMap> read_ports(const store::Store& store, const LeafSource& leaves) {
-  const std::vector<store::NodeRow> nodes = RG_TRY(store.list_nodes());
+Result<PortMap> read_ports(const store::Store& store, const LeafSource& leaves,
+                           const std::vector<std::string>& names) {
+  store::PlaceWanted wanted{.names = names, .facts = leaves.facts()};
+  wanted.facts.emplace_back(kLeafFact);
+  const std::vector<store::NodeRow> nodes = RG_TRY(store.read(store::read_placed_nodes, wanted));
   return PortMap(nodes, leaves ? leaves(nodes) : LeafMap{});
 }
 
@@ -456,7 +464,7 @@ bool pair_point_of(const store::PairPointRow& row, PairPoint& point) {
 Result<std::vector<FollowUpPoint>> read_follow_ups(store::Store& store, const PairFigures& figures,
                                                    const LeafSource& leaves) {
   const store::ExportScope scope = RG_TRY(store.export_scope(figures.run_id));
-  const PortMap ports = RG_TRY(read_ports(store, leaves));
+  const PortMap ports = RG_TRY(read_ports(store, leaves, figures.data.nodes));
   const store::PairPointsFilter filter{.run_id = scope.run_id,
                                        .kernel = figures.series.kernel,
                                        .metric = figures.series.metric,

@@ -96,8 +96,9 @@ class PortMap {
   LeafMap leaves_{};
 };
 
-// Reads the nodes' present ports.
-Result<PortMap> read_ports(const store::Store& store, const LeafSource& leaves);
+// Reads the present ports of the nodes of these names; no name: of all.
+Result<PortMap> read_ports(const store::Store& store, const LeafSource& leaves,
+                           const std::vector<std::string>& names = {});
 
 // Bound of one answer's cells: nodes squared, for each rail and memory. More do not fit a message.
 inline constexpr std::size_t kMaxPairCells = 50'000'000;

@@ -297,7 +297,8 @@ Status store_pair_matrices(store::Store& store, const std::string& run_id, const
     return fail(Code::kCancelled,
                 fmt::format("run {}: make its pair matrices: the controller stops", run_id));
   };
-  const PortMap ports = RG_TRY(read_ports(store, leaves));
+  const store::RunRow run = RG_TRY(store.run_summary(run_id)).run;
+  const PortMap ports = RG_TRY(read_ports(store, leaves, run.nodes));
   const store::ExportScope scope = RG_TRY(store.export_scope(run_id));
   FiguresBySeries all;
   auto present = all.end();  // the series of the last figure

@@ -15,6 +15,7 @@
 #include "controller/parts/sight.h"
 #include "controller/parts/tables.h"
 #include "controller/stats/loss_steps.h"
+#include "controller/store/nodes/node_facts.h"
 #include "controller/store/queries/events.h"
 #include "kernels/core/text/rfc3339.h"
 
@@ -38,7 +39,7 @@ Status add_nodes(const store::Store& store, const store::RunRow& run, Certificat
   std::map<std::string, std::int64_t> stacks;
   for (const std::string& name : run.nodes) stacks[name] = 0;
   std::vector<std::string> others;
-  for (const store::NodeRow& node : RG_TRY(store.list_nodes())) {
+  for (const store::KnownNodeRow& node : RG_TRY(store.read(store::read_known_nodes))) {
     if (ours.contains(node.name))
       stacks[node.name] = RG_TRY(stack_at(store, node.node_id, at));
     else if (node.first_seen_at <= at)

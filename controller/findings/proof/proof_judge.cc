@@ -11,6 +11,7 @@
 #include "controller/findings/changes/run_places.h"
 #include "controller/findings/part_cases.h"
 #include "controller/findings/run_judge.h"
+#include "controller/store/nodes/node_facts.h"
 #include "controller/store/queries/remarks.h"
 
 namespace railgauge {
@@ -106,7 +107,8 @@ Status judge_proof(store::Store& store, const std::string& run_id, double now,
   const RunProof proof = RG_TRY(proof_of_run(store, run_id, leaves));
   const RunPlaces places = RG_TRY(RunPlaces::of(store, leaves));
   std::vector<std::string> names;
-  for (const store::NodeRow& node : RG_TRY(store.list_nodes())) names.push_back(node.name);
+  for (const store::KnownNodeRow& node : RG_TRY(store.read(store::read_known_nodes)))
+    names.push_back(node.name);
   const std::string head = fmt::format("run {}: ", run_id);
   for (const store::FindingRow& row :
        RG_TRY(store.read(store::read_findings, {}, kFindingsProved))) {

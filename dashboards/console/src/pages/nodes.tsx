@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { Maintenance } from '../parts/actions';
 import { useApi, part } from '../api/api';
+import { confirmedFirst } from '../parts/findings';
 import { Facts, Name, Shown, State, Table, To, When } from '../parts/parts';
 import { Preflight } from './preflight';
 import { change, link, type Route } from '../api/route';
@@ -158,7 +159,7 @@ function OpenFindings({ node }: { node: NodeInfo }) {
       <h2>Open findings</h2>
       <Table
         caption="open findings of this node"
-        rows={(findings.data?.findings ?? []).filter((one) => one.node_id === node.node_id || one.suspect.split(/[ /]/).includes(node.name))}
+        rows={confirmedFirst((findings.data?.findings ?? []).filter((one) => one.node_id === node.node_id || one.suspect.split(/[ /]/).includes(node.name)))}
         none="No finding names it."
         open={(row) => link(['findings', row.finding_id])}
         columns={[

@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ScheduleActs } from '../parts/actions';
 import { useApi, useLive } from '../api/api';
+import { confirmedFirst } from '../parts/findings';
 import { percent, time } from '../parts/format';
 import { widest } from '../parts/widest';
 import { Name, Shown, State, Synthetic, Table, To, When } from '../parts/parts';
@@ -45,7 +46,6 @@ function Nodes() {
 }
 
 const kFindingsShown = 12;
-const confirmedFirst = (all: Finding[]) => [...all].sort((a, b) => Number(b.state === 'confirmed') - Number(a.state === 'confirmed'));
 
 // A list has no next steps: they are read for each finding that is shown.
 function NextStep({ id, version }: { id: string; version: string }) {
