@@ -137,23 +137,25 @@ Status read_columns(Reader& reader, const Asking&, const Message& request, Messa
         columns_of(RG_TRY(read_history(reader, history_of(wanted, 1))));
     return end_of(newest) == end_of(static_cast<const api::SeriesColumns&>(kept));
   };
-  const auto make = [&](Message& made) -> Status {
+  const auto make = [&](Message& made) -> Result<double> {
     const std::uint32_t points = wanted.points() == 0 ? kMostColumnPoints : wanted.points();
     static_cast<api::SeriesColumns&>(made) =
         columns_of(RG_TRY(read_history(reader, history_of(wanted, points))));
-    return {};
+    return Reader::kAnswerSeconds;
   };
   return reader.kept_answer(request, has_newest_point, make, answer);
 }
 
-// Those of a run change with its retests: a person who waits for them sees them kAnswerSeconds
-// later at most.
+// Retests belong to their run, so that an ended one keeps its suspects.
 Status read_suspects(Reader& reader, const Asking&, const Message& request, Message& answer) {
-  const auto make = [&](Message& made) {
-    return reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
-      return stubs.archive->GetSuspects(&context, static_cast<const api::PairsRequest&>(request),
-                                        static_cast<api::SuspectList*>(&made));
-    });
+  const auto& wanted = static_cast<const api::PairsRequest&>(request);
+  const auto make = [&](Message& made) -> Result<double> {
+    // Before the suspects are read: a run that ends meanwhile is read once more.
+    const bool is_fixed = reader.has_ended(wanted.run_id());
+    RG_TRY_OK(reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
+      return stubs.archive->GetSuspects(&context, wanted, static_cast<api::SuspectList*>(&made));
+    }));
+    return is_fixed ? Reader::kAnswerSeconds : Reader::kShortSeconds;
   };
   return reader.kept_answer(request, {}, make, answer);
 }
@@ -259,6 +261,18 @@ Status Reader::block(const api::MatrixBlockRequest& request, const IsGone& is_go
   return status;
 }
 
+// "" and words that mean several runs are no run's name.
+bool Reader::has_ended(const std::string& run_id) {
+  if (run_id.empty()) return false;
+  api::RunRef run;
+  run.set_run_id(run_id);
+  api::RunDetail detail;
+  const Status read = call([&](const Stubs& stubs, grpc::ClientContext& context) {
+    return stubs.control->GetRun(&context, run, &detail);
+  });
+  return read && detail.run().has_ended_at();
+}
+
 // The labels of all nodes, by pages. A page may be two seconds old, and a node that was renamed has
 // the labels of its present name alone.
 Result<NodePlaces> Reader::read_places() {
@@ -337,12 +351,15 @@ Result<std::shared_ptr<const PairGrid>> Reader::grid(const api::MatrixRequest& r
   const std::unique_lock lock(grids_mutex_, std::chrono::duration<double>(kGridTurnSeconds));
   if (!lock) return fail(Code::kResourceExhausted, "another matrix is being read; try again");
   const double now = monotonic_now_ns() / 1e9;
-  std::erase_if(grids_,
-                [now](const ReadGrid& kept) { return now - kept.read_seconds > kGridSeconds; });
+  std::erase_if(grids_, [now](const ReadGrid& kept) { return now > kept.until_seconds; });
   if (const auto found = std::ranges::find(grids_, key, &ReadGrid::key); found != grids_.end())
     return found->grid;
+  const bool is_fixed = request.runs() == 0 && has_ended(request.run_id()) &&
+                        (request.against().empty() || has_ended(request.against()));
   std::shared_ptr<const PairGrid> grid = RG_TRY(read_grid(request));
-  grids_.push_front({.key = key, .read_seconds = now, .grid = grid});
+  grids_.push_front({.key = key,
+                     .until_seconds = now + (is_fixed ? kAnswerSeconds : kGridSeconds),
+                     .grid = grid});
   std::size_t pairs = 0;
   std::size_t count = 0;
   std::erase_if(grids_, [&](const ReadGrid& kept) {
@@ -359,8 +376,7 @@ Status Reader::kept_answer(const Message& request, const IsNewest& is_newest, co
   const std::unique_lock lock(answers_mutex_, std::chrono::duration<double>(kAnswerTurnSeconds));
   if (!lock) return fail(Code::kResourceExhausted, "another answer is being made; try again");
   const double now = monotonic_now_ns() / 1e9;
-  std::erase_if(answers_,
-                [now](const KeptAnswer& kept) { return now - kept.made_seconds > kAnswerSeconds; });
+  std::erase_if(answers_, [now](const KeptAnswer& kept) { return now > kept.until_seconds; });
   const auto found = std::ranges::find(answers_, key, &KeptAnswer::key);
   if (found != answers_.end()) {
     if (!is_newest || RG_TRY(is_newest(*found->answer))) {
@@ -369,10 +385,10 @@ Status Reader::kept_answer(const Message& request, const IsNewest& is_newest, co
     }
     answers_.erase(found);
   }
-  RG_TRY_OK(make(answer));
+  const double seconds = RG_TRY(make(answer));
   std::shared_ptr<Message> kept(answer.New());
   kept->CopyFrom(answer);
-  answers_.push_front({.key = key, .made_seconds = now, .answer = std::move(kept)});
+  answers_.push_front({.key = key, .until_seconds = now + seconds, .answer = std::move(kept)});
   if (answers_.size() > kMostAnswers) answers_.pop_back();
   return {};
 }

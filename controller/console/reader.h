@@ -41,12 +41,13 @@ class Reader {
   // they are below what the server grants an answer.
   static constexpr double kGridTurnSeconds = 5;
   static constexpr double kGridReadSeconds = 22;
-  static constexpr double kGridSeconds = 30;  // a matrix is read again after this time
+  static constexpr double kGridSeconds = 30;  // a run's matrix is read again after this time
   static constexpr std::size_t kMostGrids = 8;
   // Answers that cost a core tenths of a second, and that several people look at: kMostAnswers of
   // 2 MB each.
   static constexpr double kAnswerTurnSeconds = 5;
-  static constexpr double kAnswerSeconds = 10;
+  static constexpr double kAnswerSeconds = 300;  // where it cannot change unseen
+  static constexpr double kShortSeconds = 10;    // where it can
   static constexpr std::size_t kMostAnswers = 8;
   // Blocks of large matrices that are read at a time. A person who moves the picture asks for many,
   // and the overview of the next one must find a thread of the services free.
@@ -67,14 +68,17 @@ class Reader {
   // kResourceExhausted: kMostCalls are under way; kDeadlineExceeded.
   using Send = std::function<grpc::Status(const Stubs& stubs, grpc::ClientContext& context)>;
   Status call(const Send& send, double seconds = kTurnSeconds + kCallSeconds);
+  // Whether the run has ended: its figures change no more. false: also where it cannot be read.
+  bool has_ended(const std::string& run_id);
   // Ends the calls under way, and refuses those that come later.
   void stop();
   // The arranged matrix, from memory where it was asked for a moment ago. Errors: call()'s and
   // PairGrid's; kResourceExhausted: other matrices are being read.
   Result<std::shared_ptr<const PairGrid>> grid(const api::MatrixRequest& request);
-  // The answer to a route's request, from memory where it was made less than kAnswerSeconds ago and
-  // `is_newest` agrees; else made by `make`, one at a time, into `answer`. Errors: those of both.
-  using Make = std::function<Status(google::protobuf::Message& answer)>;
+  // The answer to a route's request, from memory while it is kept and `is_newest` agrees; else made
+  // by `make`, one at a time, into `answer`. `make` returns for how many seconds it is kept.
+  // Errors: those of both.
+  using Make = std::function<Result<double>(google::protobuf::Message& answer)>;
   using IsNewest = std::function<Result<bool>(const google::protobuf::Message& kept)>;
   Status kept_answer(const google::protobuf::Message& request, const IsNewest& is_newest,
                      const Make& make, google::protobuf::Message& answer);
@@ -88,12 +92,12 @@ class Reader {
  private:
   struct ReadGrid {
     std::string key{};
-    double read_seconds = 0;
+    double until_seconds = 0;
     std::shared_ptr<const PairGrid> grid{};
   };
   struct KeptAnswer {
     std::string key{};
-    double made_seconds = 0;
+    double until_seconds = 0;
     std::shared_ptr<const google::protobuf::Message> answer{};
   };
   Result<NodePlaces> read_places();
