@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.." || exit 4
 . deploy/compile_cache.sh
 
 steps="deps format house build unit none asan tsan fuzz e2e"
-parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos standby nights truth tidy-kernels tidy-agent tidy-controller headers demo e2e pairs upgrade stalls tables packages services versions images kubernetes compare path"
+parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos standby nights truth tidy-kernels tidy-agent tidy-controller headers demo e2e pairs upgrade stalls tables packages services versions images kubernetes aarch64 rebuild compare path"
 kept=deploy/docs/results/full-check.tsv
 
 # The purpose of each part of the long check, for the list.
@@ -40,6 +40,8 @@ title_of() {
     versions) echo "agents and controllers of the last release beside this one, a controller replaced while a run measures" ;;
     images) echo "container images on a base from debootstrap; by runc a measured pair, of enrolled nodes and of pods too" ;;
     kubernetes) echo "chart, kustomization and boards against published schemas, from npm" ;;
+    aarch64) echo "cross-built for aarch64 and run under emulation: versions, unit programs, a measured pair" ;;
+    rebuild) echo "two small programs of the release built at two paths without a cache: the same bytes" ;;
     compare) echo "compared with perftest, whole table" ;;
     path) echo "instructions of a post, compared with perftest" ;;
   esac
@@ -234,7 +236,10 @@ post_path() { local code=0; deploy/compare_post_path.sh || code=$?; case $code i
 
 # Runs one part of the long check and keeps its result.
 run_part() {
-  step deps "packages" deploy/deps.sh --yes
+  case $part in
+    aarch64) step deps "packages" deploy/deps.sh --cross --yes ;;
+    *) step deps "packages" deploy/deps.sh --yes ;;
+  esac
   case $part in
     unit | chaos | standby | nights | truth | e2e | pairs | upgrade | stalls | tables | images | packages | services | versions | tidy-*) step build "configure and build (preset ci)" configure_and_build ci ;;
     compare | path)
@@ -289,6 +294,11 @@ run_part() {
       ;;
     images) step images "$(title_of images)" env RAILGAUGE_BUILD_DIR=build/ci deploy/container/images_test.sh ;;
     kubernetes) step kubernetes "$(title_of kubernetes)" sh -c "deploy/kubernetes/tools.sh && dashboards/schema_tools.sh && deploy/kubernetes/kubernetes_test.sh && dashboards/schema_test.sh" ;;
+    aarch64)
+      step build "cross build (preset aarch64)" deploy/cross.sh --build
+      step aarch64 "$(title_of aarch64)" deploy/cross.sh
+      ;;
+    rebuild) step rebuild "$(title_of rebuild)" deploy/rebuild_test.sh ;;
     compare) step compare "$(title_of compare)" compare ;;
     path) step path "$(title_of path)" post_path ;;
   esac

@@ -5,6 +5,7 @@
 #   deploy/deps.sh --list     print all package names
 #   deploy/deps.sh --missing  print the missing ones; exit 1 when there are any
 #   deploy/deps.sh --yes      do not ask
+#   deploy/deps.sh --cross ...  likewise, with what deploy/cross.sh needs beside it
 set -euo pipefail
 
 build=(g++ lld cmake ninja-build pkg-config git make
@@ -24,8 +25,10 @@ console=(chromium)
 command -v node >/dev/null && command -v npm >/dev/null || console+=(nodejs npm)
 slurm=(munge slurmctld slurmd slurm-client)
 packages=(debootstrap dpkg-dev e2fsprogs rpm buildah runc)
+cross=()
+if [ "${1:-}" = --cross ]; then shift; cross=(qemu-user qemu-system-arm); fi
 
-all=("${build[@]}" "${mpi[@]}" "${check[@]}" "${fabric[@]}" "${packages[@]}" "${console[@]}" "${slurm[@]}")
+all=("${build[@]}" "${mpi[@]}" "${check[@]}" "${fabric[@]}" "${packages[@]}" "${console[@]}" "${slurm[@]}" "${cross[@]}")
 # The packages of the console's pages, as its lock file names them. Without them everything else works.
 fetch_pages() {
   local folder; folder=$(cd "$(dirname "$0")/.." && pwd)/dashboards/console
@@ -44,7 +47,7 @@ case "${1:-}" in
   --list) printf '%s\n' "${all[@]}"; exit 0 ;;
   --missing) [ ${#missing[@]} -eq 0 ] && exit 0; printf '%s\n' "${missing[@]}"; exit 1 ;;
   --yes | "") ;;
-  *) echo "deps.sh: unknown option $1; allowed: --list, --missing, --yes" >&2; exit 2 ;;
+  *) echo "deps.sh: unknown option $1; allowed: --cross, then --list, --missing or --yes" >&2; exit 2 ;;
 esac
 
 if [ ${#missing[@]} -eq 0 ]; then
