@@ -296,7 +296,7 @@ run_part() {
     kubernetes) step kubernetes "$(title_of kubernetes)" sh -c "deploy/kubernetes/tools.sh && dashboards/schema_tools.sh && deploy/kubernetes/kubernetes_test.sh && dashboards/schema_test.sh" ;;
     aarch64)
       step build "cross build (preset aarch64)" deploy/cross.sh --build
-      step aarch64 "$(title_of aarch64)" deploy/cross.sh
+      step aarch64 "$(title_of aarch64)" deploy/cross.sh --run
       ;;
     rebuild) step rebuild "$(title_of rebuild)" deploy/rebuild_test.sh ;;
     compare) step compare "$(title_of compare)" compare ;;
