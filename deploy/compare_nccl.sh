@@ -10,8 +10,8 @@
 # Exit 0 when both sides have every figure; 1 a ratio below the floor or above the ceiling, or ours found wrong bytes;
 # 2 wrong use; 4 a program failed, crashed or timed out, or a figure is missing; 5 waived (no such program, no GPU).
 #   deploy/compare_nccl.sh [--peer DIR] [--runner PATH] [--rounds N] [--gpus N] [--tests LIST] [--iterations N]
-#     [--sizes FROM:TO] [--exact 0|1] [--mpi 0|1] [--sockets 0|1] [--floor R] [--ceiling R] [--mean R] [--json OUT]
-#     [--keep FILE] [--from FILE] [--markdown FILE] [--judge PATH]
+#     [--sizes FROM:TO] [--exact 0|1] [--graphs N] [--mpi 0|1] [--sockets 0|1] [--floor R] [--ceiling R] [--mean R]
+#     [--json OUT] [--keep FILE] [--from FILE] [--markdown FILE] [--judge PATH]
 # --peer        the folder with all_reduce_perf and its sisters (default: the PATH)
 # --runner      railgauge-runner (default: beside this script in a bundle, else build/release/bin, else the PATH)
 # --gpus        ranks (default 2): without --mpi theirs are GPUs of one process, each of ours is a process
@@ -20,6 +20,7 @@
 # --iterations  calls of a size, of theirs and with --exact 1 of ours (default 20)
 # --sizes       the smallest and the largest, powers of 4 times 8 B (default: 8:512M; 2G:8G are large ones alone)
 # --exact       1 (the default) takes that many; 0: ours stops when the interval is narrow enough (--adaptive)
+# --graphs      N launches of a graph of as many calls as --iterations says, on both sides (-G N; default 0: no graph)
 # --sockets     1 turns direct copies, shared memory and InfiniBand off, on both sides: a cluster without RDMA
 # --floor       exit 1 when a ratio of bus bandwidths is below R, as 0.99 (default: none)
 # --ceiling     exit 1 when a ratio of small messages' times is above R, as 1.00 (default: none)
@@ -34,17 +35,17 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 die() { local code=$1; shift; echo "compare_nccl.sh: $*" >&2; exit "$code"; }
 waive() { echo "waived: $*"; exit 5; }
-peer="" runner="" rounds=5 gpus=2 iterations=20 exact=1 mpi=0 sockets=0 floor="" ceiling="" mean="" json="" keep=""
+peer="" runner="" rounds=5 gpus=2 iterations=20 exact=1 graphs=0 mpi=0 sockets=0 floor="" ceiling="" mean="" json="" keep=""
 from="" markdown="" judge="" range=8:512M
 tests=all_reduce_perf,all_gather_perf,alltoall_perf,sendrecv_perf
 while [ $# -gt 0 ]; do
   [ $# -gt 1 ] || die 2 "$1 needs a value"
   case "$1" in
     --peer) peer=$2 ;; --runner) runner=$2 ;; --rounds) rounds=$2 ;; --gpus) gpus=$2 ;; --tests) tests=$2 ;;
-    --iterations) iterations=$2 ;; --sizes) range=$2 ;; --exact) exact=$2 ;; --mpi) mpi=$2 ;; --sockets) sockets=$2 ;;
+    --iterations) iterations=$2 ;; --sizes) range=$2 ;; --exact) exact=$2 ;; --graphs) graphs=$2 ;; --mpi) mpi=$2 ;; --sockets) sockets=$2 ;;
     --floor) floor=$2 ;; --ceiling) ceiling=$2 ;; --mean) mean=$2 ;; --json) json=$2 ;; --keep) keep=$2 ;;
     --from) from=$2 ;; --markdown) markdown=$2 ;; --judge) judge=$2 ;;
-    *) die 2 "unknown option $1; allowed: --peer, --runner, --rounds, --gpus, --tests, --iterations, --sizes, --exact, --mpi, --sockets, --floor, --ceiling, --mean, --json, --keep, --from, --markdown, --judge" ;;
+    *) die 2 "unknown option $1; allowed: --peer, --runner, --rounds, --gpus, --tests, --iterations, --sizes, --exact, --graphs, --mpi, --sockets, --floor, --ceiling, --mean, --json, --keep, --from, --markdown, --judge" ;;
   esac
   shift 2
 done
@@ -55,6 +56,7 @@ done
   die 2 "--sizes $range: FROM:TO, each 8, 32, 128 or 512 and K, 2, 8, 32, 128 or 512 and M, 2G or 8G, TO from 8M on"
 smallest=$(numfmt --from=iec "${range%:*}") largest=$(numfmt --from=iec "${range#*:}")
 ((smallest <= largest)) || die 2 "--sizes $range: the first is larger than the second"
+[[ $graphs =~ ^[0-9]{1,3}$ ]] || die 2 "--graphs $graphs: 0 to 999 launches"
 for switch in exact mpi sockets; do [[ ${!switch} =~ ^[01]$ ]] || die 2 "--$switch ${!switch}: 0 or 1"; done
 for ratio in floor ceiling mean; do [[ ${!ratio} =~ ^([0-9]+(\.[0-9]+)?)?$ ]] || die 2 "--$ratio ${!ratio}: a ratio, as 0.99"; done
 [[ $tests =~ ^[a-z_]+_perf(,[a-z_]+_perf)*$ ]] || die 2 "--tests $tests: programs of nccl-tests separated by commas"
@@ -140,17 +142,22 @@ sizes=(-b "${range%:*}" -e "${range#*:}" -f 4)
 readonly kLarge="8388608 134217728 536870912 2147483648 8589934592"
 # wanted_sizes: prints those of the large sizes that are measured.
 wanted_sizes() { local size; for size in $kLarge; do ((size < smallest || size > largest)) || echo "$size"; done; }
-counts=(-n "$iterations")
+counts=(-n "$iterations") graph=()
 [ "$exact" = 1 ] || counts=(--adaptive --set time_cap=1s)
+[ "$graphs" = 0 ] || graph=(-G "$graphs")
 
 # figures TEST SIDE: parses an output into lines of test, requested size, time in us, bus bandwidth in GB/s. A call
-# rounds the requested size down; a size of 0 is no figure.
+# rounds the requested size down; a size of 0 is no figure. hypercube_perf prints no operation before the root.
 figures() {
   awk -v OFS='\t' -v test="$1" -v side="$2" '
     function asked(size,  s) { for (s = 8; s < size; s *= 4); return sprintf("%.0f", s) }
     BEGIN { if (side == "ours") FS = "," }
     side == "ours" && NR > 1 && $6 == "out" && $11 == "passed" { size = $2; time = $7; rate = $9 }
-    side != "ours" && $1 ~ /^[0-9]+$/ && NF >= 9 { size = $1; time = $6; rate = $8; if ($9 ~ /^[0-9]+$/ && $9 > 0) print test, "wrong", size, $9 }
+    side != "ours" && $1 ~ /^[0-9]+$/ && NF >= 9 {
+      root = $4 ~ /^-?[0-9]+$/ ? 4 : 5
+      size = $1; time = $(root + 1); rate = $(root + 3); wrong = $(root + 4)
+      if (wrong ~ /^[0-9]+$/ && wrong > 0) print test, "wrong", size, wrong
+    }
     size > 0 && time + 0 > 0 { print test, asked(size), time + 0, rate + 0 }
     { size = 0 }'
 }
@@ -159,9 +166,9 @@ figures() {
 launch() {
   local side=$1 name=$2 command=() code=0 wrong size
   if [ "$side" = ours ]; then
-    command=("${start[@]}" "$runner" "$name" "${sizes[@]}" "${each[@]}" "${counts[@]}" --placement out --format csv)
+    command=("${start[@]}" "$runner" "$name" "${sizes[@]}" "${each[@]}" "${counts[@]}" "${graph[@]}" --placement out --format csv)
   else
-    command=("${start[@]}" "$(program "$name")" "${sizes[@]}" "${each[@]}" -n "$iterations")
+    command=("${start[@]}" "$(program "$name")" "${sizes[@]}" "${each[@]}" -n "$iterations" "${graph[@]}")
   fi
   { timeout $kRunSeconds "${command[@]}" >"$work/out"; } 2>"$work/err" || code=$?  # the shell's own words of a crash too
   [ $code != 124 ] || die 4 "$side: ${command[*]}: not done after $kRunSeconds s"
@@ -184,7 +191,7 @@ describe() {
   library=$(sed -n 's/^nccl-library=//p' "$work/versions" | head -n 1)
   environment=$(env | sed -n 's/^\(NCCL_[A-Za-z0-9_]*=[^"\\]*\)$/\1/p' | sort | tr '\n' ' ')
   date=$(date -u +%Y-%m-%dT%H:%M:%SZ)
-  about="$date  $gpus x ${gpu:-GPU}, driver ${driver:-unknown}, NCCL ${nccl:-unknown}, nccl-tests ${tests_version:-unknown}, ${environment:-no NCCL_ variable set}"
+  about="$date  ${graph[*]:+-G $graphs, }$gpus x ${gpu:-GPU}, driver ${driver:-unknown}, NCCL ${nccl:-unknown}, nccl-tests ${tests_version:-unknown}, ${environment:-no NCCL_ variable set}"
 }
 
 # measure: runs the rounds.
@@ -285,8 +292,8 @@ awk -F '\t' -v rounds="$rounds" -v json="$json" -v floor="$floor" -v ceiling="$c
       for (size = 8; size <= 32768; size *= 4)
         if (count["ours" FS names[i] FS size FS "time"] == rounds && count["theirs" FS names[i] FS size FS "time"] == rounds) break
       if (smallest > 32768) size = 0
-      else if (size <= 32768) show(names[i], "time", "us", size, "time")
-      else if (lacking == "") lacking = names[i] ": no small message that both moved in every launch"
+      else if (size < 2048 || size <= 32768 && !(mpi && smallest <= 2048)) show(names[i], "time", "us", size, "time")
+      else if (size > 32768 && lacking == "") lacking = names[i] ": no small message that both moved in every launch"
       if (mpi && smallest <= 2048) show_small(names[i])
       wanted = split(large, sizes, " ")
       for (k = 1; k <= wanted; k++) show(names[i], "busbw", "GB/s", sizes[k], "rate")

@@ -13,6 +13,7 @@ mkdir "$work/peer" "$work/bad"
 peer() {
   cat >"$1" <<P
 #!/bin/sh
+echo "\$*" >>"\$0.words"
 echo "# nccl-tests version 2.17.6 nccl-headers=22803 nccl-library=29901"
 echo "#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong"
 size=8
@@ -49,6 +50,18 @@ if command -v jq >/dev/null; then jq -e '.schema_version == 1 and (.figures | le
 
 compare --peer "$work/peer" --tests all_reduce_perf --floor 1.2 --ceiling 1.0 --exact 0
 [ $code = 0 ] || fails "above the floor and below the ceiling exits with $code"
+! grep -q -- -G "$work/peer/all_reduce_perf.words" || fails "a graph that nobody asked for"
+# Calls that ours launches as graphs are so in both.
+compare --peer "$work/peer" --tests all_reduce_perf --graphs 3
+[ $code = 0 ] && grep -q -- '-n 20 -G 3' "$work/peer/all_reduce_perf.words" && grep -q -- ' -G 3, ' "$work/out" || fails "--graphs: exit $code"
+# hypercube_perf's lines have no operation; this stand-in's are so.
+mkdir "$work/bare"
+sed 's/ float sum -1 / float -1 /' "$work/peer/all_reduce_perf" >"$work/bare/all_reduce_perf"
+chmod +x "$work/bare/all_reduce_perf"
+compare --peer "$work/bare" --tests all_reduce_perf
+row 'all_reduce_perf busbw GB/s 8 MiB 150 120 1.250 0.00 0.00'
+compare --peer "$work/peer" --tests all_reduce_perf --graphs many
+[ $code = 2 ] && grep -q 'graphs many: 0 to 999' "$work/err" || fails "--graphs many: exit $code"
 compare --peer "$work/peer" --tests all_reduce_perf --floor 1.3
 [ $code = 1 ] && grep -q 'busbw 8 MiB: ratio 1.250 is below 1.3' "$work/out" || fails "below the floor is no failure"
 sed -i 's/time=5.00/time=0.00001/' "$work/peer/all_reduce_perf"
@@ -99,6 +112,12 @@ grep -q "^$(date -u +%F)T.* nccl-tests 2.17.6" "$work/page.md" || fails "no date
 tables() { rm -f "$work/from.md"; code=0; deploy/compare_nccl.sh --from "$1" --mpi 1 ${2:+--sizes "$2"} --judge "$judge" --markdown "$work/from.md" >"$work/out" 2>"$work/err" || code=$?; }
 tables "$work/kept6"
 [ $code = 0 ] && cmp "$work/from.md" "$work/page.md" || fails "the table of the kept launches is another: $code"
+# A launch whose smallest message is one of the small ones has one row of it, with each launch once.
+sed -i 's/^size=8$/size=2048/' "$work/bad/runner" "$work/peer/all_reduce_perf"
+by_mpi --rounds 6 --judge "$judge" --sizes 2K:512M --markdown "$work/from2k.md"
+[ $code = 0 ] && [ "$(grep -c '| time us | 2 KiB | 6 |' "$work/from2k.md")" = 1 ] || fails "--sizes 2K:512M: exit $code"
+[ "$(grep -c 'time us *2 KiB' "$work/out")" = 1 ] || fails "2 KiB has two rows"
+sed -i 's/^size=2048$/size=8/' "$work/bad/runner" "$work/peer/all_reduce_perf"
 # Large sizes alone: a row for each, and none of small messages; a size that is no power of 4 times 8 B is wrong use.
 sed -i 's/^size=8$/size=2147483648/; s/-le 536870912/-le 8589934592/' "$work/bad/runner" "$work/peer/all_reduce_perf"
 by_mpi --sizes 2G:8G
@@ -136,7 +155,7 @@ tables "$work/moved"
 paired "$work/from.md" 'all_reduce | time us | 8 KiB | 6 | 5.1 | 5 | 1.020 | 1.020 | 1.020 to 1.020 | 1.100 | 1.320 | invalid: a control failed'
 [ "$(grep invalid "$work/from.md" | cut -d "|" -f 3,4 | paste -sd ";")" = " time us | 8 KiB ; geometric mean of the times, us | 2 KiB to 512 KiB " ] || fails "other rows are invalid: $(cat "$work/from.md")"
 # The pages of the results are what the script makes of the launches beside them.
-for page in nccl-mpirun: nccl-others:8:128M; do
+for page in nccl-mpirun: nccl-others:8:128M nccl-graph-launches:2K:128M; do
   sizes=${page#*:} page=${page%%:*}
   tables "deploy/docs/results/kept/$page.tsv" "$sizes"
   [ $code = 0 ] && diff <(grep '^|' "$work/from.md") <(grep '^|' deploy/docs/results/$page.md) || fails "deploy/docs/results/$page.md is another table than that of its launches"

@@ -4,10 +4,11 @@
 # bandwidth (perftest against itself, ours with 20 % added cost). A table whose controls fail is invalid.
 # Exit 0 passed, 1 failed, 3 too noisy for a statement, 4 invalid, 5 waived (no perftest, or none that validates data).
 #   deploy/compare_perftest.sh [--full] [--rounds N] [--only VERB_KIND[_BYTES],...] [--bin DIR] [--keep FILE] [--from FILE]
-#                              [--calls N] [--perftest FOLDER] [--built DIR]
+#                              [--calls N] [--perftest FOLDER] [--built DIR] [--ours OPTIONS] [--theirs OPTIONS]
 # --keep: also writes each launch's figure to FILE at once, as measure, program, figure.
 # --from: launches nothing and prints the table of a kept FILE's whole rounds (with the --full or --only of that run).
 # --calls: messages of each launch, in place of as many as take 3 s on an idle host; 256 or more.
+# --ours, --theirs: more options, in one word each, of our clients and of perftest's programs.
 # --perftest: what checked data costs, with a perftest that has --data_validation (release 26.04 and later): the FOLDER of
 # its source or of its built programs. Each round has perftest with and without it, and ours with its proof (as always)
 # and without (verify=false). Bound: ours with the proof at most 2 % slower than without. The receivers' words of each
@@ -16,7 +17,7 @@
 # Without --full: 8-byte write latency and 64 KiB write bandwidth, 9 launches each. --full: every row below, 27 each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-rounds="" only="" keep="" from="" perftest="" built="" calls="" bin=${RAILGAUGE_BUILD_DIR:-build/ci}/bin full=${RAILGAUGE_CHECK_FULL:-0}
+rounds="" only="" keep="" from="" perftest="" built="" calls="" ours="" theirs="" bin=${RAILGAUGE_BUILD_DIR:-build/ci}/bin full=${RAILGAUGE_CHECK_FULL:-0}
 while [ $# -gt 0 ]; do
   case "$1" in
     --full) full=1; shift; continue ;;
@@ -26,9 +27,11 @@ while [ $# -gt 0 ]; do
     --keep) keep=${2:?} ;;
     --from) from=$(realpath "${2:?}") ;;
     --calls) calls=${2:?} ;;
+    --ours) ours=${2:?} ;;
+    --theirs) theirs=${2:?} ;;
     --perftest) perftest=$(realpath "${2:?}") ;;
     --built) built=$(realpath -m "${2:?}") ;;
-    *) echo "compare_perftest.sh: unknown option $1; allowed: --full, --rounds N, --only LIST, --bin DIR, --keep FILE, --from FILE, --calls N, --perftest FOLDER, --built DIR" >&2; exit 2 ;;
+    *) echo "compare_perftest.sh: unknown option $1; allowed: --full, --rounds N, --only LIST, --bin DIR, --keep FILE, --from FILE, --calls N, --perftest FOLDER, --built DIR, --ours OPTIONS, --theirs OPTIONS" >&2; exit 2 ;;
   esac
   shift 2
 done
@@ -113,7 +116,7 @@ if [ -z "$from" ]; then
   nice -n -10 "${fabric[@]}" up -n 2 --share "$(pwd)" --share "$state" ${perftest:+--share "$perftest"} 2> >(grep --line-buffered -v '^nice: ' >&2) >&2
   series=$(realpath deploy/compare/series.sh)
   began=$SECONDS
-  words=(env "RAILGAUGE_PERFTEST=$perftest" "RAILGAUGE_SERIES_CALLS=$calls")
+  words=(env "RAILGAUGE_PERFTEST=$perftest" "RAILGAUGE_SERIES_CALLS=$calls" "RAILGAUGE_SERIES_OURS=$ours" "RAILGAUGE_SERIES_THEIRS=$theirs")
   "${fabric[@]}" exec n2 "${words[@]}" "$series" server "$bin/railgauge-runner" 192.0.2.1 "$rounds" /run/vfabric/shared/turn "${measures[@]}" >"$state/validated" &
   server=$!
   "${fabric[@]}" exec n1 "${words[@]}" "$series" client "$bin/railgauge-runner" 192.0.2.2 "$rounds" "$state/fabric/nodes/n2/shared/turn" "${measures[@]}" | tee ${keep:+"$keep"} >"$figures"

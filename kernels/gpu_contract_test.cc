@@ -78,6 +78,22 @@ TEST_P(EveryGpuKernel, WaivesOnASliceOfAPartitionedGpu) {
   expect_waived(run(), "measure with MIG off");
 }
 
+// Two slices of one GPU differ in the fact that the runner makes identity.
+TEST_P(EveryGpuKernel, NamesTheSliceThatItMeasures) {
+  std::set<std::string> names;
+  for (const std::uint64_t slice : {1U, 2U}) {
+    reset();
+    cuda_control().mig = slice;
+    nvml_control().mig = 1;
+    auto parameters = shortest();
+    parameters["slices"] = "measure";
+    const RankResult result = run(parameters);
+    ASSERT_TRUE(result.status) << result.status.error().message;
+    names.insert(result.facts.at("gpu_slice_uuid"));
+  }
+  EXPECT_EQ(names.size(), 2U);
+}
+
 TEST_P(EveryGpuKernel, WaivesWithBothFiguresWhenLessMemoryIsFreeThanAsked) {
   cuda_control().free_bytes = 1;
   expect_waived(run(), ": 1 of its ");

@@ -181,6 +181,7 @@ std::vector<Way> ways() {
     more(kernel, {{"mode", "graph"}});
     more(kernel, {{"registered", "true"}});
     more(kernel, {{"registered", "symmetric"}});
+    more(kernel, {{"mode", "graph"}, {"registered", "allocated"}});
     more(kernel, {{"aggregate", "4"}});
     more(kernel, {{"blocking", "false"}});
     more(kernel, {{"cta_policy", "efficiency"}});

@@ -55,6 +55,29 @@ TEST(Planner, FillsInDefaultsAndNamesTheIdentity) {
   EXPECT_THAT(deeper->tasks.at(0).identity_parameters, ElementsAre("depth"));
 }
 
+// The runner writes the slice that it measured into slice_uuid, which is at its default here.
+TEST(Planner, ASliceOfAGpuIsPartOfTheIdentityWhereSlicesAreMeasured) {
+  std::vector<KernelInfo> kernels = fake_kernels();
+  KernelInfo& gpu = kernels.at(3);
+  add_parameter(gpu, "slices", "choice", "waive", true);
+  gpu.mutable_parameters()->rbegin()->add_choices("waive");
+  gpu.mutable_parameters()->rbegin()->add_choices("measure");
+  add_parameter(gpu, "slice_uuid", "text", "", true);
+  std::vector<PlanNode> nodes = some_nodes(1);
+  nodes[0].endpoints.push_back({.kind = "gpu", .name = "gpu0", .active = true});
+  Stage stage = stage_of("fake.gpu", PlacementKind::kLocal);
+  const auto identity = [&] {
+    const auto plan = make_plan(suite_of({stage}), nodes, kernels);
+    EXPECT_TRUE(plan) << (plan ? "" : plan.error().message);
+    return plan ? plan->tasks.at(0).identity_parameters : std::vector<std::string>{"none"};
+  };
+  EXPECT_THAT(identity(), IsEmpty());
+  stage.parameters["slices"] = "measure";
+  EXPECT_THAT(identity(), ElementsAre("slices", "slice_uuid"));
+  stage.parameters["slice_uuid"] = "MIG-3f";
+  EXPECT_THAT(identity(), ElementsAre("slices", "slice_uuid"));
+}
+
 TEST(Planner, AParameterThatALaterVersionAddsLeavesTheSeriesOfUnchangedMeasurementsAlone) {
   std::vector<KernelInfo> later = fake_kernels();
   for (KernelInfo& kernel : later) {

@@ -12,6 +12,7 @@
 #include "controller/plan/suite/suite_reader.h"
 #include "kernels/core/base/lookup.h"
 #include "kernels/core/pci_distance.h"
+#include "kernels/core/slice_words.h"
 #include "kernels/core/text/text.h"
 
 namespace railgauge::plan {
@@ -374,6 +375,11 @@ PlanContext context_of(std::span<const PlanNode> nodes, const PlanOptions& optio
   return context;
 }
 
+// Only where both parameters are declared.
+bool measures_slices(const Params& params) {
+  return value_of(params.effective(), std::string(kSlicesParameter)) == kMeasureSlices;
+}
+
 // Parameters first: endpoints and cost depend on them.
 Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const PlanContext& context,
                                 std::span<const KernelInfo> kernels, const Site& site,
@@ -395,13 +401,17 @@ Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const P
                  .params = std::move(*params),
                  .site_defaults = std::move(*from_site),
                  .cost = cost};
-  for (const ParameterInfo& parameter : kernel->parameters())
+  for (const ParameterInfo& parameter : kernel->parameters()) {
     // A parameter at its default is no part of the identity: a later version that adds a parameter
     // would begin all series anew. A GPU that the placement chooses is part of the endpoint, by its
     // slot.
     if (parameter.identity() && !plan.params.is_default(parameter.name()) &&
         !(stage.placement.chooses_gpu() && parameter.name() == kGpuParameter))
       plan.identity.push_back(parameter.name());
+    // At its default too: the runner writes the slice that it measured into it.
+    else if (parameter.name() == kSliceParameter && measures_slices(plan.params))
+      plan.identity.push_back(parameter.name());
+  }
   RG_TRY_OK(check_placement(stage, index, *kernel));
   RG_TRY_OK(check_devices(stage, index, *kernel, plan.params));
   choose(plan, context);

@@ -172,6 +172,25 @@ TEST_F(StoreTest, AGpusSeriesFollowsItsSlotNotItsNumber) {
   EXPECT_EQ(rows[0].series_id, rows[1].series_id);
 }
 
+// The parameters of the tasks are equal: the runner names the slice in its record.
+TEST_F(StoreTest, SlicesOfOneGpuHaveSeriesOfTheirOwn) {
+  std::map<std::string, std::int64_t> series;
+  for (const char* run : {"r1", "r2", "r3"}) {
+    std::vector<TaskRow> tasks = gpu_task("gpu0");
+    tasks[0].identity_parameters = {"slices", "slice_uuid"};
+    ASSERT_TRUE(store_->create_run(run_row(run), tasks));
+    Record started = started_record({.run_id = run});
+    auto& parameters = *started.mutable_started()->mutable_parameters();
+    started.mutable_started()->set_endpoint("gpu0");
+    parameters["slices"] = "measure";
+    parameters["slice_uuid"] = std::string_view(run) == "r2" ? "MIG-2" : "MIG-1";
+    ASSERT_TRUE(append(*store_, "id-1", {started, point_record({.run_id = run}, 1)}));
+  }
+  for (const ResultRow& row : all()) series[row.run_id] = row.series_id;
+  EXPECT_EQ(series["r1"], series["r3"]);
+  EXPECT_NE(series["r1"], series["r2"]);
+}
+
 TEST_F(StoreTest, APairIsPartOfTheSeriesAndThrottlingIsKept) {
   plan_run(*store_, "r1", 1);
   std::vector<Record> records{started_record({})};

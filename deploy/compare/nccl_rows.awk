@@ -41,7 +41,7 @@ END {
     short = test
     sub(/_perf$/, "", short)
     for (size = 8; size <= 32768 && !whole(test, size); size *= 4) continue
-    if (size <= 32768) row(short "; time us; " bytes(size), test, size, "time")
+    if (size < 2048 || !mpi && size <= 32768) row(short "; time us; " bytes(size), test, size, "time")
     small = 0
     for (size = 2048; mpi && size <= 524288; size *= 4) if (whole(test, size)) {
       sizes[++small] = size

@@ -2,7 +2,8 @@
 # One side of the comparison, inside a guest: launches perftest's programs and ours in turn.
 #   series.sh server|client RUNNER PEER ROUNDS TURN MEASURE...  MEASURE: write_lat_8, atomic_bw_8; with "+" it carries the
 # controls, with "=" both programs also run with their data unchecked or checked in the timed loop. RAILGAUGE_PERFTEST is
-# a folder with perftest's programs in place of the installed ones, RAILGAUGE_SERIES_CALLS another number of messages.
+# a folder with perftest's programs in place of the installed ones, RAILGAUGE_SERIES_CALLS another number of messages,
+# RAILGAUGE_SERIES_OURS and RAILGAUGE_SERIES_THEIRS more options of our clients and of perftest's programs.
 # Both sides launch in the same order. The server writes the number of the last launch whose server listens into the
 # file TURN, which the client reads: a perftest client that connects too early loses a second. The client prints
 # "measure<TAB>program<TAB>figure" for each launch: latency in us, bandwidth in MiB/s, bandwidth of messages below 1 KiB
@@ -24,6 +25,8 @@ measures=("$@")
 # the control then shows the added cost and nothing else.
 readonly kLaunchSeconds=60 kCost=0.2 kNoCost=0.000001 kOurPort=7479 kTheirPort=18515
 readonly kOutput=/run/railgauge-series.txt
+read -ra our_words <<<"${RAILGAUGE_SERIES_OURS:-}"
+read -ra their_words <<<"${RAILGAUGE_SERIES_THEIRS:-}"
 gid_index=$(cat /run/vfabric/gid_index)
 
 # For each measure VERB_KIND_BYTES: the program's name, the options that perftest and our alias both take, and the column
@@ -59,12 +62,12 @@ start() {
   local words command
   read -ra words <<<"${options[$1]}"
   if is_theirs "$2"; then
-    command=("${program[$1]}" "${words[@]}" -x "$gid_index")
+    command=("${program[$1]}" "${words[@]}" -x "$gid_index" "${their_words[@]}")
     [ "$2" != validated ] || command+=(--data_validation)
   elif [ "$side" = server ]; then
     command=("$runner" "${program[$1]}" -d rxe0 -p "$kOurPort")
   else
-    command=("$runner" "${program[$1]}" "${words[@]}" -p "$kOurPort")
+    command=("$runner" "${program[$1]}" "${words[@]}" -p "$kOurPort" "${our_words[@]}")
     case $2 in
       slow) command+=(--set "added_cost_fraction=$kCost") ;;
       unproved) command+=(--set verify=false) ;;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/text/text.h"
+#include "kernels/gpu/slice.h"
 
 namespace railgauge::gpu {
 namespace {
@@ -37,16 +38,6 @@ Result<int> parse_index(std::string_view endpoint, int count) {
         fmt::format("gpu{}: open: CUDA shows {} GPU{} (gpu0{})", index, count,
                     count == 1 ? "" : "s", count == 1 ? "" : fmt::format(" to gpu{}", count - 1)));
   return index;
-}
-
-// As nvidia-smi prints it: "GPU-" and groups of 4, 2, 2, 2 and 6 bytes.
-std::string uuid_text(const cu::Uuid& uuid) {
-  std::string out = "GPU-";
-  for (std::size_t i = 0; i < std::size(uuid.bytes); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) out += '-';
-    out += fmt::format("{:02x}", uuid.bytes[i]);
-  }
-  return out;
 }
 
 }  // namespace
@@ -101,7 +92,7 @@ Result<Gpu> Gpu::open_index(const Cuda& cuda, int index, Slices slices) {
   });
   cu::Uuid uuid{};
   if (cuda.device_get_uuid != nullptr && cuda.device_get_uuid(&uuid, gpu.device_) == cu::kSuccess)
-    gpu.uuid_ = uuid_text(uuid);
+    gpu.uuid_ = uuid_text("GPU-", uuid);
   gpu.capability_ = 10 * RG_TRY(gpu.attribute(cu::kComputeCapabilityMajor));
   gpu.capability_ += RG_TRY(gpu.attribute(cu::kComputeCapabilityMinor));
   // CUDA names a slice so: "NVIDIA H200 MIG 1g.18gb".

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "kernels/fakes/gpu_fixture.h"
+#include "kernels/gpu/slice.h"
 
 namespace railgauge::gpu {
 namespace {
@@ -85,8 +86,25 @@ TEST_F(GpuDevice, ASliceIsTakenWhereItMayBe) {
   const auto gpu = Gpu::open("gpu0", Slices::kTake);
   ASSERT_TRUE(gpu) << gpu.error().message;
   EXPECT_EQ(gpu->slice(), "1g.18gb");
+  EXPECT_EQ(slice_uuid(*gpu).value(), "MIG-66616b65-0001-4000-8000-726700000000");
+  cuda_control().mig = 2;
+  const auto second = Gpu::open("gpu0", Slices::kTake);
+  EXPECT_EQ(slice_uuid(*second).value(), "MIG-66616b65-0002-4000-8000-726700000000");
+  EXPECT_EQ(second->uuid(), gpu->uuid()) << "both are of one GPU";
   cuda_control().mig = 0;
   EXPECT_EQ(Gpu::open("gpu0")->slice(), "");
+  EXPECT_EQ(slice_uuid(*Gpu::open("gpu0")).value(), "");
+}
+
+TEST_F(GpuDevice, ASliceThatTheDriverDoesNotNameHasNoFigures) {
+  cuda_control().mig = 1;
+  const auto gpu = Gpu::open("gpu0", Slices::kTake);
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  cuda_control().fail_call = cuda_control().calls + 1;
+  const auto unnamed = slice_uuid(*gpu);
+  ASSERT_FALSE(unnamed);
+  EXPECT_EQ(unnamed.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(unnamed.error().message, HasSubstr("does not name the slice"));
 }
 
 TEST_F(GpuDevice, ACallThatFailsIsNamedWithTheDriversWords) {

@@ -165,7 +165,9 @@ Status CollectiveBench::measure_size(Context& context, Team& team, std::uint64_t
   const std::uint64_t count = share_of_size(*operation_, size, bytes, plan_.ranks);
   Measured measured;
   measured.asked_bytes = size;
-  measured.moved_bytes = moved_bytes(*operation_, share_of(plan_, plan_.rank, count), bytes);
+  const Share share = share_of(plan_, plan_.rank, count);
+  measured.moved_bytes = moved_bytes(*operation_, share, bytes);
+  measured.shares_bytes = shares_bytes(*operation_, share, bytes);
   measured.ranks = plan_.ranks;
   measured.precision = options_.relative_half_width;
   measured.verified = plan_.verify;
@@ -426,10 +428,12 @@ std::string sample_in_words(const Plan& plan, std::uint64_t repeat) {
 // The words of the parameters `registered` and `cta_policy`, and of the fact `buffers`.
 BufferKind kind_of_buffers(std::string_view word) {
   if (word == "symmetric") return BufferKind::kSymmetric;
+  if (word == "allocated") return BufferKind::kAllocated;
   return word == "true" ? BufferKind::kRegistered : BufferKind::kPlain;
 }
 const char* words_of(BufferKind kind) {
   if (kind == BufferKind::kSymmetric) return "by NCCL, a window of all ranks";
+  if (kind == BufferKind::kAllocated) return "by NCCL";
   return kind == BufferKind::kRegistered ? "by NCCL, registered" : "by CUDA";
 }
 

@@ -80,8 +80,9 @@ KernelInfo info_of(const Operation& operation) {
       .identity()
       .choice("registered", "",
               "true: memory by NCCL, registered with the communicator; symmetric: as a window of "
-              "all ranks, at the same place of each",
-              {"false", "true", "symmetric"})
+              "all ranks, at the same place of each; allocated: by NCCL, which may register what "
+              "a graph captures",
+              {"false", "true", "symmetric", "allocated"})
       .identity()
       .choice(
           "buffer", "",

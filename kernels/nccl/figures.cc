@@ -73,6 +73,12 @@ std::uint64_t moved_bytes(const Operation& operation, const Share& share,
   return share.count * element_bytes * (operation.shared_out ? share.ranks : 1);
 }
 
+std::uint64_t shares_bytes(const Operation& operation, const Share& share,
+                           std::uint64_t element_bytes) {
+  const bool less = operation.shared_out && operation.moved_count != nullptr;
+  return less ? share.count * element_bytes * share.ranks : 0;
+}
+
 // A collective ends when its last rank ends, so the slowest rank's time is the collective's. By the
 // mean, in which a rank's pauses count.
 std::size_t slowest_rank(const std::vector<std::vector<double>>& by_rank_ns) {
@@ -133,6 +139,7 @@ std::vector<Point> points_of(const Operation& operation, const Measured& measure
     // A size that the ranks or the type do not divide is rounded down.
     if (measured.moved_bytes != measured.asked_bytes)
       facts["moved_bytes"] = std::to_string(measured.moved_bytes);
+    if (measured.shares_bytes != 0) facts["shares_bytes"] = std::to_string(measured.shares_bytes);
     if (measured.verified) {
       facts["proved_messages"] = std::to_string(measured.proved_messages);
       facts["proved_bytes"] = std::to_string(measured.proved_bytes);

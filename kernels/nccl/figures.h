@@ -22,6 +22,8 @@ struct Measured {
   std::uint64_t asked_bytes = 0;
   // The S of algbw = S/t: bytes actually moved.
   std::uint64_t moved_bytes = 0;
+  // Shares of all ranks, where the S of algbw is without a rank's own; 0 elsewhere.
+  std::uint64_t shares_bytes = 0;
   std::uint32_t ranks = 1;
   // The sampler's result; its samples are rank 0's.
   Sampled sampled;
@@ -47,6 +49,9 @@ std::uint64_t share_of_size(const Operation& operation, std::uint64_t size_bytes
 // Returns the S of one call with such a share, in bytes.
 std::uint64_t moved_bytes(const Operation& operation, const Share& share,
                           std::uint64_t element_bytes);
+// Returns the bytes of all ranks' shares where S is less, as in a hypercube; 0 in other operations.
+std::uint64_t shares_bytes(const Operation& operation, const Share& share,
+                           std::uint64_t element_bytes);
 
 // Returns the rank with the highest median; the lowest of several.
 std::size_t slowest_rank(const std::vector<std::vector<double>>& by_rank_ns);
@@ -55,8 +60,8 @@ std::vector<double> mean_over_ranks(const std::vector<std::vector<double>>& by_r
 
 // Makes latency_ns (small sizes), algbw_bytes_per_second and, with several ranks,
 // busbw_bytes_per_second: from the slowest rank's iterations, meaning `completion`; then from the
-// aggregate, meaning `aggregate_wall`. Facts: slowest_rank, rank_median_ns, and moved_bytes when it
-// differs from the requested size.
+// aggregate, meaning `aggregate_wall`. Facts: slowest_rank, rank_median_ns, moved_bytes when it
+// differs from the requested size, and shares_bytes where it differs from moved_bytes.
 std::vector<Point> points_of(const Operation& operation, const Measured& measured);
 
 }  // namespace railgauge::nccl

@@ -46,6 +46,10 @@ TEST_F(OnNccl218, WaivesWhatItCannot) {
   ASSERT_FALSE(registered[0].status);
   EXPECT_EQ(outcome_of(registered[0].status.error().code), kWaived);
   EXPECT_THAT(registered[0].status.error().message, HasSubstr("2.19 and later can"));
+  const auto allocated = run("nccl.all_reduce", 2, {{"registered", "allocated"}});
+  ASSERT_FALSE(allocated[0].status);
+  EXPECT_EQ(outcome_of(allocated[0].status.error().code), kWaived);
+  EXPECT_THAT(allocated[0].status.error().message, HasSubstr("allocate by NCCL: NCCL 2.18.3"));
   const auto symmetric = run("nccl.all_reduce", 2, {{"registered", "symmetric"}});
   ASSERT_FALSE(symmetric[0].status);
   EXPECT_EQ(outcome_of(symmetric[0].status.error().code), kWaived);

@@ -100,6 +100,7 @@ Status Stage::allocate(const std::vector<std::uint64_t>& counts) {
   }
   const auto make = [this](std::uint64_t size) {
     if (plan_.buffers == BufferKind::kSymmetric) return Buffer::symmetric(*gpu_, size);
+    if (plan_.buffers == BufferKind::kAllocated) return Buffer::allocated(*gpu_, size);
     return plan_.buffers == BufferKind::kRegistered ? Buffer::registered(*gpu_, *comm_, size)
                                                     : Buffer::plain(*gpu_, size);
   };
@@ -373,6 +374,14 @@ Result<Buffer> Buffer::plain(const gpu::Gpu& gpu, std::uint64_t bytes) {
   buffer.plain_ = RG_TRY(GpuBuffer::allocate(gpu.name(), std::max<std::uint64_t>(bytes, 1)));
   buffer.data_ = buffer.plain_.data();
   return buffer;
+}
+
+Result<Buffer> Buffer::allocated(const gpu::Gpu& gpu, std::uint64_t bytes) {
+  const Nccl& nccl = loaded_nccl();
+  if (nccl.mem_alloc == nullptr || nccl.mem_free == nullptr)
+    return fail(Code::kUnimplemented, "{}: allocate by NCCL: NCCL {} cannot; 2.19 and later can",
+                gpu.name(), nccl.version);
+  return by_nccl(gpu, std::max<std::uint64_t>(bytes, 1));
 }
 
 Result<Buffer> Buffer::registered(const gpu::Gpu& gpu, const Communicator& comm,

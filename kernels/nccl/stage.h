@@ -61,7 +61,7 @@ class Graph {
 };
 
 // Who allocates the buffers of a call, and whether NCCL knows them before the call.
-enum class BufferKind : std::uint8_t { kPlain, kRegistered, kSymmetric };
+enum class BufferKind : std::uint8_t { kPlain, kAllocated, kRegistered, kSymmetric };
 
 // A buffer on the current context's GPU. Release a registered one before its communicator.
 class Buffer {
@@ -69,6 +69,9 @@ class Buffer {
   Buffer() = default;
   // Allocates without registration. Errors as GpuBuffer::allocate.
   static Result<Buffer> plain(const gpu::Gpu& gpu, std::uint64_t bytes);
+  // Allocates by NCCL, which then registers what a graph captures, without a registration of ours.
+  // kUnimplemented when this NCCL cannot (before 2.19).
+  static Result<Buffer> allocated(const gpu::Gpu& gpu, std::uint64_t bytes);
   // Allocates and registers. kUnimplemented when this NCCL has no registration (before 2.19).
   static Result<Buffer> registered(const gpu::Gpu& gpu, const Communicator& comm,
                                    std::uint64_t bytes);

@@ -59,6 +59,7 @@ TEST_F(UnequalParts, OfAHypercubeNeedAPowerOfTwo) {
   const auto eight = run("nccl.hypercube", 8, {{"sizes", "64KiB"}});
   expect_passed(eight);
   EXPECT_EQ(eight[0].points.at(0).facts().at("moved_bytes"), "57344") << "seven shares of eight";
+  EXPECT_EQ(eight[0].points.at(0).facts().at("shares_bytes"), "65536");
 }
 
 }  // namespace

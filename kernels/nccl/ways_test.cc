@@ -98,6 +98,14 @@ TEST_F(Ways, AHypercubeWaitsBetweenItsStepsWhereCallsDoNotBlock) {
   expect_passed(results);
 }
 
+// nccl-tests' graphs have such buffers.
+TEST_F(Ways, MemoryThatNcclAllocatesIsMeasuredAsAGraphAndFreed) {
+  const auto results = run("nccl.all_reduce", 2,
+                           {{"registered", "allocated"}, {"mode", "graph"}, {"graph_calls", "3"}});
+  expect_passed(results);
+  EXPECT_EQ(results[0].facts.at("buffers"), "by NCCL");
+}
+
 TEST_F(Ways, WithoutAWindowSymmetricMemoryIsWaived) {
   nccl_control().no_windows = 1;
   EXPECT_THAT(waived(run("nccl.all_reduce", 2, {{"registered", "symmetric"}})),
@@ -105,11 +113,10 @@ TEST_F(Ways, WithoutAWindowSymmetricMemoryIsWaived) {
 }
 
 TEST_F(Ways, WrongBytesAreFoundInEach) {
-  const std::vector<Parameters> ways{{{"registered", "symmetric"}},
-                                     {{"aggregate", "4"}},
-                                     {{"aggregate", "4"}, {"mode", "graph"}, {"graph_calls", "3"}},
-                                     {{"blocking", "false"}},
-                                     {{"cta_policy", "zero"}}};
+  const std::vector<Parameters> ways{
+      {{"registered", "symmetric"}}, {{"registered", "allocated"}},
+      {{"aggregate", "4"}},          {{"aggregate", "4"}, {"mode", "graph"}, {"graph_calls", "3"}},
+      {{"blocking", "false"}},       {{"cta_policy", "zero"}}};
   for (const Parameters& way : ways)
     for (const std::uint64_t fault : {1U, 2U}) {
       SCOPED_TRACE(way.begin()->first);

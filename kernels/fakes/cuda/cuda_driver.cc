@@ -208,6 +208,15 @@ cu::Return cuDeviceGetUuid(cu::Uuid* uuid, cu::Device device) {
   return cu::kSuccess;
 }
 
+// A slice has its own, another one for each value of `mig`.
+cu::Return cuDeviceGetUuid_v2(cu::Uuid* uuid, cu::Device device) {
+  RAILGAUGE_ENTER_GPU(device);
+  auto bytes = fake::fake_uuid(static_cast<unsigned>(device));
+  bytes[5] = static_cast<std::uint8_t>(cuda_control().mig);
+  std::ranges::copy(bytes, uuid->bytes);
+  return cu::kSuccess;
+}
+
 cu::Return cuDeviceCanAccessPeer(int* can, cu::Device device, cu::Device peer) {
   RAILGAUGE_ENTER_GPU(device);
   if (!is_gpu(peer)) return cu::kInvalidDevice;

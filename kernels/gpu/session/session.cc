@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/slice_words.h"
 #include "kernels/core/text/text.h"
 #include "kernels/dl/nvml.h"
 #include "kernels/gpu/ceiling/link_ceiling.h"
@@ -14,6 +15,7 @@
 #include "kernels/gpu/session/health.h"
 #include "kernels/gpu/session/placement.h"
 #include "kernels/gpu/session/usage.h"
+#include "kernels/gpu/slice.h"
 #include "kernels/memory/numa.h"
 
 namespace railgauge::gpu {
@@ -39,7 +41,7 @@ Result<std::vector<Gpu>> open_chosen(const std::string& chosen, Slices slices) {
 
 // Kernels without the parameter open no session, and refuse slices.
 Slices slices_of(const Context& context) {
-  return context.params.text("slices") == "measure" ? Slices::kTake : Slices::kRefuse;
+  return context.params.text(kSlicesParameter) == kMeasureSlices ? Slices::kTake : Slices::kRefuse;
 }
 
 // Adds the present and the best PCIe link as a fact, where the machine reports them.
@@ -66,6 +68,17 @@ void report_facts(Reporter& reporter, std::span<const Gpu> gpus) {
   reporter.fact("device", all);
 }
 
+// By the slices' UUIDs, whose figures would mix without them. Nothing for whole GPUs.
+Status report_slices(Reporter& reporter, std::span<const Gpu> gpus) {
+  std::string all;
+  for (const Gpu& gpu : gpus) {
+    const std::string slice = RG_TRY(slice_uuid(gpu));
+    if (!slice.empty()) all += (all.empty() ? "" : ",") + slice;
+  }
+  if (!all.empty()) reporter.fact(kSliceFact, std::move(all));
+  return {};
+}
+
 }  // namespace
 
 // Behind a pointer, so that the session can move while the watch's thread runs.
@@ -84,6 +97,7 @@ struct Session::State {
     auto state = std::make_unique<State>();
     state->gpus = std::move(gpus);
     report_facts(context.reporter, state->gpus);
+    RG_TRY_OK(report_slices(context.reporter, state->gpus));
     std::vector<std::string> addresses;
     for (const Gpu& gpu : state->gpus) addresses.push_back(gpu.pci_address());
     state->before = learn_own_number(std::move(before), addresses);
@@ -111,10 +125,15 @@ void add_parameters(InfoBuilder& builder, const std::vector<std::string>& watch,
       .choice("numa", "", "NUMA node of the CPU's side, as seen from the GPU",
               {"near", "far", "any"})
       .identity()
-      .choice("slices", "",
+      .choice(std::string(kSlicesParameter), "",
               "what to do with a slice of a partitioned GPU (MIG); measure: its figures are of the "
-              "slice, which the fact gpu_slice names",
-              {"waive", "measure"})
+              "slice, a series of its own",
+              {"waive", std::string(kMeasureSlices)})
+      .identity()
+      .text(std::string(kSliceParameter),
+            "with slices=measure the slice to measure, by its UUID (MIG-3f1c...); empty takes the "
+            "one that CUDA shows. The series has it in both cases",
+            "")
       .identity()
       .integer("beside",
                "other GPUs of the node that are measured at the same time; a plan with together "

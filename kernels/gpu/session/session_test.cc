@@ -194,6 +194,11 @@ TEST_F(GpuSession, ASliceIsMeasuredUnderItsOwnName) {
   const auto session = open({{"slices", "measure"}});
   ASSERT_TRUE(session) << session.error().message;
   EXPECT_EQ(told_.facts["gpu_slice"], "1g.18gb");
+  EXPECT_EQ(told_.facts["gpu_slice_uuid"], "MIG-66616b65-0001-4000-8000-726700000000");
+  const auto both = open({{"slices", "measure"}, {"gpus", "all"}}, "", 2);
+  ASSERT_TRUE(both) << both.error().message;
+  EXPECT_EQ(told_.facts["gpu_slice_uuid"],
+            "MIG-66616b65-0001-4000-8000-726700000000,MIG-66616b65-0001-4000-8000-726700000001");
 }
 
 TEST_F(GpuSession, SeveralAreThoseNamedInThatOrder) {

@@ -143,8 +143,9 @@ Status take_check(Reading& reading, const Row&, const std::string& option,
 Status take_registered(Reading& reading, const Row&, const std::string& option,
                        const std::string& value) {
   constexpr std::array kWays{"false", "true", "symmetric"};
-  reading.parameters["registered"] =
-      kWays[static_cast<std::size_t>(RG_TRY(option_number(option, value, 0, 2)))];
+  const std::int64_t way = RG_TRY(option_number(option, value, 0, 2));
+  reading.parameters.erase("registered");
+  if (way != 0) reading.parameters["registered"] = kWays[static_cast<std::size_t>(way)];
   return {};
 }
 // NCCL_CTA_POLICY_DEFAULT, _EFFICIENCY and _ZERO.
@@ -320,6 +321,8 @@ Result<Parameters> common_parameters(const NcclTestsReading& reading) {
     common["mode"] = "graph";
     common["graph_calls"] = std::to_string(reading.iterations);
     common["iterations"] = std::to_string(reading.graph_launches);
+    // The tool's buffers are NCCL's own, which NCCL registers when it captures a graph.
+    common.try_emplace("registered", "allocated");
   } else if (!reading.adaptive) {
     common["iterations"] = std::to_string(reading.iterations);
   }

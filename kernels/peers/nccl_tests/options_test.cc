@@ -92,9 +92,11 @@ TEST(NcclTestsOptions, WhatACollectiveDoesNotHaveIsNotAsked) {
 }
 
 TEST(NcclTestsOptions, GraphsHaveTheCallsOfOneSizeAndAreLaunchedSoOften) {
-  EXPECT_THAT(
-      call("all_reduce_perf", {"-G", "7", "-n", "30"}).tasks[0].parameters,
-      IsSupersetOf({Pair("mode", "graph"), Pair("graph_calls", "30"), Pair("iterations", "7")}));
+  EXPECT_THAT(call("all_reduce_perf", {"-G", "7", "-n", "30"}).tasks[0].parameters,
+              IsSupersetOf({Pair("mode", "graph"), Pair("graph_calls", "30"),
+                            Pair("iterations", "7"), Pair("registered", "allocated")}));
+  EXPECT_THAT(call("all_reduce_perf", {"-G", "7", "-R", "2"}).tasks[0].parameters,
+              IsSupersetOf({Pair("registered", "symmetric")}));
   EXPECT_THAT(refusal("all_reduce_perf", {"-G", "7", "-n", "3000"}), HasSubstr("1000 at most"));
 }
 
@@ -213,6 +215,20 @@ TEST(NcclTestsTable, TellsTheSizeThatWasReallyMoved) {
       nccl_tests_report(*find_nccl_tests_program("alltoall_perf"), said, {rounded});
   EXPECT_EQ(report.rows(0).size_bytes(), 1048572);
   EXPECT_DOUBLE_EQ(report.rows(0).out_of_place().time_us(), 1048.572);
+}
+
+// hypercube_perf prints the buffer of all shares, and its bandwidth is without the own share.
+TEST(NcclTestsTable, AHypercubesSizeHasTheOwnShareAndItsTimeIsWithoutIt) {
+  const NcclTestsCall said = call("hypercube_perf", {"-b", "1M", "-e", "1M", "-g", "2"});
+  RunnerReport half = report_of(1e9, 1e9);
+  for (Point& point : *half.mutable_points()) {
+    (*point.mutable_facts())["moved_bytes"] = "524288";
+    (*point.mutable_facts())["shares_bytes"] = "1048576";
+  }
+  const NcclTestsReport report =
+      nccl_tests_report(*find_nccl_tests_program("hypercube_perf"), said, {half});
+  EXPECT_EQ(report.rows(0).size_bytes(), 1048576);
+  EXPECT_DOUBLE_EQ(report.rows(0).out_of_place().time_us(), 524.288);
 }
 
 }  // namespace

@@ -26,6 +26,11 @@ double moved_bytes(const Point& point) {
   return parse_number(value_of(point.facts(), "moved_bytes")).value_or(point.message_bytes());
 }
 
+// Returns the size that the tool prints: the larger buffer of a call.
+double printed_bytes(const Point& point) {
+  return parse_number(value_of(point.facts(), "shares_bytes")).value_or(moved_bytes(point));
+}
+
 // Returns the busbw point beside an algbw point; nullptr for one rank, which has no busbw.
 const Point* busbw_beside(const RunnerReport& report, const Point& algbw) {
   for (const Point& point : report.points())
@@ -135,7 +140,7 @@ NcclTestsReport nccl_tests_report(const NcclTestsProgram& program, const NcclTes
     if (report.outcome() != kPassed) continue;
     for (const Point& point : report.points()) {
       if (point.metric() != "algbw_bytes_per_second" || point.meaning() != kAggregate) continue;
-      NcclTestsRow& row = row_of(task, moved_bytes(point), out);
+      NcclTestsRow& row = row_of(task, printed_bytes(point), out);
       *(task.in_place ? row.mutable_in_place() : row.mutable_out_of_place()) =
           figure_of(report, point);
     }

@@ -10,8 +10,10 @@
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/lookup.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/core/slice_words.h"
 #include "kernels/core/text/text.h"
 #include "kernels/runner/task/phase_timer.h"
+#include "kernels/runner/task/slices.h"
 
 namespace railgauge {
 namespace {
@@ -72,6 +74,15 @@ class RecordReporter final : public Reporter {
     if (taken_)  // too late for the started record, but not lost
       return note("info", fmt::format("{}: {}", name, value));
     (*started_.mutable_facts())[std::string(name)] = std::move(value);
+  }
+  [[nodiscard]] const KernelInfo& kernel() const { return info_; }
+  // The slices that this rank's facts name; "" without one.
+  [[nodiscard]] std::string slices() const {
+    return value_of(started_.facts(), std::string(kSliceFact));
+  }
+  // The slices of the task, for the identity of its series; before started().
+  void set_slices(std::string slices) {
+    (*started_.mutable_parameters())[std::string(kSliceParameter)] = std::move(slices);
   }
   // Once; later calls do nothing.
   void started() {
@@ -147,7 +158,13 @@ Status run_steps(const Task& task, Group& group, RecordWriter& records, const Re
   RG_TRY_OK(prepared);
   RG_TRY_OK(go);
   add_clock_facts(clock.clock(), reporter);
-  const Status connected = guarded("connect", [&] { return kernel.connect(context, group); });
+  const Status connected = guarded("connect", [&]() -> Status {
+    RG_TRY_OK(kernel.connect(context, group));
+    std::string slices =
+        RG_TRY(slices_of_task(context, group, reporter.kernel(), reporter.slices()));
+    if (!slices.empty()) reporter.set_slices(std::move(slices));
+    return {};
+  });
   // After connect, whose facts belong to the started record.
   reporter.started();
   timer.lap(&Phases::set_exchange_ns);
@@ -196,6 +213,7 @@ Status run_kernel(const Task& task, Group& group, RecordWriter& records, const R
     kernel = task.row.make();
     return {};
   });
+  show_slice(task.params, task.row.info());
   if (ended) ended = run_steps(task, group, records, ready, reporter, timer, *kernel);
   reporter.started();  // a waived task has a started record too
   // Teardown is a phase of its own; a crash in it leaves the points that were written before.

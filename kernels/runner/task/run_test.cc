@@ -1,11 +1,14 @@
 #include "kernels/runner/task/run.h"
 
+#include <cstdlib>
 #include <stdexcept>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/outcome.h"
+#include "kernels/runner/task/slices.h"
 
 namespace railgauge {
 namespace {
@@ -41,6 +44,7 @@ struct Steps {
 };
 Steps steps;
 std::string endpoint_kind;  // that the row declares
+bool takes_slices = false;  // whether it declares the parameters of slices
 int alive_count = 0;
 
 class SteppedKernel final : public Kernel {
@@ -60,6 +64,12 @@ const KernelRow kRow{[] {
                        info.set_max_ranks(1);
                        info.set_endpoint_kind(endpoint_kind);
                        info.add_metrics(kMetric);
+                       for (const char* name : {"slices", "slice_uuid"}) {
+                         if (!takes_slices) break;
+                         ParameterInfo& made = *info.add_parameters();
+                         made.set_name(name);
+                         made.set_type("text");
+                       }
                        return info;
                      },
                      []() -> std::unique_ptr<Kernel> { return std::make_unique<SteppedKernel>(); }};
@@ -69,10 +79,23 @@ class RunKernel : public testing::Test {
   void SetUp() override {
     steps = Steps{};
     endpoint_kind = "none";
+    takes_slices = false;
+  }
+  // The value of `slice_uuid` in the record, of a rank that has the slices `own`.
+  std::string recorded_slices(const std::string& own, std::map<std::string, std::string> given) {
+    takes_slices = true;
+    given_ = std::move(given);
+    sink_.records.clear();
+    steps.prepare = [own](Context& context) -> Status {
+      if (!own.empty()) context.reporter.fact("gpu_slice_uuid", own);
+      return {};
+    };
+    run();
+    return sink_.records.at(0).started().parameters().at("slice_uuid");
   }
   Final run(const Ready& ready = [](const Status&) -> Status { return {}; }) {
     const Task task{.row = kRow,
-                    .params = Params::parse(kRow.info(), {}).value(),
+                    .params = Params::parse(kRow.info(), given_).value(),
                     .endpoint = endpoint_,
                     .deadline_monotonic_ns = monotonic_now_ns() + 60e9,
                     .raw_samples = raw_samples_,
@@ -85,6 +108,7 @@ class RunKernel : public testing::Test {
   }
   KeptRecords sink_;
   std::string endpoint_;
+  std::map<std::string, std::string> given_;
   bool raw_samples_ = false;
   int exit_code_ = -1;
 };
@@ -96,6 +120,80 @@ TEST_F(RunKernel, TheGpuThatTheKernelOpenedIsTheEndpoint) {
   endpoint_kind = "gpu";
   run();
   EXPECT_EQ(sink_.records.at(0).started().endpoint(), "gpu0");
+}
+
+// Two slices of one GPU differ in nothing else of the record.
+TEST_F(RunKernel, TheSliceThatWasMeasuredIsAParameterOfTheRecord) {
+  const std::map<std::string, std::string> measured{{"slices", "measure"}};
+  EXPECT_EQ(recorded_slices("MIG-1", measured), "MIG-1");
+  EXPECT_EQ(recorded_slices("MIG-2", measured), "MIG-2");
+  EXPECT_EQ(recorded_slices("", measured), "") << "a whole GPU";
+  EXPECT_EQ(recorded_slices("MIG-1", {{"slices", "measure"}, {"slice_uuid", "MIG-"}}), "MIG-1");
+  EXPECT_EQ(recorded_slices("", {{"slices", "waive"}}), "");
+}
+
+TEST_F(RunKernel, AnotherSliceThanTheDemandedOneWaives) {
+  recorded_slices("MIG-1", {{"slices", "measure"}, {"slice_uuid", "MIG-2"}});
+  const Final other = sink_.records.back().final();
+  EXPECT_EQ(other.outcome(), kWaived);
+  EXPECT_EQ(other.reason(),
+            "rank 0: parameter slice_uuid: \"MIG-2\" was asked for, and CUDA shows MIG-1; a whole "
+            "UUID (nvidia-smi -L) makes CUDA show that slice");
+  recorded_slices("", {{"slices", "measure"}, {"slice_uuid", "MIG-2"}});
+  EXPECT_NE(sink_.records.back().final().reason().find("shows a whole GPU"), std::string::npos);
+  recorded_slices("MIG-1", {{"slices", "waive"}, {"slice_uuid", "MIG-1"}});
+  EXPECT_EQ(sink_.records.back().final().reason(),
+            "parameter slice_uuid: \"MIG-1\" is measured with slices=measure alone");
+}
+
+TEST_F(RunKernel, AWholeUuidMakesCudaShowThatSlice) {
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  const std::string uuid = "MIG-66616b65-0001-4000-8000-726700000000";
+  EXPECT_EQ(recorded_slices(uuid, {{"slices", "measure"}, {"slice_uuid", uuid.substr(0, 9)}}),
+            uuid);
+  EXPECT_EQ(std::getenv("CUDA_VISIBLE_DEVICES"), nullptr) << "a beginning may be of several";
+  recorded_slices(uuid, {{"slices", "waive"}, {"slice_uuid", uuid}});
+  EXPECT_EQ(std::getenv("CUDA_VISIBLE_DEVICES"), nullptr);
+  recorded_slices(uuid, {{"slices", "measure"}, {"slice_uuid", uuid}});
+  ASSERT_NE(std::getenv("CUDA_VISIBLE_DEVICES"), nullptr);
+  EXPECT_EQ(std::getenv("CUDA_VISIBLE_DEVICES"), uuid);
+  unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+// Each rank knows the slices of all, so that any rank's record has them.
+TEST_F(RunKernel, TheSlicesOfSeveralRanksAreNamedInTheirOrder) {
+  takes_slices = true;
+  const auto of = [](const std::vector<std::string>& slices) {
+    struct Ranks final : Group {
+      explicit Ranks(std::vector<std::string> all) : all_(std::move(all)) {}
+      [[nodiscard]] std::uint32_t rank() const override { return 0; }
+      [[nodiscard]] std::uint32_t size() const override {
+        return static_cast<std::uint32_t>(all_.size());
+      }
+      Result<std::vector<std::string>> exchange(std::string, double) override { return all_; }
+      std::vector<std::string> all_;
+    } group(slices);
+    const Params params = Params::parse(kRow.info(), {{"slices", "measure"}}).value();
+    TickClock clock;
+    struct Silent final : Reporter {
+      void point(Point) override {}
+      void note(std::string_view, std::string) override {}
+      void fact(std::string_view, std::string) override {}
+    } reporter;
+    const Context context{params, reporter, clock, "", monotonic_now_ns() + 1e9, false, 0};
+    return slices_of_task(context, group, kRow.info(), slices.front()).value();
+  };
+  EXPECT_EQ(of({"MIG-1", "MIG-2"}), "MIG-1,MIG-2");
+  EXPECT_EQ(of({"MIG-2", "MIG-1"}), "MIG-2,MIG-1");
+  EXPECT_EQ(of({"MIG-1", "MIG-1"}), "MIG-1") << "one slice that both share";
+  EXPECT_EQ(of({"", "MIG-1"}), "-,MIG-1");
+  EXPECT_EQ(of({"", ""}), "");
+  std::vector<std::string> many;
+  for (int i = 0; i < 64; ++i) many.push_back(fmt::format("MIG-{:032}", i));
+  const std::string all = of(many);
+  EXPECT_TRUE(all.starts_with("64-ranks-")) << all;
+  std::swap(many[3], many[4]);
+  EXPECT_NE(of(many), all);
 }
 
 TEST_F(RunKernel, AKernelOverSeveralGpusHasNoEndpoint) {

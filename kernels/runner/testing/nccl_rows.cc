@@ -34,7 +34,7 @@ KernelInfo nccl_info(const char* name, bool reduces) {
   add("datatype", "text", "float32");
   add("mode", "text", "events");
   add("graph_calls", "integer", "20");
-  add("registered", "boolean", "false");
+  add("registered", "text", "false");
   add("verify", "boolean", "true");
   add("act", "text", "none");
   if (!reduces) return info;

@@ -165,6 +165,19 @@ TEST_F(Memories, AGpuIsNamedByItsNumberOrItsUuid) {
   }
 }
 
+// These kernels have no series of a slice's own.
+TEST_F(Memories, ASliceOfAGpuIsNeverMeasuredAsTheGpu) {
+  for (const char* memory : {"cuda", "staged"}) {
+    fake::cuda_control().mig = 1;
+    const auto results = run("verbs.write_bw", {{"memory", memory}});
+    ASSERT_FALSE(results[0].status) << memory;
+    EXPECT_EQ(outcome_of(results[0].status.error().code), kWaived);
+    EXPECT_THAT(results[0].status.error().message, HasSubstr("measure with MIG off"));
+    fake::cuda_control().mig = 0;
+    expect_passed(run("verbs.write_bw", {{"memory", memory}}), memory);
+  }
+}
+
 // The value of `name` in /proc/meminfo, in its own unit.
 std::uint64_t meminfo(const std::string& name) {
   std::ifstream file("/proc/meminfo");
