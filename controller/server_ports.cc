@@ -234,11 +234,15 @@ void Server::note_refused_action(const console::Visitor* visitor, const std::str
   if (has_row) spdlog::warn("call refused: {}: {}", rpc, audit::clean_text(reason.message));
 }
 
-// The functions by which the console acts for its visitors, and knows what the archive lacks.
+// The functions by which the console acts for its visitors, and knows what store and archive have.
 void Server::let_console_act(const Config& config, console::Console::Options& options) {
   options.archive_lag = [this]() -> std::optional<double> {
     if (!has_mirror_) return std::nullopt;
     return mirror_lag_.load();
+  };
+  options.writes = [this] {
+    const auto stats = store_->stats();
+    return stats ? static_cast<std::uint64_t>(stats->committed_batches) : 0;
   };
   options.is_revoked = [this](const console::Visitor& visitor) {
     return tls_ && tls_->is_revoked({.issuer = visitor.issuer, .serial = visitor.serial});

@@ -121,7 +121,7 @@ Console::Console(Options options)
     : options_(std::move(options)),
       assets_(fmt::format("{}{}", kAssetsBegin, new_secret())),
       files_(pages_in(options_.folder, assets_)),
-      reader_(options_.connect),
+      reader_(options_.connect, options_.writes),
       doer_(options_.connect),
       feed_(options_.connect, reader_, options_.watcher,
             [this](std::string text) { return marked(std::move(text)); }) {}

@@ -27,8 +27,9 @@ class Console {
   static constexpr double kFollowSeconds = 600;
 
   struct Options {
-    Reader::Connect connect{};  // to the services, as a peer that may only read
-    std::string folder{};       // of the built pages; "": there are none
+    Reader::Connect connect{};                // to the services, as a peer that may only read
+    std::function<std::uint64_t()> writes{};  // of the store so far; may be empty
+    std::string folder{};                     // of the built pages; "": there are none
     std::string version{};
     // The mark of all data, api::data_kind_of(): each answer has it. May be empty.
     std::function<std::string_view()> data_kind{};

@@ -110,54 +110,18 @@ Status read_changes(Reader& reader, const Asking&, const Message& request, Messa
   return {};
 }
 
-api::HistoryRequest history_of(const api::SeriesColumnsRequest& wanted, std::uint32_t points) {
-  api::HistoryRequest request;
-  request.set_series_id(wanted.series_id());
-  request.set_limit(points);
-  if (wanted.has_since_unix_seconds()) request.set_since_unix_seconds(wanted.since_unix_seconds());
-  return request;
-}
-
-Result<api::History> read_history(Reader& reader, const api::HistoryRequest& request) {
-  api::History history;
-  RG_TRY_OK(reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
-    return stubs.archive->GetHistory(&context, request, &history);
-  }));
-  return history;
-}
-
-// One at a time: a page draws six series, and each holds tens of megabytes meanwhile.
 Status read_columns(Reader& reader, const Asking&, const Message& request, Message& answer) {
   const auto& wanted = static_cast<const api::SeriesColumnsRequest&>(request);
   if (wanted.points() > kMostColumnPoints)
     return fail(Code::kInvalidArgument, fmt::format("points {}: a series has {} at most here",
                                                     wanted.points(), kMostColumnPoints));
-  const auto has_newest_point = [&](const Message& kept) -> Result<bool> {
-    const api::SeriesColumns newest =
-        columns_of(RG_TRY(read_history(reader, history_of(wanted, 1))));
-    return end_of(newest) == end_of(static_cast<const api::SeriesColumns&>(kept));
-  };
-  const auto make = [&](Message& made) -> Result<double> {
-    const std::uint32_t points = wanted.points() == 0 ? kMostColumnPoints : wanted.points();
-    static_cast<api::SeriesColumns&>(made) =
-        columns_of(RG_TRY(read_history(reader, history_of(wanted, points))));
-    return Reader::kAnswerSeconds;
-  };
-  return reader.kept_answer(request, has_newest_point, make, answer);
+  answer.CopyFrom(*RG_TRY(reader.columns(wanted)));
+  return {};
 }
 
-// Retests belong to their run, so that an ended one keeps its suspects.
 Status read_suspects(Reader& reader, const Asking&, const Message& request, Message& answer) {
-  const auto& wanted = static_cast<const api::PairsRequest&>(request);
-  const auto make = [&](Message& made) -> Result<double> {
-    // Before the suspects are read: a run that ends meanwhile is read once more.
-    const bool is_fixed = reader.has_ended(wanted.run_id());
-    RG_TRY_OK(reader.call([&](const Stubs& stubs, grpc::ClientContext& context) {
-      return stubs.archive->GetSuspects(&context, wanted, static_cast<api::SuspectList*>(&made));
-    }));
-    return is_fixed ? Reader::kAnswerSeconds : Reader::kShortSeconds;
-  };
-  return reader.kept_answer(request, {}, make, answer);
+  answer.CopyFrom(*RG_TRY(reader.suspects(static_cast<const api::PairsRequest&>(request))));
+  return {};
 }
 
 // A person is shown how large the run would be; the list of its tasks may be long.
@@ -193,6 +157,30 @@ bool may_be_wide(const api::MatrixRequest& request) {
 }
 
 }  // namespace
+
+namespace {
+
+double seconds_now() { return monotonic_now_ns() / 1e9; }
+
+std::size_t bytes_of(const Message& answer) { return answer.ByteSizeLong(); }
+
+constexpr CacheBounds kBoundsOfAnswers{.count = Reader::kMostAnswers,
+                                       .weight = Reader::kMostAnswerBytes,
+                                       .turn_seconds = Reader::kGridTurnSeconds};
+
+}  // namespace
+
+Reader::Reader(Connect connect, std::function<std::uint64_t()> writes)
+    : connect_(std::move(connect)),
+      // The blocks of a large matrix are read anew, by the places that its overview has.
+      grids_(
+          {.count = kMostGrids, .weight = kMostPairs, .turn_seconds = kGridTurnSeconds}, writes,
+          seconds_now, [](const PairGrid& grid) { return grid.cells(); },
+          [](const PairGrid& grid) { return grid.has_blocks() ? kOverviewSeconds : kGridSeconds; }),
+      suspects_(kBoundsOfAnswers, writes, seconds_now, bytes_of,
+                [](const Message&) { return kSuspectSeconds; }),
+      columns_(kBoundsOfAnswers, writes, seconds_now, bytes_of,
+               [](const Message&) { return 0.0; }) {}
 
 Status Reader::call(const Send& send, double seconds) {
   grpc::ClientContext context;
@@ -259,18 +247,6 @@ Status Reader::block(const api::MatrixBlockRequest& request, const IsGone& is_go
   }
   changed_.notify_all();
   return status;
-}
-
-// "" and words that mean several runs are no run's name.
-bool Reader::has_ended(const std::string& run_id) {
-  if (run_id.empty()) return false;
-  api::RunRef run;
-  run.set_run_id(run_id);
-  api::RunDetail detail;
-  const Status read = call([&](const Stubs& stubs, grpc::ClientContext& context) {
-    return stubs.control->GetRun(&context, run, &detail);
-  });
-  return read && detail.run().has_ended_at();
 }
 
 // The labels of all nodes, by pages. A page may be two seconds old, and a node that was renamed has
@@ -347,50 +323,41 @@ Result<std::shared_ptr<const PairGrid>> Reader::read_grid(const api::MatrixReque
 }
 
 Result<std::shared_ptr<const PairGrid>> Reader::grid(const api::MatrixRequest& request) {
-  const std::string key = to_json(request, JsonLayout::kCompact);
-  const std::unique_lock lock(grids_mutex_, std::chrono::duration<double>(kGridTurnSeconds));
-  if (!lock) return fail(Code::kResourceExhausted, "another matrix is being read; try again");
-  const double now = monotonic_now_ns() / 1e9;
-  std::erase_if(grids_, [now](const ReadGrid& kept) { return now > kept.until_seconds; });
-  if (const auto found = std::ranges::find(grids_, key, &ReadGrid::key); found != grids_.end())
-    return found->grid;
-  const bool is_fixed = request.runs() == 0 && has_ended(request.run_id()) &&
-                        (request.against().empty() || has_ended(request.against()));
-  std::shared_ptr<const PairGrid> grid = RG_TRY(read_grid(request));
-  grids_.push_front({.key = key,
-                     .until_seconds = now + (is_fixed ? kAnswerSeconds : kGridSeconds),
-                     .grid = grid});
-  std::size_t pairs = 0;
-  std::size_t count = 0;
-  std::erase_if(grids_, [&](const ReadGrid& kept) {
-    pairs += kept.grid->cells();
-    return ++count > kMostGrids || (count > 1 && pairs > kMostPairs);
-  });
-  return grid;
+  return grids_.get(to_json(request, JsonLayout::kCompact), [&] { return read_grid(request); });
 }
 
-Status Reader::kept_answer(const Message& request, const IsNewest& is_newest, const Make& make,
-                           Message& answer) {
-  const std::string key =
-      fmt::format("{} {}", request.GetDescriptor()->name(), to_json(request, JsonLayout::kCompact));
-  const std::unique_lock lock(answers_mutex_, std::chrono::duration<double>(kAnswerTurnSeconds));
-  if (!lock) return fail(Code::kResourceExhausted, "another answer is being made; try again");
-  const double now = monotonic_now_ns() / 1e9;
-  std::erase_if(answers_, [now](const KeptAnswer& kept) { return now > kept.until_seconds; });
-  const auto found = std::ranges::find(answers_, key, &KeptAnswer::key);
-  if (found != answers_.end()) {
-    if (!is_newest || RG_TRY(is_newest(*found->answer))) {
-      answer.CopyFrom(*found->answer);
-      return {};
-    }
-    answers_.erase(found);
-  }
-  const double seconds = RG_TRY(make(answer));
-  std::shared_ptr<Message> kept(answer.New());
-  kept->CopyFrom(answer);
-  answers_.push_front({.key = key, .until_seconds = now + seconds, .answer = std::move(kept)});
-  if (answers_.size() > kMostAnswers) answers_.pop_back();
-  return {};
+Result<std::shared_ptr<const api::SuspectList>> Reader::suspects(const api::PairsRequest& request) {
+  using List = api::SuspectList;
+  return suspects_.get(to_json(request, JsonLayout::kCompact),
+                       [&]() -> Result<std::shared_ptr<const List>> {
+                         const auto list = std::make_shared<List>();
+                         RG_TRY_OK(call(
+                             [&](const Stubs& stubs, grpc::ClientContext& context) {
+                               return stubs.archive->GetSuspects(&context, request, list.get());
+                             },
+                             kGridReadSeconds));
+                         return list;
+                       });
+}
+
+// One series at a time: a page draws six, and each holds tens of megabytes meanwhile.
+Result<std::shared_ptr<const api::SeriesColumns>> Reader::columns(
+    const api::SeriesColumnsRequest& request) {
+  api::HistoryRequest wanted;
+  wanted.set_series_id(request.series_id());
+  wanted.set_limit(request.points() == 0 ? kMostColumnPoints : request.points());
+  if (request.has_since_unix_seconds()) wanted.set_since_unix_seconds(request.since_unix_seconds());
+  return columns_.get(
+      to_json(request, JsonLayout::kCompact),
+      [&]() -> Result<std::shared_ptr<const api::SeriesColumns>> {
+        api::History history;
+        RG_TRY_OK(call(
+            [&](const Stubs& stubs, grpc::ClientContext& context) {
+              return stubs.archive->GetHistory(&context, wanted, &history);
+            },
+            kGridReadSeconds));
+        return std::make_shared<const api::SeriesColumns>(columns_of(std::move(history)));
+      });
 }
 
 // The route of one call of a service.

@@ -4,8 +4,8 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -17,6 +17,7 @@
 #include <google/protobuf/message.h>
 
 #include "controller/api/console.pb.h"
+#include "controller/console/answer_cache.h"
 #include "controller/console/views/pair_grid.h"
 #include "kernels/core/base/result.h"
 
@@ -41,14 +42,13 @@ class Reader {
   // they are below what the server grants an answer.
   static constexpr double kGridTurnSeconds = 5;
   static constexpr double kGridReadSeconds = 22;
-  static constexpr double kGridSeconds = 30;  // a run's matrix is read again after this time
+  static constexpr double kGridSeconds = 30;     // where something was written since it was read
+  static constexpr double kOverviewSeconds = 2;  // likewise, of a matrix that is read in blocks
   static constexpr std::size_t kMostGrids = 8;
-  // Answers that cost a core tenths of a second, and that several people look at: kMostAnswers of
-  // 2 MB each.
-  static constexpr double kAnswerTurnSeconds = 5;
-  static constexpr double kAnswerSeconds = 300;  // where it cannot change unseen
-  static constexpr double kShortSeconds = 10;    // where it can
-  static constexpr std::size_t kMostAnswers = 8;
+  // Suspects and columns of series cost a core tenths of a second, and several people look at them.
+  static constexpr double kSuspectSeconds = 10;  // likewise; columns are read again at once
+  static constexpr std::size_t kMostAnswers = 32;
+  static constexpr std::size_t kMostAnswerBytes = 64U << 20U;  // of each kind
   // Blocks of large matrices that are read at a time. A person who moves the picture asks for many,
   // and the overview of the next one must find a thread of the services free.
   static constexpr std::size_t kMostBlocks = 1;
@@ -60,7 +60,8 @@ class Reader {
   // Opens a channel to the services. Each call has one of its own, which costs little inside a
   // process: the server closes connections that are idle for a minute.
   using Connect = std::function<std::shared_ptr<grpc::Channel>()>;
-  explicit Reader(Connect connect) : connect_(std::move(connect)) {}
+  // `writes` counts what the store wrote, so that answers are made again; it may be empty.
+  explicit Reader(Connect connect, std::function<std::uint64_t()> writes = {});
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
@@ -68,20 +69,16 @@ class Reader {
   // kResourceExhausted: kMostCalls are under way; kDeadlineExceeded.
   using Send = std::function<grpc::Status(const Stubs& stubs, grpc::ClientContext& context)>;
   Status call(const Send& send, double seconds = kTurnSeconds + kCallSeconds);
-  // Whether the run has ended: its figures change no more. false: also where it cannot be read.
-  bool has_ended(const std::string& run_id);
   // Ends the calls under way, and refuses those that come later.
   void stop();
   // The arranged matrix, from memory where it was asked for a moment ago. Errors: call()'s and
   // PairGrid's; kResourceExhausted: other matrices are being read.
   Result<std::shared_ptr<const PairGrid>> grid(const api::MatrixRequest& request);
-  // The answer to a route's request, from memory while it is kept and `is_newest` agrees; else made
-  // by `make`, one at a time, into `answer`. `make` returns for how many seconds it is kept.
-  // Errors: those of both.
-  using Make = std::function<Result<double>(google::protobuf::Message& answer)>;
-  using IsNewest = std::function<Result<bool>(const google::protobuf::Message& kept)>;
-  Status kept_answer(const google::protobuf::Message& request, const IsNewest& is_newest,
-                     const Make& make, google::protobuf::Message& answer);
+  // The suspects of a run and the columns of a series, from memory where nothing was written since.
+  // Errors: call()'s and AnswerCache::get()'s.
+  Result<std::shared_ptr<const api::SuspectList>> suspects(const api::PairsRequest& request);
+  Result<std::shared_ptr<const api::SeriesColumns>> columns(
+      const api::SeriesColumnsRequest& request);
   // The figures of a block. Who has hung up loses the turn. Errors: call()'s; kCancelled: `is_gone`
   // while it waited; kResourceExhausted: kMostBlocks were being read for kBlockTurnSeconds, or, at
   // once, kMostBlockWaits others wait.
@@ -90,16 +87,6 @@ class Reader {
                api::MatrixBlock& answer);
 
  private:
-  struct ReadGrid {
-    std::string key{};
-    double until_seconds = 0;
-    std::shared_ptr<const PairGrid> grid{};
-  };
-  struct KeptAnswer {
-    std::string key{};
-    double until_seconds = 0;
-    std::shared_ptr<const google::protobuf::Message> answer{};
-  };
   Result<NodePlaces> read_places();
   Result<std::shared_ptr<const PairGrid>> read_grid(const api::MatrixRequest& request);
 
@@ -110,10 +97,9 @@ class Reader {
   std::size_t blocks_ = 0;                // that are being read
   std::size_t block_waits_ = 0;           // callers that wait for the turn of a block
   bool is_stopping_ = false;
-  std::timed_mutex grids_mutex_;    // held while a matrix is read, so that tiles read it once
-  std::list<ReadGrid> grids_;       // the newest first
-  std::timed_mutex answers_mutex_;  // held while such an answer is made
-  std::list<KeptAnswer> answers_;   // the newest first
+  AnswerCache<PairGrid> grids_;
+  AnswerCache<api::SuspectList> suspects_;
+  AnswerCache<api::SeriesColumns> columns_;
 };
 
 // The report of the site for a page. Makes many calls, one after the other. kInvalidArgument: hours

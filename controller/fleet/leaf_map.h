@@ -21,13 +21,10 @@ using LeafMap = std::map<std::string, std::string>;
 class LeafSource {
  public:
   LeafSource() = default;
-  template <class Find>
-  requires std::is_invocable_r_v < LeafMap, Find, const std::vector<store::NodeRow>
-  & >
-      // NOLINTNEXTLINE(google-explicit-constructor): a function is such a source
-      LeafSource(Find find, std::vector<std::string> facts = {})
-      : find_(std::move(find)),
-  facts_(std::move(facts)) {}
+  template <class Find, class = std::invoke_result_t<Find, const std::vector<store::NodeRow>&>>
+  // NOLINTNEXTLINE(google-explicit-constructor): a function is such a source
+  LeafSource(Find find, std::vector<std::string> facts = {})
+      : find_(std::move(find)), facts_(std::move(facts)) {}
 
   explicit operator bool() const { return static_cast<bool>(find_); }
   LeafMap operator()(const std::vector<store::NodeRow>& nodes) const { return find_(nodes); }

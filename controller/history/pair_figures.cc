@@ -464,7 +464,7 @@ bool pair_point_of(const store::PairPointRow& row, PairPoint& point) {
 Result<std::vector<FollowUpPoint>> read_follow_ups(store::Store& store, const PairFigures& figures,
                                                    const LeafSource& leaves) {
   const store::ExportScope scope = RG_TRY(store.export_scope(figures.run_id));
-  const PortMap ports = RG_TRY(read_ports(store, leaves, figures.data.nodes));
+  const PortMap ports = RG_TRY(read_ports(store, leaves, nodes_of(store, scope.run_id)));
   const store::PairPointsFilter filter{.run_id = scope.run_id,
                                        .kernel = figures.series.kernel,
                                        .metric = figures.series.metric,

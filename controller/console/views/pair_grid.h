@@ -51,6 +51,8 @@ class PairGrid {
   [[nodiscard]] Result<api::MatrixTile> fine_tile(const api::MatrixTileRequest& request,
                                                   const api::MatrixBlock& block) const;
   // Cells of the finest copy, which most of the memory is for.
+  // Whether figures of single pairs are read in blocks, by their places here.
+  [[nodiscard]] bool has_blocks() const { return levels_.front().step > 1; }
   [[nodiscard]] std::size_t cells() const { return levels_.front().side * levels_.front().side; }
 
  private:

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "controller/api/contract.h"
@@ -57,12 +56,6 @@ api::SeriesColumns columns_of(api::History history) {
     if (point.synthetic()) columns.set_synthetic(true);
   }
   return columns;
-}
-
-std::pair<double, std::string> end_of(const api::SeriesColumns& columns) {
-  const auto& steps = columns.steps_ms();
-  return {std::accumulate(steps.begin(), steps.end(), columns.first_unix_ms()),
-          columns.run_ids().empty() ? "" : *columns.run_ids().rbegin()};
 }
 
 }  // namespace railgauge::console

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <utility>
 
 #include "controller/api/archive.pb.h"
 #include "controller/api/console.pb.h"
@@ -15,8 +13,5 @@ inline constexpr std::uint32_t kMostColumnPoints = 100'000;
 
 // Figures are floats: a chart has fewer places than they.
 api::SeriesColumns columns_of(api::History history);
-
-// When the last point was measured, milliseconds since 1970, and its run.
-std::pair<double, std::string> end_of(const api::SeriesColumns& columns);
 
 }  // namespace railgauge::console
