@@ -1,7 +1,7 @@
 // From the overview to the bad port's evidence, on what `railgauge demo` has made: demo.e2e.mjs CHROMIUM LOGIN_URL
 // The demo's scenario has one slow port, rail 1 of a node at three quarters of its nodes, and an upgrade besides.
 import assert from 'node:assert/strict';
-import { launch, open, says, settled } from './browser.mjs';
+import { broken, isNarrow, launch, open, says, settled } from './browser.mjs';
 
 const kMostClicks = 3;
 const kMostKeys = 6;
@@ -68,5 +68,23 @@ await press('Enter');
 await checkEvidence();
 assert.ok(keys <= kMostKeys, `${keys} keys`);
 console.log(`ok     the evidence is ${keys} keys from the overview`);
+// The story of the upgrade: free of faults that axe knows in both themes, on a telephone, and on paper with its mark.
+await page.evaluate(() => { location.hash = '#/upgrades'; });
+await page.waitForSelector('main tbody a[href^="#/upgrades/"]');
+await page.click('main tbody a[href^="#/upgrades/"]');
+await says(page, 'Before and after');
+await settled(page);
+const found = [];
+for (const theme of ['light', 'dark']) {
+  await page.evaluate((word) => { document.documentElement.dataset.theme = word; }, theme);
+  for (const rule of await broken(page)) found.push(`${theme}: ${rule}`);
+}
+assert.deepEqual(found, []);
+await page.setViewport({ width: 390, height: 844 });
+await isNarrow(page);
+await page.emulateMediaType('print');
+const marks = await page.$$eval('.mark', (all) => all.filter((one) => one.checkVisibility()).map((one) => one.innerText).join());
+assert.ok(marks.includes('SYNTHETIC'), `on paper the marks are "${marks}"`);
+console.log('ok     the story of its upgrade has no fault that axe knows, fits a telephone, and says on paper that it is synthetic');
 assert.deepEqual(faults, []);
 await browser.close();
