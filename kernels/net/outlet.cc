@@ -29,6 +29,8 @@ namespace {
 // the limits of locked memory.
 constexpr std::uint64_t kMostOutstanding = 32;
 constexpr int kLookMs = static_cast<int>(kLookNs / 1e6);
+// Sleeps for a look, or less.
+void rest() { static_cast<void>(sockets().poll(nullptr, 0, kLookMs)); }
 
 struct SendingRow {
   const char* name;
@@ -49,14 +51,17 @@ class ZeroCopyOutlet final : public Outlet {
   // A send that moved something has one notice later, however many of its bytes the kernel took.
   // Notices are read only where they are needed, so that the loop is one call a message.
   ssize_t send(std::span<const std::byte> bytes) override {
+    lacks_memory_ = false;
     if (outstanding_ >= kMostOutstanding && !read_notices()) return -1;
     if (outstanding_ >= kMostOutstanding && settle() < 0) return -1;
     if (outstanding_ >= kMostOutstanding) return errno = EAGAIN, -1;
     const ssize_t sent =
         sockets().send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_ZEROCOPY);
     if (sent > 0) ++outstanding_;
-    // The limit of notices or of locked memory: earlier sends free some.
-    if (sent < 0 && errno == ENOBUFS && outstanding_ > 0) {
+    // The limit of notices or of locked memory: sends of this socket or of others free some.
+    if (sent < 0 && errno == ENOBUFS) {
+      lacks_memory_ = true;
+      if (outstanding_ == 0) rest();
       if (settle() < 0) return -1;
       errno = EAGAIN;
     }
@@ -204,6 +209,8 @@ class UringOutlet final : public Outlet {
       asks_for_copies_ = false;
       return send(bytes);
     }
+    lacks_memory_ = result_ == -ENOBUFS && !copies_;
+    if (lacks_memory_) return rest(), errno = EAGAIN, -1;
     if (result_ < 0) return errno = -result_, -1;
     return result_;
   }

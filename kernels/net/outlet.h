@@ -48,6 +48,12 @@ class Outlet {
   // there are any; -1 with errno.
   virtual ssize_t settle() = 0;
   [[nodiscard]] virtual ZeroCopyCount count() const { return {}; }
+  // Whether the last send() moved nothing because the kernel may lock no more memory. The limit is
+  // the user's, over all sockets, so that this one may have nothing outstanding.
+  [[nodiscard]] bool lacks_memory() const { return lacks_memory_; }
+
+ protected:
+  bool lacks_memory_ = false;
 };
 
 }  // namespace railgauge::net

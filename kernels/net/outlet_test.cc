@@ -9,6 +9,7 @@
 #include "kernels/core/base/clock.h"
 #include "kernels/core/base/fd.h"
 #include "kernels/core/group/tcp.h"
+#include "kernels/net/pipe.h"
 #include "kernels/net/sockets.h"
 
 namespace railgauge::net {
@@ -83,6 +84,33 @@ TEST_P(Outlets, ReturnInTimeWhereNobodyReceives) {
   }
   EXPECT_TRUE(is_full);
 }
+
+// Another socket of the user has all the memory that may be locked.
+ssize_t send_without_memory(int fd, const void* bytes, std::size_t count, int flags) {
+  if ((flags & MSG_ZEROCOPY) == 0) return ::send(fd, bytes, count, flags);
+  return errno = ENOBUFS, -1;
+}
+
+using OutletsWithoutMemory = Outlets;
+TEST_P(OutletsWithoutMemory, WaitForOtherSocketsAndSayWhichLimitItWas) {
+  const std::vector<std::byte> message(1000);
+  Sockets full = kSystemSockets;
+  full.send = send_without_memory;
+  Limits limits;
+  limits.deadline_monotonic_ns = monotonic_now_ns() + 10e9;
+  limits.stall_ns = 100e6;
+  auto pipe = Pipe::adopt(std::move(near_), "a test", limits, false);
+  ASSERT_TRUE(pipe) << pipe.error().message;
+  ASSERT_TRUE(pipe->send_by(GetParam()));
+  set_sockets(full);
+  EXPECT_FALSE(pipe->send_all(message));
+  EXPECT_EQ(pipe->failure().code, Code::kFailedPrecondition);
+  EXPECT_THAT(pipe->failure().message, ::testing::HasSubstr("RLIMIT_MEMLOCK"));
+  set_sockets(kSystemSockets);
+  EXPECT_TRUE(pipe->send_all(message)) << "memory is there again";
+  EXPECT_TRUE(pipe->settle());
+}
+INSTANTIATE_TEST_SUITE_P(Zero, OutletsWithoutMemory, ::testing::Values(Sending::kZeroCopy));
 
 INSTANTIATE_TEST_SUITE_P(
     Ways, Outlets, ::testing::Values(Sending::kZeroCopy, Sending::kUring, Sending::kUringZeroCopy),

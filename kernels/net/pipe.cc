@@ -1,6 +1,7 @@
 #include "kernels/net/pipe.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 
 #include <cerrno>
@@ -16,6 +17,17 @@ namespace {
 
 // Empty receives between two looks at the clock.
 constexpr unsigned kSpinsBetweenLooks = 1024;
+
+Error lock_error(const std::string& who) {
+  rlimit limit{};
+  getrlimit(RLIMIT_MEMLOCK, &limit);
+  return {
+      Code::kFailedPrecondition,
+      fmt::format("{}: send without a copy: no more memory may be locked; all sockets of a user "
+                  "share {} bytes (RLIMIT_MEMLOCK); set LimitMEMLOCK=infinity in its service or "
+                  "run `ulimit -l unlimited` before it",
+                  who, limit.rlim_cur)};
+}
 
 }  // namespace
 
@@ -161,6 +173,7 @@ Error Pipe::failure() const {
     case Failure::kReceive:
       return {Code::kUnavailable, fmt::format("{}: receive: {}", who_, errno_words(error_))};
     case Failure::kStalled:
+      if (outlet_ && outlet_->lacks_memory()) return lock_error(who_);
       return {Code::kUnavailable,
               fmt::format("{}: nothing moved for {:.3g} s", who_, limits_->stall_ns / 1e9)};
     case Failure::kDeadline:
