@@ -79,6 +79,25 @@ Status report_slices(Reporter& reporter, std::span<const Gpu> gpus) {
   return {};
 }
 
+// CUDA shows one slice, as gpu0 whatever GPU it is of. The series is of the slot of that name, so
+// that a slice of another GPU must not get it. `known`: the host's GPUs in NVML's order, which
+// names them.
+Status check_slice_place(const Gpu& gpu, std::span<const GpuUsage> known) {
+  if (gpu.slice().empty()) return {};
+  const auto of = std::ranges::find(known, gpu.pci_address(), &GpuUsage::pci_address);
+  if (of == known.end())
+    return fail(Code::kFailedPrecondition,
+                "{}: open: NVML does not list the GPU of this slice, at {}, so that its figures "
+                "have no place",
+                gpu.name(), gpu.pci_address());
+  const std::string name = fmt::format("gpu{}", of - known.begin());
+  if (name == gpu.name()) return {};
+  return fail(Code::kFailedPrecondition,
+              "{}: open: the slice that CUDA shows is of {}, at {}; its figures would be those of "
+              "{}: slices are measured on a host's first GPU alone",
+              gpu.name(), name, gpu.pci_address(), gpu.name());
+}
+
 }  // namespace
 
 // Behind a pointer, so that the session can move while the watch's thread runs.
@@ -98,6 +117,7 @@ struct Session::State {
     state->gpus = std::move(gpus);
     report_facts(context.reporter, state->gpus);
     RG_TRY_OK(report_slices(context.reporter, state->gpus));
+    for (const Gpu& gpu : state->gpus) RG_TRY_OK(check_slice_place(gpu, before));
     std::vector<std::string> addresses;
     for (const Gpu& gpu : state->gpus) addresses.push_back(gpu.pci_address());
     state->before = learn_own_number(std::move(before), addresses);

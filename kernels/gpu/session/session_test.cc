@@ -4,6 +4,7 @@
 
 #include "kernels/core/base/clock.h"
 #include "kernels/core/sampling.h"
+#include "kernels/fakes/fake_uuid.h"
 #include "kernels/gpu/session/health.h"
 #include "kernels/testing/gpu_session_fixture.h"
 
@@ -199,6 +200,21 @@ TEST_F(GpuSession, ASliceIsMeasuredUnderItsOwnName) {
   ASSERT_TRUE(both) << both.error().message;
   EXPECT_EQ(told_.facts["gpu_slice_uuid"],
             "MIG-66616b65-0001-4000-8000-726700000000,MIG-66616b65-0001-4000-8000-726700000001");
+}
+
+// CUDA shows the slice of the host's second GPU as gpu0, whose series it must not get.
+TEST_F(GpuSession, ASliceOfAnotherGpuThanTheNameSaysWaives) {
+  fake::cuda_control().mig = 1;
+  nvml_control().mig = 1;
+  nvml_control().first_bus = fake::fake_bus(0) - 1;
+  const auto session = open({{"slices", "measure"}});
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(session.error().message, HasSubstr("the slice that CUDA shows is of gpu1"));
+  nvml_control().first_bus = 1;
+  const auto unknown = open({{"slices", "measure"}});
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().message, HasSubstr("NVML does not list the GPU of this slice"));
 }
 
 TEST_F(GpuSession, SeveralAreThoseNamedInThatOrder) {
