@@ -233,9 +233,10 @@ PairGrid PairGrid::of_overview(const api::MatrixOverview& overview) {
   return grid;
 }
 
-// The rows in the order of the frame; those that are equal in it by name.
+// The rows in the order of the frame; those that are equal in it by name. The ends of a slow pair
+// have one worst share: the end whose other pairs are slow, too, comes first.
 std::vector<int> PairGrid::order_rows(const api::PairMatrix& matrix,
-                                      const std::vector<float>& worst,
+                                      const std::vector<RowShares>& shares,
                                       const NodePlaces& places) const {
   std::vector<std::vector<std::string>> keys;
   for (int node = 0; node < matrix.nodes_size(); ++node) {
@@ -252,8 +253,12 @@ std::vector<int> PairGrid::order_rows(const api::PairMatrix& matrix,
   std::ranges::sort(order, [&](int a, int b) {
     const auto row_a = static_cast<std::size_t>(a);
     const auto row_b = static_cast<std::size_t>(b);
-    if (is_worse(worst[row_a], worst[row_b])) return true;
-    if (is_worse(worst[row_b], worst[row_a])) return false;
+    for (const auto share : {&RowShares::worst_share, &RowShares::mean_share}) {
+      const float share_a = (shares[row_a].*share)();
+      const float share_b = (shares[row_b].*share)();
+      if (is_worse(share_a, share_b)) return true;
+      if (is_worse(share_b, share_a)) return false;
+    }
     return keys[row_a] < keys[row_b];
   });
   return order;
@@ -275,15 +280,20 @@ void PairGrid::arrange(const api::PairMatrix& matrix, const std::vector<float>& 
     const float value = matrix.values(static_cast<int>(at));
     return is_of_class(from, to) && value > 0 && expected[at] > 0 ? value / expected[at] : kNone;
   };
-  std::vector<float> worst(count, kNone);
+  std::vector<RowShares> shares(count);
   if (frame_.order() == "worst")
     for (int from = 0; from < n; ++from)
-      for (int to = 0; to < n; ++to)
-        for (const int node : {from, to})
-          if (float& least = worst[static_cast<std::size_t>(node)];
-              is_worse(share_of(from, to), least))
-            least = share_of(from, to);
-  const std::vector<int> order = order_rows(matrix, worst, places);
+      for (int to = 0; to < n; ++to) {
+        const float share = share_of(from, to);
+        if (std::isnan(share)) continue;
+        for (const int node : {from, to}) {
+          RowShares& row = shares[static_cast<std::size_t>(node)];
+          if (is_worse(share, row.worst)) row.worst = share;
+          row.sum += share;
+          row.pairs += 1;
+        }
+      }
+  const std::vector<int> order = order_rows(matrix, shares, places);
   Level level{.step = 1, .side = count};
   level.values.resize(count * count);
   level.shares.resize(count * count);

@@ -4,8 +4,10 @@
 // so that threads may share it.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -83,8 +85,19 @@ class PairGrid {
   [[nodiscard]] float share_in_class(std::size_t from, std::size_t to, float value) const;
   void arrange(const api::PairMatrix& matrix, const std::vector<float>& expected,
                const std::vector<int>& leaves, const std::string& hop, const NodePlaces& places);
+  // The shares of a node's pairs, as sender and as receiver; NaN: none was tested.
+  struct RowShares {
+    float worst = std::numeric_limits<float>::quiet_NaN();
+    double sum = 0;
+    double pairs = 0;
+    [[nodiscard]] float worst_share() const { return worst; }
+    // In steps of 0.01 %, so that the order of the sum is no matter.
+    [[nodiscard]] float mean_share() const {
+      return static_cast<float>(std::round(sum / pairs * 1e4));
+    }
+  };
   [[nodiscard]] std::vector<int> order_rows(const api::PairMatrix& matrix,
-                                            const std::vector<float>& worst,
+                                            const std::vector<RowShares>& shares,
                                             const NodePlaces& places) const;
   void coarsen();
   // Names the steps of the frame: finer cells than the first copy are made on request.

@@ -68,6 +68,15 @@ TEST(PairGrid, OrdersAreByLeafByNameAndWorstFirst) {
   EXPECT_THAT(refused.error().message, HasSubstr("fabric, pod, slot, name or worst"));
 }
 
+// One port sends slowly: each of its pairs has it and a partner that is as expected.
+TEST(PairGrid, TheWorstFirstIsTheNodeWhoseOtherPairsAreSlowToo) {
+  api::PairMatrix matrix = fabric(8);
+  for (const int to : {6, 7, 0}) matrix.set_values(1 * 8 + to, to == 6 ? 20 : 21);
+  const api::MatrixFrame frame = PairGrid::make(matrix, "worst", nullptr)->frame();
+  ASSERT_LT(matrix.nodes(6), matrix.nodes(1)) << "the partner's name is the first";
+  EXPECT_EQ(frame.nodes(0), matrix.nodes(1));
+}
+
 // Two pods of two leaves of two nodes each; n0001 has no labels.
 TEST(PairGrid, OrdersByPodAndSlotFollowTheLabels) {
   api::PairMatrix matrix = fabric(8);
