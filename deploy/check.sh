@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.." || exit 4
 . deploy/compile_cache.sh
 
 steps="deps format house build unit none asan tsan fuzz e2e"
-parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos standby nights truth tidy-kernels tidy-agent tidy-controller headers demo e2e pairs upgrade stalls tables packages services versions images kubernetes aarch64 rebuild compare path"
+parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos standby nights truth tidy-kernels tidy-agent tidy-controller headers demo e2e pairs upgrade stalls coverage corruption packages services versions images kubernetes aarch64 rebuild compare path"
 kept=deploy/docs/results/full-check.tsv
 
 # The purpose of each part of the long check, for the list.
@@ -34,7 +34,8 @@ title_of() {
     pairs) echo "localisation on four guests" ;;
     upgrade) echo "a kernel upgrade on seven guests" ;;
     stalls) echo "a sender that stalls after an upgrade, on seven guests" ;;
-    tables) echo "the tables of coverage, pauses and wrong messages again, beside the kept pages" ;;
+    coverage) echo "the tables of coverage and pauses again, beside the kept pages" ;;
+    corruption) echo "the table of wrong messages again, beside the kept page" ;;
     packages) echo "packages in a clean root: install, a measured pair, upgrade, remove, purge" ;;
     services) echo "packages under a real systemd in two guests: notify, watchdog, reboots, upgrade from the last release, purge" ;;
     versions) echo "agents and controllers of the last release beside this one, a controller replaced while a run measures" ;;
@@ -241,7 +242,8 @@ run_part() {
     *) step deps "packages" deploy/deps.sh --yes ;;
   esac
   case $part in
-    unit | chaos | standby | nights | truth | e2e | pairs | upgrade | stalls | tables | images | packages | services | versions | tidy-*) step build "configure and build (preset ci)" configure_and_build ci ;;
+    unit | chaos | standby | nights | truth | e2e | pairs | upgrade | stalls | corruption | images | packages | services | versions | tidy-*) step build "configure and build (preset ci)" configure_and_build ci ;;
+    coverage) step build "configure and build (preset release)" configure_and_build release --target coverage_bench stalls_bench ;;
     compare | path)
       step build "configure and build (preset release)" configure_and_build release --target railgauge-runner compare_launches vfabric-switch ibverbs-counted
       export RAILGAUGE_BUILD_DIR=$PWD/build/release
@@ -274,12 +276,11 @@ run_part() {
     pairs) step pairs "$(title_of pairs)" tests ci 1 0 -R '^e2e_pairs$' ;;
     upgrade) step upgrade "$(title_of upgrade)" tests ci 1 0 -R '^e2e_upgrade$' ;;
     stalls) step stalls "$(title_of stalls)" tests ci 1 0 -R '^e2e_stalls$' ;;
-    tables)
-      step benches "coverage_bench and stalls_bench" cmake --build build/ci --target coverage_bench stalls_bench
-      step coverage "coverage of the intervals" deploy/coverage.sh build/ci 200 "$PWD/$logs/coverage.md"
-      step pauses "pauses and who finds them" build/ci/bin/stalls_bench
-      step wrong "wires that change one message of so many" deploy/corruption.sh --bin build/ci/bin --page "$PWD/$logs/corruption.md"
+    coverage)
+      step coverage "coverage of the intervals" deploy/coverage.sh build/release 200 "$PWD/$logs/coverage.md"
+      step pauses "pauses and who finds them" build/release/bin/stalls_bench
       ;;
+    corruption) step corruption "$(title_of corruption)" deploy/corruption.sh --bin build/ci/bin --page "$PWD/$logs/corruption.md" ;;
     packages)
       step previous "packages of the last release" previous
       step packages "$(title_of packages)" env RAILGAUGE_BUILD_DIR=build/ci RAILGAUGE_PREVIOUS="$(previous)" deploy/packages/clean_root.sh
