@@ -302,6 +302,8 @@ int serve(const CommandLine& command_line, const Config& config, Values in_force
           "standby: {}; after a takeover this host enrols and renews no node: it needs ca.crt, "
           "ca.key, index.txt, keys.txt and crl.pem of the site's authority",
           fault);
+    if (const std::string fault = archive_fault(own); !fault.empty())
+      spdlog::warn("standby: {}", fault);
     Result<Turn> came = stand_by(own, again, manager, signals, signal);
     if (!came) return end_start(config, came.error());
     if (signal != 0) return exit_code_of(signal);
@@ -310,7 +312,7 @@ int serve(const CommandLine& command_line, const Config& config, Values in_force
     if (turn.has_taken_over && !enrolment_fault(own).empty()) own.enroll = {};
   }
   Result<std::unique_ptr<Server>> server =
-      start_server(own, turn.lease ? term_of(turn, again) : fleet::Term());
+      start_server(own, turn.lease ? term_of(turn) : fleet::Term());
   if (!server) return end_start(config, server.error());
   spdlog::info("railgauge-controller {} serves", RAILGAUGE_VERSION);
   (*server)->report_to(manager);

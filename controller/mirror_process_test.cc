@@ -42,6 +42,11 @@ class MirrorProcessTest : public ArchiveTest {
   [[nodiscard]] std::vector<std::string> flags() const {
     return {"--mirror=" + url_, "--site=east", "--audit-log=none"};
   }
+  [[nodiscard]] std::vector<std::string> with_flags(const std::vector<std::string>& more) const {
+    std::vector<std::string> all = flags();
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
   std::unique_ptr<api::Control::Stub> connect(const ControllerProcess& controller) {
     EXPECT_TRUE(controller.wait_until_serving()) << controller.error_text();
     return api::Control::NewStub(
@@ -299,6 +304,26 @@ TEST_F(MirrorProcessTest, ADeposedControllerReportsToItsManagerAsAStandby) {
   EXPECT_THAT(hear("READY=1\nSTATUS=a standby of site east\n"), HasSubstr("WATCHDOG=1\n"));
   hear("WATCHDOG=1\n");
   EXPECT_FALSE(controller->has_ended()) << controller->error_text();
+}
+
+// A node of another site, or a forged one: the archive knows who has the lease.
+TEST_F(MirrorProcessTest, AnAgentWithAHigherGenerationEndsNoController) {
+  ControllerProcess controller(bench_, with_flags({"--standby", "--advertise=" + bench_.target(),
+                                                   "--lease-seconds=5", "--mirror-keep-points=9"}));
+  const auto stub = connect(controller);
+  for (int number = 1; number <= 3; ++number) {
+    auto options = bench_.agent("far" + std::to_string(number));
+    options.change_hello = [](api::Hello& hello) { hello.set_generation(std::uint64_t{1} << 63); };
+    ScriptedAgent far(options);
+    EXPECT_FALSE(welcome(far));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1'200));
+  }
+  ScriptedAgent near(bench_.agent("near"));
+  EXPECT_TRUE(welcome(near));
+  EXPECT_EQ(ask("SELECT generation FROM railgauge.lease"), "1");
+  EXPECT_FALSE(controller.has_ended()) << controller.error_text();
+  EXPECT_THAT(controller.error_text(), HasSubstr("remove controller-generation"));
+  EXPECT_THAT(controller.error_text(), HasSubstr("--mirror-keep-points 9 is less than"));
 }
 
 // Its database may be migrated for longer than a watchdog waits.

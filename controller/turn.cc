@@ -134,7 +134,6 @@ Result<Turn> await_turn(const Config& config, const SelfStart& again,
   auto waiting =
       RG_TRY(standby::Standby::open({.lease = lease_options(config, std::move(id), again),
                                      .database = config.database,
-                                     .keep_point_days = config.keep_days.points,
                                      .is_forced = config.standby.is_forced,
                                      .front = {.socket = config.socket,
                                                .socket_group = config.socket_group,
@@ -158,17 +157,24 @@ std::string enrolment_fault(const Config& config) {
   return authority ? "" : fmt::format("--enroll-pki {}", authority.error().message);
 }
 
-// An agent that has seen a higher generation knows better than the lease: the archive may have been
-// restored to an earlier state.
-fleet::Term term_of(const Turn& turn, const SelfStart& again) {
-  const standby::LeaseKeeper* lease = turn.lease.get();
+std::string archive_fault(const Config& config) {
+  const double archived = config.mirror.keep_days;
+  const double own = config.keep_days.points;
+  if (archived <= 0 || (own > 0 && own <= archived)) return "";
+  return fmt::format(
+      "--mirror-keep-points {} is less than --keep-points {}: after a takeover older points and "
+      "matrices are gone; give the archive as many days, or 0 for ever",
+      archived, own);
+}
+
+// Another controller may have taken the lease, which the archive knows. Otherwise the node comes
+// from another site, or is forged: it must not end this controller.
+fleet::Term term_of(const Turn& turn) {
+  standby::LeaseKeeper* lease = turn.lease.get();
   return {.generation = static_cast<std::uint64_t>(lease->generation()),
           .has_taken_over = turn.has_taken_over,
           .may_act = [lease] { return lease->may_act(); },
-          .outranked =
-              [again](std::uint64_t generation) {
-                become_standby(again, fmt::format("an agent has seen generation {}", generation));
-              }};
+          .outranked = [lease] { lease->doubt(); }};
 }
 
 }  // namespace railgauge

@@ -39,7 +39,10 @@ standby::OpenPort standby_port(const TcpOptions& options);
 // Why this controller could sign no certificate of a node, as one line that names the setting; "":
 // it could, or is not to enrol nodes.
 std::string enrolment_fault(const Config& config);
+// Which points a takeover loses because the archive keeps less than the controller, as one line
+// that names the settings; "": none.
+std::string archive_fault(const Config& config);
 // The turn as the fleet needs it. The lease outlives the fleet.
-fleet::Term term_of(const Turn& turn, const SelfStart& again);
+fleet::Term term_of(const Turn& turn);
 
 }  // namespace railgauge

@@ -214,7 +214,7 @@ chaos() {
 # Each part adds rows of counts, so that parts of one commit add up: no statement before there are 200.
 standby_kills() {
   local table=$PWD/deploy/docs/results/standby-kills.tsv kept code=0
-  kept=$(awk -F '\t' -v commit="$(git rev-parse --short=10 HEAD)" '$1 == commit && $14 == 0 { kills += $3 } END { print kills + 0 }' "$table")
+  kept=$(. deploy/e2e/standby_judge.sh && kept_kills "$(git rev-parse --short=10 HEAD)" <"$table")
   [ "$kept" -lt 200 ] || return 0
   RAILGAUGE_BUILD_DIR=$PWD/build/ci STANDBY_KILLS_TABLE=$table deploy/e2e/standby_kills.sh $((200 - kept)) 4 30 || code=$?
   leftovers || return

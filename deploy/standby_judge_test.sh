@@ -58,4 +58,8 @@ same "no look" "$(archive_fault store 'psql: error' 4)" "the archive could not b
 { printf '9.5\t0\t100|0|0|1\t4\t20|0|1\t\n'; printf '12.5\t0\t200|0|0|0\t5\t30|2|2\t\n'; printf '31.0\t0\t10|0|0|0\t0\t1|0|3\tlate\n'; } >"$work/lines"
 same "a row" "$(kills_row c d mirror 2 16 5 60 <"$work/lines" | tr '\t' ' ')" "c d 3 2 16 5 60 17.7 31.0 310 0 0 1 9 1 mirror 51 2"
 kills_row c d mirror 2 16 5 60 </dev/null && fails "no kill has a row"
+
+{ kills_row c d mirror 2 16 5 60 <"$work/lines"; printf '9.5\t0\t100|0|0|1\t4\t20|0|1\t\n' | kills_row c d store 1 16 5 60
+  printf '9.5\t0\t100|0|1|1\t0\t20|0|1\t\n' | kills_row c d store 1 16 5 60; printf '9.5\t0\t100|0|0|1\t4\t20|0|1\t\n' | kills_row e d store 1 16 5 60; } >"$work/rows"
+same "kills that add up: of this commit, without a fault" "$(kept_kills c <"$work/rows")" 1
 echo "standby_judge_test: passed"

@@ -351,18 +351,18 @@ void Fleet::on_hello(Stream& stream, Arrived arrived) {
   stream.wire->read_next();
 }
 
-// A controller with generations among agents: theirs says when another one has taken over.
+// An agent's generation says that another controller may have taken over; the lease decides.
 Status Fleet::check_term(const api::Hello& hello) {
   const Term& term = options_.term;
   const bool is_outranked = term.generation > 0 && hello.generation() > term.generation;
-  if (is_outranked && term.outranked) term.outranked(hello.generation());
-  if (!is_outranked && may_act()) return {};
-  return fail(Code::kUnavailable,
-              is_outranked
-                  ? fmt::format("this controller has generation {}, the agent has seen {}: "
-                                "another one is active",
-                                term.generation, hello.generation())
-                  : std::string("this controller has lost its lease"));
+  if (!is_outranked)
+    return may_act() ? Status() : fail(Code::kUnavailable, "this controller has lost its lease");
+  if (term.outranked) term.outranked();
+  return fail(
+      Code::kUnavailable,
+      "this controller has generation {}, the agent has seen {}: another one is active; or, "
+      "of a node from another site, remove controller-generation in its state folder",
+      term.generation, hello.generation());
 }
 
 void Fleet::welcome(Stream& stream, Arrived arrived, const Roster::Attached& attached) {

@@ -79,8 +79,8 @@ struct Term {
   // Calls its argument, on any thread, once another controller that takes over would know the
   // attempt whose start is committed now, or after a bounded time. Empty: at once.
   std::function<void(std::function<void()> begin)> hold_start{};
-  // An agent has seen a higher generation than this controller's.
-  std::function<void(std::uint64_t generation)> outranked{};
+  // An agent says that it has seen a higher generation than this controller's. Any agent may.
+  std::function<void()> outranked{};
 };
 
 // Times are seconds.

@@ -1,6 +1,7 @@
 #include "controller/mirror/archive_rows.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -9,6 +10,7 @@
 
 #include "controller/mirror/copy_rows.h"
 #include "controller/store/outbox/mirror_tables.h"
+#include "controller/store/outbox/warm_copy.h"
 
 namespace railgauge::mirror {
 namespace {
@@ -102,16 +104,63 @@ std::vector<std::pair<std::int64_t, std::int64_t>> stretches_of(
   return joined;
 }
 
+// The tables with rows of a run's tasks, with the way from a row to its run `r`.
+struct TaskTable {
+  std::string_view name;
+  std::string_view way;
+};
+constexpr std::array kTaskTables{
+    TaskTable{"task", "railgauge.run r WHERE r.id=task.run"},
+    TaskTable{"task_rest", "railgauge.run r WHERE r.id=task_rest.run"},
+    TaskTable{"task_rank",
+              "railgauge.task t JOIN railgauge.run r ON r.site=t.site AND r.id=t.run WHERE "
+              "t.site=task_rank.site AND t.id=task_rank.task"},
+    TaskTable{"attempt",
+              "railgauge.task t JOIN railgauge.run r ON r.site=t.site AND r.id=t.run WHERE "
+              "t.site=attempt.site AND t.id=attempt.task"},
+    TaskTable{"rank",
+              "railgauge.attempt a JOIN railgauge.task t ON t.site=a.site AND t.id=a.task JOIN "
+              "railgauge.run r ON r.site=t.site AND r.id=t.run WHERE a.site=rank.site AND "
+              "a.id=rank.attempt"},
+    TaskTable{"note",
+              "railgauge.rank k JOIN railgauge.attempt a ON a.site=k.site AND a.id=k.attempt JOIN "
+              "railgauge.task t ON t.site=a.site AND t.id=a.task JOIN railgauge.run r ON "
+              "r.site=t.site AND r.id=t.run WHERE k.site=note.site AND k.id=note.rank"},
+    TaskTable{"point",
+              "railgauge.rank k JOIN railgauge.attempt a ON a.site=k.site AND a.id=k.attempt JOIN "
+              "railgauge.task t ON t.site=a.site AND t.id=a.task JOIN railgauge.run r ON "
+              "r.site=t.site AND r.id=t.run WHERE k.site=point.site AND k.id=point.id >> 20"}};
+
+// The end of a WHERE clause that leaves the tasks of these runs out.
+std::string condition_without(const PrunedRuns& runs, const MirrorTable& table) {
+  if (runs.sql.empty()) return "";
+  const auto* const found = std::ranges::find(kTaskTables, table.name, &TaskTable::name);
+  if (found == kTaskTables.end()) return "";
+  return fmt::format(" AND NOT EXISTS (SELECT 1 FROM {} AND {})", found->way, runs.sql);
+}
+
+// A cursor, so that rows of any number take the memory of a page, and no statement is long.
+Status read_pages(pq::Connection& archive, std::size_t table, const std::string& select,
+                  const TakeRows& take) {
+  RG_TRY_OK(archive.execute("DECLARE railgauge_copy NO SCROLL CURSOR FOR " + select));
+  for (;;) {
+    const pq::Answer page =
+        RG_TRY(archive.query(fmt::format("FETCH FORWARD {} FROM railgauge_copy", kPageRows)));
+    store::MirrorRows rows{.table = table};
+    RG_TRY_OK(append_rows(archive, page, rows));
+    if (page.rows() > 0) RG_TRY_OK(take(rows));
+    if (page.rows() < kPageRows) break;
+  }
+  return archive.execute("CLOSE railgauge_copy");
+}
+
 Status read_points(pq::Connection& archive, std::int64_t site, std::size_t table,
                    std::span<const store::MirrorChange> changes, const TakeRows& take) {
-  for (const auto& [first, last] : stretches_of(changes)) {
-    store::MirrorRows rows{.table = table};
-    const std::string where = fmt::format(" AND id BETWEEN {} AND {}", first, last);
-    const pq::Answer answer =
-        RG_TRY(archive.query(select_of(store::mirror_tables()[table], site, where)));
-    RG_TRY_OK(append_rows(archive, answer, rows));
-    RG_TRY_OK(take(rows));
-  }
+  for (const auto& [first, last] : stretches_of(changes))
+    RG_TRY_OK(read_pages(archive, table,
+                         select_of(store::mirror_tables()[table], site,
+                                   fmt::format(" AND id BETWEEN {} AND {}", first, last)),
+                         take));
   return {};
 }
 
@@ -173,24 +222,31 @@ Result<std::vector<store::SpoolMark>> read_spool_marks(pq::Connection& archive, 
   return marks;
 }
 
-// A cursor, so that a table of any size takes the memory of a page.
-Status read_table(pq::Connection& archive, std::int64_t site, std::size_t table, double since,
-                  const TakeRows& take) {
+// Runs that hold the highest ids keep their tasks: a store without them would give those ids again.
+Result<PrunedRuns> read_pruned_runs(pq::Connection& archive, std::int64_t site) {
+  const pq::Answer found = RG_TRY(archive.query(fmt::format(
+      "WITH last_task AS (SELECT max(id) AS id FROM railgauge.task WHERE site={0}), last_attempt "
+      "AS (SELECT task AS id FROM railgauge.attempt WHERE site={0} ORDER BY id DESC LIMIT 1), "
+      "last_rank AS (SELECT a.task AS id FROM railgauge.attempt a WHERE a.site={0} AND "
+      "a.id=(SELECT "
+      "k.attempt FROM railgauge.rank k WHERE k.site={0} ORDER BY k.id DESC LIMIT 1)) SELECT "
+      "(SELECT count(*) FROM railgauge.run WHERE site={0} AND pruned>={1}), (SELECT "
+      "string_agg(run::text, ',') FROM railgauge.task WHERE site={0} AND id IN (SELECT id FROM "
+      "last_task UNION SELECT id FROM last_attempt UNION SELECT id FROM last_rank))",
+      site, store::kPrunedPoints)));
+  if (found.integer(0, 0) == 0) return PrunedRuns();
+  return PrunedRuns{.sql =
+                        fmt::format("r.site={} AND r.pruned>={}{}", site, store::kPrunedPoints,
+                                    found.is_null(0, 1) || found.text(0, 1).empty()
+                                        ? std::string()
+                                        : fmt::format(" AND r.id NOT IN ({})", found.text(0, 1)))};
+}
+
+Status read_table(pq::Connection& archive, std::int64_t site, std::size_t table,
+                  const PrunedRuns& left_out, const TakeRows& take) {
   const MirrorTable& wanted = store::mirror_tables()[table];
-  const std::string where = wanted.name == "point" && since > 0
-                                ? fmt::format(" AND measured_at>=to_timestamp({})", since)
-                                : std::string();
-  RG_TRY_OK(archive.execute("DECLARE railgauge_copy NO SCROLL CURSOR FOR " +
-                            select_of(wanted, site, where)));
-  for (;;) {
-    const pq::Answer page =
-        RG_TRY(archive.query(fmt::format("FETCH FORWARD {} FROM railgauge_copy", kPageRows)));
-    store::MirrorRows rows{.table = table};
-    RG_TRY_OK(append_rows(archive, page, rows));
-    if (page.rows() > 0) RG_TRY_OK(take(rows));
-    if (page.rows() < kPageRows) break;
-  }
-  return archive.execute("CLOSE railgauge_copy");
+  return read_pages(archive, table, select_of(wanted, site, condition_without(left_out, wanted)),
+                    take);
 }
 
 // Keys without a row are of deleted ones; the caller sees them in MirrorRows::keys.

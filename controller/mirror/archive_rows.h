@@ -46,10 +46,16 @@ Result<std::vector<store::SpoolMark>> read_spool_marks(pq::Connection& archive, 
 
 // Called with a page of rows of one table; an error ends the reading.
 using TakeRows = std::function<Status(const store::MirrorRows& rows)>;
-// Every row of a table, in pages. Call it inside a transaction. Points before `since` (unix
-// seconds) are left out.
-Status read_table(pq::Connection& archive, std::int64_t site, std::size_t table, double since,
-                  const TakeRows& take);
+// Runs whose points retention has taken from the store; the archive still has their rows.
+struct PrunedRuns {
+  std::string sql{};  // the condition of such a run `r`; "": there is none
+};
+// But for those whose tasks hold the highest ids.
+Result<PrunedRuns> read_pruned_runs(pq::Connection& archive, std::int64_t site);
+// Every row of a table, in pages, without tasks and points of `left_out`. Call it inside a
+// transaction.
+Status read_table(pq::Connection& archive, std::int64_t site, std::size_t table,
+                  const PrunedRuns& left_out, const TakeRows& take);
 // The rows that these changes of one table name, as they are now.
 Status read_changed_rows(pq::Connection& archive, std::int64_t site, std::size_t table,
                          std::span<const store::MirrorChange> changes, const TakeRows& take);

@@ -11,10 +11,13 @@
 namespace railgauge::mirror {
 
 // Raise it with every change of tables or views.
-inline constexpr std::int64_t kSchemaVersion = 7;
+inline constexpr std::int64_t kSchemaVersion = 8;
 // The version that brought the newest column of a mirrored table: rows of a site that was last
 // written by an earlier one lack it and are copied anew.
 inline constexpr std::int64_t kColumnsVersion = 2;
+// The version from which on a run says which of its rows retention has taken: runs alone are copied
+// anew.
+inline constexpr std::int64_t kPrunedVersion = 8;
 
 // The statements that make this version, or make it of an earlier one. Pure.
 std::string schema_sql();

@@ -19,6 +19,8 @@ namespace {
 // Lines about the same trouble are so far apart.
 constexpr double kLogSeconds = 60;
 constexpr double kDropSeconds = 3'600;
+// While there are more to drop: twice as many a second as a site makes at its fastest.
+constexpr double kChangeDropSeconds = 0.5;
 constexpr std::int64_t kTrimRows = 200'000;  // in one write: a larger one would hold up records
 constexpr double kShowSeconds = 1;
 // Both sides say at least so often when the archive had all, also where nothing changes.
@@ -87,8 +89,6 @@ Result<double> Mirror::work(double now) {
     if (const Status made = link_->make_months_ahead(now); !made)
       spdlog::warn("mirror: the next month's table is not made: {}", made.error().message);
     const Result<int> months = link_->drop_old_months(now);
-    if (const Status dropped = link_->drop_old_changes(); !dropped)
-      spdlog::warn("mirror: old changes are not dropped: {}", dropped.error().message);
     if (const Status dropped = link_->drop_old_content(now); !dropped)
       spdlog::warn("mirror: old matrices are not dropped: {}", dropped.error().message);
     if (!months)
@@ -96,9 +96,17 @@ Result<double> Mirror::work(double now) {
     else if (*months > 0)
       spdlog::info("mirror: {} months of points dropped in the archive", *months);
   }
+  drop_changes(now);
   if (more) return 0;
   if (link_->place().walks.empty()) return options_.poll_seconds;
   return std::min(options_.poll_seconds, walk_pace_.left(now));
+}
+
+void Mirror::drop_changes(double now) {
+  if (now < next_change_drop_ && next_change_drop_ - now <= kDropSeconds) return;
+  const Result<bool> more = link_->drop_old_changes();
+  if (!more) spdlog::warn("mirror: old changes are not dropped: {}", more.error().message);
+  next_change_drop_ = now + (more && *more ? kChangeDropSeconds : kDropSeconds);
 }
 
 // Changes and the first copy take turns, so that neither waits for the other's end. Only the one

@@ -74,6 +74,7 @@ class Mirror {
   Status connect();
   // One batch of changes or of the first copy; true: there is more.
   Result<bool> send_next(double now);
+  void drop_changes(double now);
   // Both send one batch and report whether there is more.
   Result<bool> send_changes(double now);
   Result<bool> send_walk(double now);
@@ -109,6 +110,7 @@ class Mirror {
   double even_sent_ = 0;  // when the archive had all, as this link said last; 0: it has not
   double next_trim_ = 0;
   double next_drop_ = 0;
+  double next_change_drop_ = 0;
   mutable std::mutex mutex_;
   MirrorFigures figures_{};  // guarded by mutex_
 };

@@ -267,5 +267,53 @@ TEST_F(MirrorTest, RetentionTakesNothingFromTheArchive) {
             "r1 2, r2 2");
 }
 
+// An archive of before a run said so gets it for the runs that are there, and copies nothing else.
+TEST_F(MirrorTest, AnOlderArchiveLearnsWhichRunsWerePruned) {
+  measure("r1", 1);
+  ASSERT_TRUE(store_->update_run(
+      {.run_id = "r1", .state = store::RunState::kEnded, .outcome = "passed", .ended_at = 1.7e9}));
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  ASSERT_TRUE(store_->prune({.point_days = 1}, 4e9));
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  EXPECT_EQ(ask("SELECT pruned FROM railgauge.run"), "3");
+  ask("UPDATE railgauge.run SET pruned=NULL");
+  ask("UPDATE railgauge.event SET text='as before'");
+  ask("UPDATE railgauge.site SET schema_version=7");
+  reopen_armed();
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  EXPECT_EQ(ask("SELECT pruned FROM railgauge.run"), "3");
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.event WHERE text<>'as before'"), "0");
+}
+
+// However many there are, a statement drops some of them, and the newest that went is known.
+TEST_F(MirrorTest, ChangesOfADayAgoAreDroppedInPieces) {
+  auto database = pq::Connection::open({.url = url_});
+  ASSERT_TRUE(database && ensure_schema(**database));
+  ASSERT_TRUE(
+      (*database)->execute("INSERT INTO railgauge.lease (site_name, generation, holder, "
+                           "expires_at) VALUES ('east', 1, 'aa', "
+                           "now() + interval '1 hour')"));
+  auto wanted = options("east");
+  wanted.lease = 1;
+  mirror_ = std::make_unique<Mirror>(wanted, *store_, note_, [] { return false; });
+  measure("r1", 1);
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  ask("UPDATE railgauge.change SET at=now() - interval '25 hours'");
+  ask("INSERT INTO railgauge.change (site, source, key, at) SELECT 1, 0, n, now() - interval '25 "
+      "hours' FROM generate_series(1, 25000) n");
+  ask("INSERT INTO railgauge.change (site, source, key) VALUES (1, 0, 7)");
+  double now = 1.7e9 + 7'200;
+  int steps = 0;
+  for (; steps < 100 && ask("SELECT count(*) FROM railgauge.change") != "1"; ++steps) {
+    mirror_->step(now);
+    now += 0.5;
+  }
+  EXPECT_GE(steps, 2) << "10,000 at once";
+  EXPECT_EQ(ask("SELECT count(*) FROM railgauge.change"), "1");
+  EXPECT_EQ(ask("SELECT changes_from=(SELECT min(position) - 1 FROM railgauge.change) FROM "
+                "railgauge.site"),
+            "t");
+}
+
 }  // namespace
 }  // namespace railgauge::mirror

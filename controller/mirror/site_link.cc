@@ -22,6 +22,7 @@ constexpr int kFutureMonths = 2;
 constexpr std::size_t kMaxKnownBlobs = 100'000;
 constexpr double kDaySeconds = 86'400;
 constexpr int kMostDrops = 3;  // months of one call
+constexpr int kChangesOfDrop = 10'000;
 // Before the first key of a walk, and behind the last one.
 constexpr std::int64_t kFirstKey = -9'223'372'036'854'775'807;
 constexpr std::int64_t kLastKey = 9'223'372'036'854'775'807;
@@ -67,10 +68,12 @@ Status SiteLink::claim_site() {
   // The archive went back in time behind rows that were trimmed, or has columns that it lacks.
   const bool has_gap = place_.outbox_through + 1 < claim_.oldest;
   const bool is_anew = is_new_arming || has_gap || found.integer(0, 6) < kColumnsVersion;
+  const bool lacks_pruned = !is_anew && found.integer(0, 6) < kPrunedVersion;
   if (is_anew) RG_TRY_OK(begin_walks());
+  if (lacks_pruned) RG_TRY_OK(walk_runs_again());
   // Copies of standbys lack what went unnoted.
   const bool has_changes = claim_.lease > 0;
-  const bool is_other_copy = has_changes && (is_anew || found.text(0, 7) != "t");
+  const bool is_other_copy = has_changes && (is_anew || lacks_pruned || found.text(0, 7) != "t");
   generation_ = found.integer(0, 2) + 1;
   RG_TRY_OK(database_->execute(
       "UPDATE railgauge.site SET generation=$2, arming=$3, outbox_through=$4, keep_days=$5, "
@@ -144,6 +147,14 @@ Status SiteLink::begin_walks() {
   RG_TRY_OK(database_->execute(fmt::format("DELETE FROM railgauge.walk WHERE site={}", site_)));
   return database_->execute("INSERT INTO railgauge.walk (site, name, through, is_done) VALUES " +
                             rows);
+}
+
+Status SiteLink::walk_runs_again() {
+  return database_->execute(fmt::format(
+      "INSERT INTO railgauge.walk (site, name, through, is_done) VALUES ({}, 'run', {}, "
+      "false) ON CONFLICT (site, name) DO UPDATE SET through=excluded.through, "
+      "is_done=false",
+      site_, kFirstKey));
 }
 
 // A table that this program knows and the walk does not came with an update: it is walked too.
@@ -399,16 +410,22 @@ Status SiteLink::make_month_from_others(int month) {
 }
 
 // A day is the time for which spools keep what is acknowledged: a standby that was away for longer
-// begins a copy anyway. Half a million rows at once, so that the statement is short.
-Status SiteLink::drop_old_changes() {
-  if (claim_.lease == 0) return {};
-  return database_->execute(
-      "WITH old AS (SELECT position FROM railgauge.change WHERE site=$1::smallint AND at < now() - "
-      "interval '24 hours' ORDER BY position LIMIT 500000), gone AS (DELETE FROM railgauge.change "
-      "WHERE site=$1::smallint AND position<=(SELECT max(position) FROM old) RETURNING position) "
-      "UPDATE railgauge.site SET changes_from=greatest(changes_from, (SELECT max(position) FROM "
-      "gone)) WHERE site=$1::smallint AND EXISTS (SELECT 1 FROM gone)",
-      {std::to_string(site_)});
+// begins a copy anyway. A statement reads so many of the oldest changes at most, so that it is
+// short.
+Result<bool> SiteLink::drop_old_changes() {
+  if (claim_.lease == 0) return false;
+  const pq::Answer dropped = RG_TRY(database_->query(
+      fmt::format(
+          "WITH old AS (SELECT max(position) AS last FROM (SELECT position, at FROM "
+          "railgauge.change WHERE site=$1::smallint ORDER BY position LIMIT {}) AS oldest WHERE at "
+          "< now() - interval '24 hours'), gone AS (DELETE FROM railgauge.change WHERE "
+          "site=$1::smallint AND position<=(SELECT last FROM old) RETURNING position), moved AS "
+          "(UPDATE railgauge.site SET changes_from=greatest(changes_from, (SELECT max(position) "
+          "FROM gone)) WHERE site=$1::smallint AND EXISTS (SELECT 1 FROM gone)) SELECT count(*) "
+          "FROM gone",
+          kChangesOfDrop),
+      {std::to_string(site_)}));
+  return dropped.integer(0, 0) >= kChangesOfDrop;
 }
 
 // A controller whose clock is far ahead must not delete what the archive's clock keeps.

@@ -66,8 +66,8 @@ class SiteLink {
   Result<int> drop_old_months(double now);
   // Drops this site's matrices of runs before those days, and content to which nothing refers.
   Status drop_old_content(double now);
-  // Drops changes that standbys had a day to take.
-  Status drop_old_changes();
+  // Drops some of the changes that standbys had a day to take. True: there may be more.
+  Result<bool> drop_old_changes();
 
  private:
   SiteLink(std::unique_ptr<pq::Connection> database, SiteClaim claim)
@@ -80,6 +80,8 @@ class SiteLink {
   Status check_names();
   // Everything is to be copied anew.
   Status begin_walks();
+  // The next walk is of runs alone.
+  Status walk_runs_again();
   Status read_walks();
   // Moves the mark and merges the rows, both or neither.
   Status commit(const store::MirrorBatch& batch, const std::string& mark, const std::string& first,

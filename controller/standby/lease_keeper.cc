@@ -33,6 +33,19 @@ LeaseKeeper::~LeaseKeeper() {
   if (thread_.joinable()) thread_.join();
 }
 
+// Any agent may say so, a lying one too: its word costs a renewal, and neither the lease nor a run.
+void LeaseKeeper::doubt() {
+  constexpr double kDoubtSeconds = 1;
+  {
+    const std::lock_guard lock(mutex_);
+    const double now = mirror::boot_seconds();
+    if (now - doubted_at_ < kDoubtSeconds) return;
+    doubted_at_ = now;
+    is_doubted_ = true;
+  }
+  changed_.notify_all();
+}
+
 // The thread ends first: a renewal after the release would keep the lease for nobody. A lease that
 // cannot be ended is left to its end, so that the next controller waits for as long as after a
 // kill.
@@ -59,16 +72,17 @@ void LeaseKeeper::release() {
 // A look is short beside a renewal's period, so that neither the end of the lease nor that of the
 // process is noticed late.
 void LeaseKeeper::work() {
-  for (;;) {
-    const Result<double> pause = term_.step();
+  for (bool is_doubted = false;;) {
+    const Result<double> pause = term_.step(is_doubted);
     if (!pause) {
       if (options_.deposed) options_.deposed(pause.error().message);
       return;
     }
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::duration<double>(*pause),
-                      [this] { return ending_.load(); });
+                      [this] { return ending_ || is_doubted_; });
     if (ending_) return;
+    is_doubted = std::exchange(is_doubted_, false);
   }
 }
 

@@ -41,6 +41,9 @@ class LeaseKeeper {
   [[nodiscard]] std::int64_t generation() const { return term_.generation(); }
   // Whether this controller may act now. Costs a read of the clock.
   [[nodiscard]] bool may_act() const { return mirror::boot_seconds() < term_.acts_until(); }
+  // Renews the lease at once, at most once a second: somebody says that another controller has it.
+  // The archive decides. Does not wait.
+  void doubt();
   // Ends the thread and the lease, so that a standby takes it at once.
   void release();
   // Controllers that could take the site over, as the archive said last; they wait by promise while
@@ -60,7 +63,9 @@ class LeaseKeeper {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<bool> ending_ = false;
-  std::thread thread_;  // last: uses all above
+  bool is_doubted_ = false;  // as the next, under the mutex
+  double doubted_at_ = 0;    // boot seconds
+  std::thread thread_;       // last: uses all above
 };
 
 }  // namespace railgauge::standby

@@ -31,9 +31,10 @@ LeaseTerm::LeaseTerm(LeaseTermOptions options, LeaseEdges edges, mirror::TakenLe
 // once. Without an answer the lease holds for as long as it was given; promises are asked for once
 // half of it is over, so that a single slow answer costs the other controllers nothing. A holder
 // whose host slept asks the archive before it gives up: a row that nobody took is still its own.
-Result<double> LeaseTerm::step() {
+Result<double> LeaseTerm::step(bool is_doubted) {
   double now = edges_.now();
-  if (holder_.may_act(now) && holder_.due(now) == mirror::LeaseStep::kWait) return kTermLookSeconds;
+  if (!is_doubted && holder_.may_act(now) && holder_.due(now) == mirror::LeaseStep::kWait)
+    return kTermLookSeconds;
   const Result<bool> renewed = renew(now);
   if (renewed && !*renewed) return over("another controller has taken the lease");
   now = edges_.now();

@@ -43,9 +43,10 @@ class LeaseTerm {
   // `lease` was asked for at `asked_at`, by the clock of `edges`.
   LeaseTerm(LeaseTermOptions options, LeaseEdges edges, mirror::TakenLease lease, double asked_at);
 
-  // Does what is due. Returns the seconds until the next step. An error: the lease is over; nothing
-  // acts from the moment at which it is, whoever asks.
-  Result<double> step();
+  // Does what is due, with `is_doubted` a renewal before its time too. Returns the seconds until
+  // the next step. An error: the lease is over; nothing acts from the moment at which it is,
+  // whoever asks.
+  Result<double> step(bool is_doubted = false);
   // Ends the term: it is given back.
   void end() { acts_until_ = 0; }
 

@@ -128,6 +128,25 @@ TEST_F(LeaseTermTest, ASlowArchiveIsNoReasonToAsk) {
   EXPECT_EQ(taken_by_, 0);
 }
 
+// Whoever says that another controller has the lease is heard and not believed.
+TEST_F(LeaseTermTest, ADoubtAsksTheArchiveAtOnce) {
+  LeaseTerm term = make();
+  EXPECT_EQ(run(term, 5), "");
+  const double expired_at = expires_at_;
+  now_ += 0.01;
+  ASSERT_TRUE(term.step());
+  EXPECT_EQ(expires_at_, expired_at) << "a renewal is not due";
+  ASSERT_TRUE(term.step(true));
+  EXPECT_GT(expires_at_, expired_at);
+  is_away_ = true;
+  ASSERT_TRUE(term.step(true)) << "no answer is no confirmation";
+  is_away_ = false;
+  taken_by_ = 9;
+  const auto ended = term.step(true);
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().message, "another controller has taken the lease");
+}
+
 TEST_F(LeaseTermTest, ATakenLeaseIsOverAtOnce) {
   LeaseTerm term = make();
   EXPECT_EQ(run(term, 5), "");

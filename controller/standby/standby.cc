@@ -49,7 +49,7 @@ Result<std::string> controller_id(const std::string& database) {
 // silence, whatever this controller waits for.
 Result<std::unique_ptr<Standby>> Standby::open(StandbyOptions options) {
   failpoint("standby.opening");
-  WarmFile file = RG_TRY(WarmFile::open(options.database, options.keep_point_days));
+  WarmFile file = RG_TRY(WarmFile::open(options.database));
   std::unique_ptr<Standby> standby(new Standby(std::move(options), std::move(file)));
   const RoleAnswers answers{
       .role = [raw = standby.get()] { return raw->role(); },
@@ -150,8 +150,7 @@ Status Standby::check_schema() {
 Result<bool> Standby::follow(Kinship kinship, const std::function<bool()>& is_over) {
   if (kinship == Kinship::kOwn) return true;
   const double begin = mirror::boot_seconds();
-  const Followed followed =
-      RG_TRY(file_.follow(*archive_, options_.lease.site, wall_seconds(), is_over));
+  const Followed followed = RG_TRY(file_.follow(*archive_, options_.lease.site, is_over));
   if (followed.is_whole) even_at_ = begin;
   return followed.is_whole;
 }
@@ -198,7 +197,7 @@ Result<std::unique_ptr<LeaseKeeper>> Standby::step(const std::function<bool()>& 
                                .controller = own.self,
                                .seconds = own.times.seconds,
                                .seen_end = lease ? lease->end : "",
-                               .above = RG_TRY(file_.generation()),
+                               .above = std::max(RG_TRY(file_.generation()), vows_.seen()),
                                .owns = is_own && (!lease || lease->is_mine),
                                .is_forced = is_forced_};
   if (wish.owns) return take(kinship, wish, is_over);
@@ -232,6 +231,11 @@ Result<std::unique_ptr<LeaseKeeper>> Standby::take(Kinship kinship, const mirror
   if (!taken) return tl::unexpected(taken.error());
   if (!*taken) return nullptr;
   auto keeper = std::make_unique<LeaseKeeper>(own, **taken, asked_at);
+  // Between the look and the lease another controller may have acted and given the lease back.
+  const auto site = RG_TRY(mirror::read_archived_site(*archive_, own.site));
+  if (RG_TRY(file_.kinship(site)) != kinship)
+    return fail(Code::kUnavailable,
+                "another controller has continued the site meanwhile, so nothing is taken over");
   if (!RG_TRY(follow(kinship, is_over)))
     return fail(Code::kUnavailable, "the archive is not complete, so nothing is taken over");
   RG_TRY_OK(file_.take_over(*archive_, own.site, keeper->generation()));

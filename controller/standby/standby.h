@@ -22,7 +22,6 @@ namespace railgauge::standby {
 struct StandbyOptions {
   LeaseKeeperOptions lease{};  // for the time after the takeover; its archive is followed before
   std::string database{};
-  double keep_point_days = 0;
   bool is_forced = false;  // takes an ended lease although its holder had not admitted this one
   FrontOptions front{};
 };

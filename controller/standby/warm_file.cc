@@ -18,7 +18,6 @@ using mirror::ArchivedSite;
 
 constexpr double kBusySeconds = 5;
 constexpr std::int64_t kChangesAtOnce = 100'000;
-constexpr double kDaySeconds = 86'400;
 
 // Rows come in whatever order; the copy is consistent at the end of each step. Rows
 // that a power cut takes from a copy come once more.
@@ -41,10 +40,10 @@ Result<bool> knows(store::Connection& connection, const store::MirrorState& stat
 }  // namespace
 
 // The lock is that of the store: no other controller of this host opens the file meanwhile.
-Result<WarmFile> WarmFile::open(std::string path, double keep_point_days) {
+Result<WarmFile> WarmFile::open(std::string path) {
   store::File lock = RG_TRY(store::lock_database(path, "open"));
   store::Connection connection = RG_TRY(open_file(path));
-  return WarmFile(std::move(path), keep_point_days, std::move(lock), std::move(connection));
+  return WarmFile(std::move(path), std::move(lock), std::move(connection));
 }
 
 void WarmFile::close() {
@@ -111,7 +110,7 @@ Status WarmFile::begin_anew() {
 
 // In one snapshot of the archive. A copy begins anew where changes went unnoted (another epoch), or
 // where those behind its position are dropped already; else it takes the changes in their order.
-Result<Followed> WarmFile::follow(pq::Connection& archive, const std::string& site_name, double now,
+Result<Followed> WarmFile::follow(pq::Connection& archive, const std::string& site_name,
                                   const std::function<bool()>& is_over) {
   RG_TRY_OK(archive.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
   Followed followed;
@@ -125,7 +124,7 @@ Result<Followed> WarmFile::follow(pq::Connection& archive, const std::string& si
     store::CopyState state = RG_TRY(store::read_copy_state(*connection_));
     const bool has_gap = state.position < site->changes_from;
     if (state.copy_epoch != site->copy_epoch || !state.is_whole || has_gap) {
-      RG_TRY_OK(copy_all(archive, *site, now, is_over));
+      RG_TRY_OK(copy_all(archive, *site, is_over));
       state = RG_TRY(store::read_copy_state(*connection_));
     }
     while (state.position < site->newest) {
@@ -134,6 +133,7 @@ Result<Followed> WarmFile::follow(pq::Connection& archive, const std::string& si
       state = RG_TRY(store::read_copy_state(*connection_));
     }
     if (site->is_synthetic) RG_TRY_OK(store::mark_copy_synthetic(*connection_));
+    RG_TRY_OK(drop_pruned(is_over));
     followed.is_whole = true;
     return {};
   }();
@@ -144,17 +144,18 @@ Result<Followed> WarmFile::follow(pq::Connection& archive, const std::string& si
 }
 
 // In one snapshot of the archive, so that the copy begins consistent.
-Status WarmFile::copy_all(pq::Connection& archive, const ArchivedSite& site, double now,
+Status WarmFile::copy_all(pq::Connection& archive, const ArchivedSite& site,
                           const std::function<bool()>& is_over) {
   RG_TRY_OK(begin_anew());
+  may_have_pruned_ = true;
   RG_TRY_OK(transact([&](store::Connection& connection) -> Status {
     RG_TRY_OK(store::begin_copy(connection));
     return store::write_copy_state(connection, {.copy_epoch = site.copy_epoch});
   }));
-  const double since = keep_point_days_ > 0 ? now - keep_point_days_ * kDaySeconds : 0;
+  const mirror::PrunedRuns pruned = RG_TRY(mirror::read_pruned_runs(archive, site.site));
   std::int64_t rows = 0;
   for (std::size_t table = 0; table < store::mirror_tables().size(); ++table)
-    RG_TRY_OK(mirror::read_table(archive, site.site, table, since,
+    RG_TRY_OK(mirror::read_table(archive, site.site, table, pruned,
                                  [&](const store::MirrorRows& page) -> Status {
                                    if (is_over())
                                      return fail(Code::kCancelled, "the controller stops");
@@ -182,6 +183,7 @@ Result<std::int64_t> WarmFile::take_changes(pq::Connection& archive, const Archi
       const std::size_t table = found.changes[begin].source;
       std::size_t end = begin;
       while (end < found.changes.size() && found.changes[end].source == table) ++end;
+      if (table == store::mirror_table_number("run")) may_have_pruned_ = true;
       if (table < store::mirror_tables().size())
         RG_TRY_OK(mirror::read_changed_rows(archive, site.site, table,
                                             std::span(found.changes).subspan(begin, end - begin),
@@ -194,6 +196,19 @@ Result<std::int64_t> WarmFile::take_changes(pq::Connection& archive, const Archi
         connection, {.copy_epoch = site.copy_epoch, .position = found.through, .is_whole = true});
   }));
   return found.read;
+}
+
+// As the site's own controller did, so that a successor neither adds those points to the days'
+// figures once more nor keeps them for ever. The days' figures themselves come from the archive.
+Status WarmFile::drop_pruned(const std::function<bool()>& is_over) {
+  while (may_have_pruned_) {
+    if (is_over()) return fail(Code::kCancelled, "the controller stops");
+    RG_TRY_OK(transact([&](store::Connection& connection) -> Status {
+      may_have_pruned_ = RG_TRY(store::drop_pruned_run(connection));
+      return {};
+    }));
+  }
+  return {};
 }
 
 // The sync is behind the last write: from here on the file is the only one.

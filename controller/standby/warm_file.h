@@ -33,17 +33,17 @@ struct Followed {
 
 class WarmFile {
  public:
-  // Opens or makes the database and locks it. `keep_point_days`: older points are left out of a
-  // copy; 0: none are. Errors as Store::open().
-  static Result<WarmFile> open(std::string path, double keep_point_days);
+  // Opens or makes the database and locks it. Errors as Store::open().
+  static Result<WarmFile> open(std::string path);
 
   Result<Kinship> kinship(const std::optional<mirror::ArchivedSite>& site);
   // The highest generation that the database knows.
   Result<std::int64_t> generation();
   // Keeps a deposed database beside the new one, as PATH.deposed-GENERATION, and begins with none.
   Status set_aside();
-  // Brings the copy as far as the archive. `is_over` ends a long copy with kCancelled.
-  Result<Followed> follow(pq::Connection& archive, const std::string& site_name, double now,
+  // Brings the copy as far as the archive, without what retention took from the site's database.
+  // `is_over` ends a long copy with kCancelled.
+  Result<Followed> follow(pq::Connection& archive, const std::string& site_name,
                           const std::function<bool()>& is_over);
   // Makes the database that of the active controller with this lease. A copy must be whole.
   Status take_over(pq::Connection& archive, const std::string& site_name, std::int64_t generation);
@@ -51,26 +51,25 @@ class WarmFile {
   void close();
 
  private:
-  WarmFile(std::string path, double keep_point_days, store::File lock, store::Connection connection)
-      : path_(std::move(path)),
-        keep_point_days_(keep_point_days),
-        lock_(std::move(lock)),
-        connection_(std::move(connection)) {}
+  WarmFile(std::string path, store::File lock, store::Connection connection)
+      : path_(std::move(path)), lock_(std::move(lock)), connection_(std::move(connection)) {}
   // Where a deposed database is kept: a name that nothing has.
   [[nodiscard]] std::string deposed_path(std::int64_t generation) const;
   // Removes the database and makes an empty one.
   Status begin_anew();
-  Status copy_all(pq::Connection& archive, const mirror::ArchivedSite& site, double now,
+  Status copy_all(pq::Connection& archive, const mirror::ArchivedSite& site,
                   const std::function<bool()>& is_over);
+  // Drops tasks and points of runs whose points retention took.
+  Status drop_pruned(const std::function<bool()>& is_over);
   Result<std::int64_t> take_changes(pq::Connection& archive, const mirror::ArchivedSite& site,
                                     std::int64_t after);
   // Runs `work` in a transaction.
   Status transact(const std::function<Status(store::Connection&)>& work);
 
   std::string path_;
-  double keep_point_days_;
   std::optional<store::File> lock_;
   std::optional<store::Connection> connection_;
+  bool may_have_pruned_ = true;  // a run has changed since the last look for pruned ones
 };
 
 }  // namespace railgauge::standby

@@ -50,7 +50,7 @@ class WarmFileTest : public mirror::ArchiveTest {
       store::append_passed(store, {.run_id = run_id, .task_id = fmt::format("t{:04}", task)});
   }
   Followed follow(WarmFile& file) {
-    const auto followed = file.follow(*archive_, "east", 1.7e9, [] { return false; });
+    const auto followed = file.follow(*archive_, "east", [] { return false; });
     EXPECT_TRUE(followed) << followed.error().message;
     return followed ? *followed : Followed();
   }
@@ -59,8 +59,8 @@ class WarmFileTest : public mirror::ArchiveTest {
     EXPECT_TRUE(site);
     return *file.kinship(*site);
   }
-  WarmFile open(const std::string& name, double keep_days = 0) {
-    auto file = WarmFile::open(folder_.file(name), keep_days);
+  WarmFile open(const std::string& name) {
+    auto file = WarmFile::open(folder_.file(name));
     EXPECT_TRUE(file) << file.error().message;
     return std::move(*file);
   }
@@ -199,6 +199,44 @@ TEST_F(WarmFileTest, ACopyBeginsAnewWhereChangesWentUnnotedOrAreGone) {
   file.close();
   const auto copy = store::open_store(folder_.file("copy"));
   EXPECT_EQ(copy->list_runs(10)->size(), 2u);
+}
+
+// Points that retention took are in the days' figures, which the copy has too: a successor that had
+// the points as well would add them once more.
+TEST_F(WarmFileTest, WhatRetentionTookIsInNoCopyAndIsNotCountedTwice) {
+  const auto end = [this](const std::string& run_id) {
+    ASSERT_TRUE(store_->update_run({.run_id = run_id,
+                                    .state = store::RunState::kEnded,
+                                    .outcome = "passed",
+                                    .ended_at = 1.7e9}));
+  };
+  measure(*store_, "r1", 3);
+  measure(*store_, "r2", 2);
+  end("r1");
+  end("r2");
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  WarmFile follower = open("follower");
+  EXPECT_TRUE(follow(follower).is_whole);
+  measure(*store_, "r3", 2);  // its tasks hold the highest ids
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  ASSERT_TRUE(store_->prune({.point_days = 1}, 4e9));
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  EXPECT_EQ(ask("SELECT sum(point_count) FROM railgauge.series_day"), "5");
+  EXPECT_TRUE(follow(follower).is_whole);
+  WarmFile late = open("late");
+  EXPECT_TRUE(follow(late).is_whole);
+  ASSERT_TRUE(late.take_over(*archive_, "east", 2));
+  ASSERT_TRUE(follower.take_over(*archive_, "east", 2));
+  late.close();
+  follower.close();
+  for (const char* name : {"late", "follower"}) {
+    const auto successor = open_armed(folder_.file(name));
+    EXPECT_EQ(differences_of(*store_, *successor), "") << name;
+    ASSERT_TRUE(successor->prune({.point_days = 1}, 4e9));
+    const std::size_t day = store::mirror_table_number("series_day");
+    EXPECT_EQ(rows_here(*successor, day), rows_here(*store_, day)) << name;
+    EXPECT_EQ(rows_here(*successor, store::mirror_table_number("point")).size(), 2u) << name;
+  }
 }
 
 // The marks of spools never claim what the archive lacks.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/store/outbox/warm_copy.h"
 #include "controller/store/queries/audit.h"
 #include "controller/store/sqlite/live_backup.h"
 #include "controller/store/store_impl.h"
@@ -281,6 +282,8 @@ Result<std::vector<std::string>> Store::check(const std::function<bool()>& cance
 }
 
 namespace {
+
+static_assert(static_cast<int>(PruneLevel::kPoints) == kPrunedPoints);
 
 // Copies on the writer's thread, a step between two batches at a time.
 class Copier {

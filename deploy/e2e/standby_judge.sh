@@ -68,3 +68,8 @@ kills_row() {
       print commit, date, kills, lanes, nodes, lease, seconds, sprintf("%.1f", sum / kills), longest, points, lost + 0, twice + 0, aside + 0, again + 0,
         faults + 0, setting, told + 0, lacking + 0 }'
 }
+
+# kept_kills COMMIT <TABLE: kills of that commit in rows of standby-kills.tsv in which nothing is missing, twice or at fault.
+kept_kills() {
+  awk -F '\t' -v commit="$1" '$1 == commit && $11 == 0 && $12 == 0 && $15 == 0 { kills += $3 } END { print kills + 0 }'
+}

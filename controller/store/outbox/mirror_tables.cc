@@ -118,7 +118,8 @@ constexpr std::array kRunColumns{Column{"id"},
                                  Column{"cancelled_by", Kind::kText},
                                  Column{"judged_at", Kind::kSeconds},
                                  Column{"findings_new"},
-                                 Column{"findings_confirmed"}};
+                                 Column{"findings_confirmed"},
+                                 Column{"pruned"}};
 // Tasks, without those whose round has not begun.
 constexpr std::array kTaskColumns{Column{"id"},
                                   Column{"run"},

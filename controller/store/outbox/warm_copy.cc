@@ -168,6 +168,56 @@ Status put_mirror_rows(Connection& connection, const MirrorRows& rows) {
   return insert_rows(connection, table, rows.cells);
 }
 
+namespace {
+
+// Tasks that hold the highest ids.
+constexpr std::string_view kLastTasks =
+    "(SELECT max(id) FROM task UNION ALL SELECT task FROM attempt WHERE id=(SELECT max(id) FROM "
+    "attempt) UNION ALL SELECT task FROM attempt WHERE id=(SELECT attempt FROM rank WHERE "
+    "id=(SELECT max(id) FROM rank)))";
+
+// Without foreign keys no delete takes the rows below with it.
+Status delete_tasks(Connection& connection, std::int64_t run) {
+  const std::string tasks =
+      fmt::format("(SELECT id FROM task WHERE run=?1 AND id NOT IN {})", kLastTasks);
+  const std::string attempts = fmt::format("(SELECT id FROM attempt WHERE task IN {})", tasks);
+  RG_TRY_OK(connection.execute(
+      fmt::format("DELETE FROM note WHERE rank IN (SELECT id FROM rank WHERE attempt IN {})",
+                  attempts),
+      run));
+  RG_TRY_OK(connection.execute(fmt::format("DELETE FROM rank WHERE attempt IN {}", attempts), run));
+  RG_TRY_OK(connection.execute(fmt::format("DELETE FROM attempt WHERE task IN {}", tasks), run));
+  RG_TRY_OK(connection.execute(fmt::format("DELETE FROM task_rank WHERE task IN {}", tasks), run));
+  RG_TRY_OK(connection.execute(
+      fmt::format("DELETE FROM task WHERE run=?1 AND id NOT IN {}", kLastTasks), run));
+  return connection.execute("DELETE FROM task_rest WHERE run=?1", run);
+}
+
+}  // namespace
+
+Result<bool> drop_pruned_run(Connection& connection) {
+  const auto run = RG_TRY(connection.integer(
+      fmt::format(
+          "SELECT id FROM run WHERE pruned>=?1 AND (EXISTS (SELECT 1 FROM task WHERE "
+          "task.run=run.id AND task.id NOT IN {}) OR EXISTS (SELECT 1 FROM task CROSS JOIN "
+          "attempt ON attempt.task=task.id CROSS JOIN rank ON rank.attempt=attempt.id CROSS JOIN "
+          "point ON point.id BETWEEN rank.id << 20 AND (rank.id << 20) + 1048575 WHERE "
+          "task.run=run.id)) LIMIT 1",
+          kLastTasks),
+      kPrunedPoints));
+  if (!run) return false;
+  const auto ranks = RG_TRY(connection.column<std::int64_t>(
+      "SELECT rank.id FROM task CROSS JOIN attempt ON attempt.task=task.id CROSS JOIN rank ON "
+      "rank.attempt=attempt.id WHERE task.run=?1",
+      *run));
+  for (const std::int64_t rank : ranks)
+    for (const char* points : {"point_tail WHERE point", "point WHERE id"})
+      RG_TRY_OK(connection.execute(
+          fmt::format("DELETE FROM {} BETWEEN ?1 << 20 AND (?1 << 20) + 1048575", points), rank));
+  RG_TRY_OK(delete_tasks(connection, *run));
+  return true;
+}
+
 // The outbox keeps a row with the number of the archive's mark, so that its numbers continue.
 Status inherit(Connection& connection, const Inheritance& from) {
   RG_TRY_OK(connection.execute("DELETE FROM mirror_outbox"));

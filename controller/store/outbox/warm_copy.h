@@ -44,6 +44,12 @@ Status mark_copy_synthetic(Connection& connection);
 // carries deletes over.
 Status put_mirror_rows(Connection& connection, const MirrorRows& rows);
 
+// `pruned` of a run whose points retention has taken: PruneLevel::kPoints of upkeep/maintenance.h.
+inline constexpr int kPrunedPoints = 3;
+// Drops tasks and points of one run whose points retention took from the site's database, but for
+// tasks with the highest ids, which SQLite would give again. False: there was none.
+Result<bool> drop_pruned_run(Connection& connection);
+
 // The site that a copy takes over, as the archive has it.
 struct Inheritance {
   std::int64_t generation = 0;  // of the new lease
