@@ -398,7 +398,7 @@ void Server::on_tick() {
       is_due(next_reports_, kReportSeconds))
     static_cast<void>(queries_->submit(
         [this] { reporter_->look_for_upgrades(fleet::unix_seconds() - kReportPastSeconds); }));
-  if (!left_open_.empty() && now >= judges_left_open_) judge_left_open();
+  if (now >= judges_left_open_) judge_late(now);
   const bool may_prune = director_.idle() || now >= next_prune_ + kPruneGraceSeconds;
   if (has_host_clock && may_prune && is_due(next_prune_, kPruneSeconds))
     static_cast<void>(upkeep_->submit([this] { prune_store(); }));
@@ -458,12 +458,6 @@ void Server::do_due(double now) {
   start_due(now);
   watch_upgrades(now);
   reporter_->look_for_upgrades(now - kReportPastSeconds);
-}
-
-void Server::judge_left_open() {
-  loop_.call([this] {
-    for (const std::string& run_id : std::exchange(left_open_, {})) matrices_.want(run_id);
-  });
 }
 
 // On a pool's thread.

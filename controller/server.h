@@ -23,6 +23,7 @@
 #include "controller/exporter/metrics_feed.h"
 #include "controller/fast_forward.h"
 #include "controller/findings/run_judge.h"
+#include "controller/findings/unjudged_runs.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/fleet.h"
 #include "controller/fleet/preflight_service.h"
@@ -72,6 +73,7 @@ class Server {
   // Seconds between two looks for upgrades whose reports are to be sent, and the age from which on
   // no report is sent.
   static constexpr double kReportSeconds = 30;
+  static constexpr double kUnjudgedSeconds = 600;
   static constexpr double kBackupLookSeconds = 60;
   static constexpr double kReportPastSeconds = 24 * 3600;
   // Seconds between two looks for streams and calls of revoked certificates.
@@ -134,6 +136,9 @@ class Server {
   // Judges runs that a restart ended although all their results were stored: no further record will
   // have them judged. The server does so itself kFirstScheduleSeconds after its start.
   void judge_left_open();
+  // Has runs judged that ended before `until` (unix seconds) and were not. The server does so
+  // itself at its start and every kUnjudgedSeconds, while it judges no other.
+  void judge_unjudged(double until);
   // Watches changed stacks that nobody gates. The server does so itself every kUpgradeSeconds.
   void watch_upgrades(double now);
   // Opens the audit log's file anew, for logrotate. After an error the old file stays in use.
@@ -178,6 +183,7 @@ class Server {
   void note(std::string kind, std::string text);  // stores an event of the controller itself
   OwnAct own_acts();  // writes acts of the controller to the audit trail
   void on_tick();
+  void judge_late(double now);  // on the loop
   // On the loop: what the service manager shows of this controller.
   [[nodiscard]] std::string state_text();
   void feed_metrics();
@@ -221,6 +227,8 @@ class Server {
   const certificate::Certifier certifier_;
   RunJudge run_judge_;     // outlives the matrices, which are judged, and the loop, which calls it
   MatrixKeeper matrices_;  // outlives the loop, which calls it
+  std::mutex unjudged_lock_;
+  UnjudgedRuns unjudged_{*store_};  // under the lock
   MemoryGuard memory_;
   Metrics metrics_;
   auth::PeerBook peers_;
@@ -294,6 +302,8 @@ class Server {
   double next_reports_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   double judges_left_open_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;
   std::vector<std::string> left_open_{};  // runs for judge_left_open(), on the loop
+  bool has_looked_for_unjudged_ = false;
+  double next_unjudged_ = 0;
   // With a simulated clock it is the fast forward's, in calendar_seconds().
   double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;
   double next_space_ = 0;                                                  // likewise

@@ -214,8 +214,8 @@ Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::
                                                 const std::atomic<bool>* ends) {
   std::vector<store::SeriesRow> fresh;
   const store::RunRow run = RG_TRY(store.run_summary(run_id)).run;
-  if (run.trigger == "upgrade") return fresh;
   RG_TRY_OK(judge_wrong_bytes(store, run, now));
+  if (run.trigger == "upgrade") return fresh;
   RG_TRY_OK(judge_failed_ports(store, run, now));
   std::vector<SeriesRuns> all = RG_TRY(series_of_run(store, run_id, leaves, ends));
   RG_TRY_OK(keep_repeats(store, run_id, all, now));
@@ -287,6 +287,11 @@ Result<ConfirmingRun> confirming_run(const std::vector<store::SeriesRow>& series
 void RunJudge::stop() {
   const std::lock_guard confirming(confirming_);
   ending_ = true;
+}
+
+void RunJudge::want(const std::string& run_id) {
+  if (!queue_.want(run_id))
+    spdlog::warn("run {}: too many runs wait for their judgement; it is judged later", run_id);
 }
 
 void RunJudge::judge(const std::string& run_id) {

@@ -35,11 +35,11 @@ void set_reference_levels(const store::FindingRow& known, const SeriesById& seri
 inline constexpr std::string_view kRunJudgeWho = "judge";
 
 // Judges the run: opens, confirms, reopens or ends findings. `now`: unix seconds. Runs of upgrades
-// are judged elsewhere, and series that a later run has measured are skipped. Parts of the fabric
-// are judged with part_judge.h, by the pair matrices that are stored by then. Returns the first
-// series of each new finding where a schedule started the run, so that a confirming run can follow.
-// kNotFound: no such run. kCancelled: `ends` became true while the series were read; nothing was
-// judged.
+// are judged elsewhere, but for wrong bytes, and series that a later run has measured are skipped.
+// Parts of the fabric are judged with part_judge.h, by the pair matrices that are stored by then.
+// Returns the first series of each new finding where a schedule started the run, so that a
+// confirming run can follow. kNotFound: no such run. kCancelled: `ends` became true while the
+// series were read; nothing was judged.
 Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::string& run_id,
                                                 double now, const LeafSource& leaves = {},
                                                 const std::atomic<bool>* ends = nullptr);
@@ -56,7 +56,7 @@ Result<ConfirmingRun> confirming_run(const std::vector<store::SeriesRow>& series
                                      const std::vector<std::string>& known_nodes);
 
 // Judges runs on a thread of its own, because a night of a large fabric takes minutes. Runs that
-// are not judged when it stops stay unjudged; the next run covers the same series.
+// are not judged when it stops stay unjudged until UnjudgedRuns names them.
 class RunJudge {
  public:
   using Confirm = std::function<void(const std::vector<store::SeriesRow>&)>;
@@ -76,8 +76,8 @@ class RunJudge {
   // Stops the judge. No callback runs after this returns. Any thread but the judge's.
   void stop();
   // Queues a run that has ended. Any thread. A run that is queued already is judged once; a full
-  // queue drops the run.
-  void want(const std::string& run_id) { queue_.want(run_id); }
+  // queue drops the run, as if the judge had stopped.
+  void want(const std::string& run_id);
   // Whether no run waits to be judged and none is being judged. Any thread.
   [[nodiscard]] bool is_idle() { return queue_.is_idle(); }
 

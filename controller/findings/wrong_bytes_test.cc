@@ -66,7 +66,7 @@ class WrongBytesJudgement : public store::StoreTest {
     for (int node = 1; node <= 9; ++node) EXPECT_TRUE(store_->put_node(store::node_row(node)));
   }
   // A night in which the pairs fail; the other tasks, of n9 with n1 to n4, pass.
-  void night(const Pairs& bad) {
+  void night(const Pairs& bad, const std::string& trigger = "schedule") {
     const std::string run_id = fmt::format("night{:03}", ++nights_);
     Pairs pairs = bad;
     for (int partner = 1; partner <= 4; ++partner) pairs.emplace_back(9, partner);
@@ -78,7 +78,7 @@ class WrongBytesJudgement : public store::StoreTest {
         tasks[i].ranks[rank].node = fmt::format("n{}", node);
       }
     store::RunRow run = store::run_row(run_id);
-    run.trigger = "schedule";
+    run.trigger = trigger;
     ASSERT_TRUE(store_->create_run(run, tasks));
     for (std::size_t i = 0; i < tasks.size(); ++i)
       ASSERT_TRUE(store_->update_task({.run_id = run_id,
@@ -117,6 +117,12 @@ TEST_F(WrongBytesJudgement, TwoPartnersConfirmANodeAtOnce) {
   EXPECT_EQ(row->node_id, "id-9");
   EXPECT_EQ(row->suspect, "n9");
   EXPECT_EQ(row->summary, "n9: wrong bytes in 3 tasks, with n[5-7]: byte 4: wrong bytes");
+}
+
+// The figures of such a run are judged with the upgrade; its bytes are wrong now.
+TEST_F(WrongBytesJudgement, AnUpgradesRunNamesItsNodesToo) {
+  night({{9, 5}, {6, 9}, {7, 9}}, "upgrade");
+  EXPECT_THAT(findings(), ElementsAre("corruption-n9 confirmed"));
 }
 
 TEST_F(WrongBytesJudgement, APairIsConfirmedByASecondRun) {

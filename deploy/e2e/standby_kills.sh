@@ -9,24 +9,30 @@
 # setting; STANDBY_KILLS_TABLE: the file that gets it. Exit 0: every kill passed; 77: so did those that the time allowed.
 # shellcheck source-path=SCRIPTDIR
 kills=${1:?standby_kills.sh: KILLS is needed} lanes=${2:-4} minutes=${3:-50}
-readonly kNodes=${STANDBY_NODES:-16} kLeaseSeconds=${STANDBY_LEASE:-5} kMatchings=${STANDBY_MATCHINGS:-12}
+readonly kNodes=${STANDBY_NODES:-16} kLeaseSeconds=${STANDBY_LEASE:-5} kMatchings=${STANDBY_MATCHINGS:-60}
 
 # One site: kills the active one so many times, and writes a line for each kill to the file.
 lane() {
   local count=$1 lines=$2
   . "$(dirname "$0")/standby_lib.sh"
   both_start
-  local number name other before until
+  local number name other before until over=0
   until=$((SECONDS + minutes * 60))
   for ((number = 1; number <= count && SECONDS < until; ++number)); do
     name=$(active) before=$(generation)
     other=$(other_of "$name")
     local night; night=$(now)
-    a_night_begins "k$number"
+    a_night_begins "k${number}x$over"
     wait_for "a night begins" 60 has_dispatched_since "$name" "$night" || return 1
     # A kill before that could lose nothing.
     wait_for "points of the night are acknowledged" 60 acknowledges "$name" || return 1
     sleep "$((RANDOM % 3)).$((RANDOM % 10))"
+    # On a quick machine the night may be over: the next controller would have nothing to dispatch.
+    if [ "$(sql_of "$name" "SELECT count(*) FROM run WHERE state <> 'ended'")" = 0 ]; then
+      number=$((number - 1)) over=$((over + 1))
+      [ $over -lt 20 ] || { echo "20 nights ended before the kill"; return 1; }
+      continue
+    fi
     kill_the_active "$name" || { printf '60.0\t1\t\t0\t\tnobody took over\n' >>"$lines"; echo "kill $number: nobody took over"; return 1; }
     # The dead one starts while the night continues: it must not act.
     start_one "$name"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Writes deploy/docs/results/archive.md: the drills of the mirror and its figures, on this machine.
+# Writes deploy/docs/results/archive.md: the drills of the mirror and its figures, on this machine. Notes behind
+# "## Notes" on the page stay.
 #   deploy/scale/archive_figures.sh [SECONDS] [MILLIONS]   of each rate, of points of a year [30, 9]
 # RAILGAUGE_CHECK_FULL=1 makes the drills' long form. RAILGAUGE_ARCHIVE_KEPT=FOLDER has the files of this script from an
 # earlier call: those that are there are not measured again.
@@ -26,8 +27,7 @@ nightly=$((millions * 1000000 / 8192 / 365))
 for form in 1 $((nightly > 1 ? nightly : 2)); do
   [ -e "$kept/year-$form.md" ] || RAILGAUGE_BUILD_DIR=$build "$build/bin/mirror_bench" year "$millions" "$form" >"$kept/year-$form.md"
 done
-[ -e "$kept/agents.md" ] || [ ! -x "$build/bin/railgauge-fleet" ] || deploy/scale/archive_rate.sh --build "$build" >"$work/agents" || { cat "$work/agents" >&2; exit 1; }
-[ ! -e "$work/agents" ] || grep '^| ' "$work/agents" | sed 1d >"$kept/agents.md"
+notes=$(sed -n '/^## Notes$/,$p' "$page")
 form="short one"; [ "${RAILGAUGE_CHECK_FULL:-0}" != 1 ] || form=$'long one: 100 kills of the server, 200 of\nthe controller, 200 of a process that stores and mirrors'
 
 {
@@ -53,14 +53,8 @@ its queries run after all rows were written. \`history\` is the program with its
 runs are in it. Indexes of past months: decision
 [190](../decisions/190-a-past-months-history-has-an-index.md).
 
-A controller with its mirror, PostgreSQL and modelled agents that deliver over gRPC, on two cores
-(\`deploy/scale/archive_rate.sh\`):
-
-| figure | measured | wanted |
-|---|---|---|
-PAGE
-  cat "$kept/agents.md" 2>/dev/null || echo "| - | not measured | - |"
-  cat <<PAGE
+A controller with its mirror, PostgreSQL and modelled agents that deliver over gRPC has
+[a page of its own](archive-rate.md).
 
 Each query of the board, with the data of two sites, SYNTHETIC:
 
@@ -84,4 +78,5 @@ sides, in number and content. The form is the $form.
 
 A site with two controllers has a page of its own: [standby](standby.md).
 PAGE
+  [ -z "$notes" ] || printf '\n%s\n' "$notes"
 } >"$page"

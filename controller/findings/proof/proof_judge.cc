@@ -30,33 +30,54 @@ const NodeProof* find_node(const RunProof& proof, const std::string& name) {
   return found == proof.nodes.end() ? nullptr : &*found;
 }
 
-// The worst answer among the parts of a port or a node; unsure where the finding's series has none.
-ProofState answer_about_ports(const RunProof& proof, const PartEvidence& evidence) {
-  ProofState worst = ProofState::kProved;
-  bool any = false;
-  for (const ProvedPart& part : proof.parts) {
-    if (part.node != evidence.first() || part.rail < 0) continue;
-    if (evidence.has_rail() && part.rail != evidence.rail()) continue;
-    if (evidence.memory() == "gpu" && !part.gpu) continue;
-    if (evidence.direction() == "sends" && part.side != parts::Side::kSends) continue;
-    if (evidence.direction() == "receives" && part.side != parts::Side::kReceives) continue;
-    any = any || part.series == evidence.series();
-    worst = std::max(worst, part.answer.state);
-  }
-  return any || worst == ProofState::kWorse ? worst : ProofState::kUnsure;
+// Whether a part of a node is one of those that the finding is about.
+bool is_about(const ProvedPart& part, const PartEvidence& evidence) {
+  if (part.node != evidence.first() || part.rail < 0) return false;
+  if (evidence.has_rail() && part.rail != evidence.rail()) return false;
+  if (evidence.memory() == "gpu" && !part.gpu) return false;
+  if (evidence.direction() == "sends" && part.side != parts::Side::kSends) return false;
+  return evidence.direction() != "receives" || part.side == parts::Side::kReceives;
 }
 
-// The direction of the finding counts: the other way has another figure.
+// The worst answer among the parts of a port or a node. Unsure where a side of the finding has no
+// figure of its series, or where tasks of the node failed: what was measured is not all then. A
+// node as a whole needs the whole proof.
+ProofState answer_about_ports(const RunProof& proof, const PartEvidence& evidence) {
+  const NodeProof* node = find_node(proof, evidence.first());
+  if (node == nullptr) return ProofState::kUnsure;
+  ProofState worst = evidence.has_rail() ? ProofState::kProved : node->state;
+  if (node->has_failures) worst = std::max(worst, ProofState::kUnsure);
+  std::set<parts::Side> sides;
+  for (const ProvedPart& part : proof.parts) {
+    if (!is_about(part, evidence)) continue;
+    if (part.series == evidence.series()) sides.insert(part.side);
+    worst = std::max(worst, part.answer.state);
+  }
+  for (const ProvedPart& part : proof.unmeasured)
+    if (is_about(part, evidence)) worst = std::max(worst, part.answer.state);
+  const bool is_one_way = evidence.direction() == "sends" || evidence.direction() == "receives";
+  const bool has_all = sides.size() >= (is_one_way ? 1U : 2U);
+  return has_all ? worst : std::max(worst, ProofState::kUnsure);
+}
+
+// The direction and the memory of the finding count: another way has another figure. Both ends
+// have to be proved too.
 ProofState answer_about_pair(const RunProof& proof, const PartEvidence& evidence, double worse) {
   bool any = false;
-  for (const auto& [key, loss] : proof.pairs) {
-    const auto& [series, from, to, rail] = key;
-    if (series != evidence.series() || (evidence.has_rail() && rail != evidence.rail())) continue;
-    if (from != evidence.first() || to != evidence.second()) continue;
+  for (const auto& [pair, loss] : proof.pairs) {
+    if (pair.series != evidence.series() || (evidence.has_rail() && pair.rail != evidence.rail()))
+      continue;
+    if (pair.from != evidence.first() || pair.to != evidence.second()) continue;
+    if (evidence.memory() == "gpu" && !pair.gpu) continue;
     any = true;
     if (loss >= kPairShare * worse) return ProofState::kWorse;
   }
-  return any ? ProofState::kProved : ProofState::kUnsure;
+  ProofState ends = any ? ProofState::kProved : ProofState::kUnsure;
+  for (const std::string& name : {evidence.first(), evidence.second()}) {
+    const NodeProof* node = find_node(proof, name);
+    ends = std::max(ends, node == nullptr ? ProofState::kUnsure : node->state);
+  }
+  return ends == ProofState::kWorse ? ProofState::kUnsure : ends;
 }
 
 // Half of a leaf proves nothing about its switch, and neither do partners below the same switch.

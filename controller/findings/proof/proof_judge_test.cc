@@ -187,10 +187,14 @@ RunProof small_proof() {
   proof.partner_leaves = {"L2"};
   for (const char* node : {"n1", "n2"})
     for (const int rail : {0, 1})
-      proof.parts.push_back(
-          {.node = node, .series = "s", .rail = rail, .answer = {.state = ProofState::kProved}});
-  proof.pairs[{"s", "n1", "n2", 0}] = 0.01;
-  proof.pairs[{"s", "n2", "n1", 0}] = 0.2;
+      for (const parts::Side side : {parts::Side::kSends, parts::Side::kReceives})
+        proof.parts.push_back({.node = node,
+                               .series = "s",
+                               .rail = rail,
+                               .side = side,
+                               .answer = {.state = ProofState::kProved}});
+  proof.pairs[{.series = "s", .from = "n1", .to = "n2"}] = 0.01;
+  proof.pairs[{.series = "s", .from = "n2", .to = "n1"}] = 0.2;
   return proof;
 }
 
@@ -208,7 +212,7 @@ PartEvidence evidence_of(const std::string& part, const std::string& first,
 TEST(AnswerAbout, AllSidesAndRailsOfAPartCount) {
   RunProof proof = small_proof();
   EXPECT_EQ(answer_about(proof, evidence_of("node", "n1"), 0.1, {}), ProofState::kProved);
-  proof.parts[1].answer.state = ProofState::kWorse;  // rail 1
+  proof.parts[2].answer.state = ProofState::kWorse;  // rail 1
   EXPECT_EQ(answer_about(proof, evidence_of("node", "n1"), 0.1, {}), ProofState::kWorse);
   PartEvidence port = evidence_of("port", "n1");
   port.set_rail(0);
@@ -221,6 +225,35 @@ TEST(AnswerAbout, AllSidesAndRailsOfAPartCount) {
   EXPECT_EQ(answer_about(proof, evidence_of("node", "n9"), 0.1, {}), ProofState::kUnsure);
 }
 
+// A card that sends no more fails its tasks, and leaves the other side's figures as they should be.
+TEST(AnswerAbout, ASideWithoutFiguresKeepsTheFindingOpen) {
+  const RunProof whole = small_proof();
+  PartEvidence port = evidence_of("port", "n1");
+  port.set_rail(1);
+  ASSERT_EQ(answer_about(whole, port, 0.1, {}), ProofState::kProved);
+  RunProof proof = whole;
+  proof.parts.erase(proof.parts.begin() + 2);  // rail 1 sends
+  EXPECT_EQ(answer_about(proof, port, 0.1, {}), ProofState::kUnsure);
+  proof.unmeasured.push_back({.node = "n1",
+                              .series = "s",
+                              .rail = 1,
+                              .side = parts::Side::kSends,
+                              .answer = {.state = ProofState::kWorse}});
+  EXPECT_EQ(answer_about(proof, port, 0.1, {}), ProofState::kWorse);
+  port.set_direction("receives");
+  EXPECT_EQ(answer_about(proof, port, 0.1, {}), ProofState::kProved) << "the other side";
+  proof.nodes[0].has_failures = true;
+  EXPECT_EQ(answer_about(proof, port, 0.1, {}), ProofState::kUnsure);
+}
+
+TEST(AnswerAbout, ANodeIsProvedAsAWholeOnly) {
+  RunProof proof = small_proof();
+  proof.nodes[0].state = ProofState::kUnsure;
+  EXPECT_EQ(answer_about(proof, evidence_of("node", "n1"), 0.1, {}), ProofState::kUnsure);
+  proof.nodes[0].state = ProofState::kWorse;
+  EXPECT_EQ(answer_about(proof, evidence_of("node", "n1"), 0.1, {}), ProofState::kWorse);
+}
+
 TEST(AnswerAbout, AnotherSeriesThanTheFindingsProvesNothing) {
   PartEvidence evidence = evidence_of("node", "n1");
   evidence.set_series("another");
@@ -228,10 +261,17 @@ TEST(AnswerAbout, AnotherSeriesThanTheFindingsProvesNothing) {
 }
 
 TEST(AnswerAbout, APairIsProvedByItsOwnFigure) {
-  const RunProof proof = small_proof();
+  RunProof proof = small_proof();
   EXPECT_EQ(answer_about(proof, evidence_of("pair", "n1", "n2"), 0.3, {}), ProofState::kProved);
   EXPECT_EQ(answer_about(proof, evidence_of("pair", "n2", "n1"), 0.3, {}), ProofState::kWorse);
   EXPECT_EQ(answer_about(proof, evidence_of("pair", "n1", "n3"), 0.3, {}), ProofState::kUnsure);
+  PartEvidence of_gpus = evidence_of("pair", "n1", "n2");
+  of_gpus.set_memory("gpu");
+  EXPECT_EQ(answer_about(proof, of_gpus, 0.3, {}), ProofState::kUnsure) << "host memory alone";
+  proof.pairs[{.series = "s", .from = "n1", .to = "n2", .gpu = true}] = 0.01;
+  EXPECT_EQ(answer_about(proof, of_gpus, 0.3, {}), ProofState::kProved);
+  proof.nodes[1].state = ProofState::kUnsure;
+  EXPECT_EQ(answer_about(proof, of_gpus, 0.3, {}), ProofState::kUnsure) << "one end alone";
 }
 
 TEST(AnswerAbout, ALeafIsProvedByAllOfItsNodes) {

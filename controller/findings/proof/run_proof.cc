@@ -214,17 +214,23 @@ class ProofJudge {
       for (const auto& [key, count] : of_partners) {
         if (count < parts::kFewestPeers || have.contains({node, key})) continue;
         const auto& [gpu, rail, side] = key;
-        say_unmeasured(
-            night.nodes[node].name,
-            name_of_side(night.nodes[node].name, {.rail = rail, .gpu = gpu, .side = side}), text,
-            kernel);
+        const std::string& name = night.nodes[node].name;
+        out_.unmeasured.push_back(
+            {.node = name,
+             .name = name_of_side(name, {.rail = rail, .gpu = gpu, .side = side}),
+             .series = text,
+             .rail = static_cast<std::int32_t>(rail),
+             .gpu = gpu,
+             .side = side});
+        out_.unmeasured.back().answer.state =
+            say_unmeasured(name, out_.unmeasured.back().name, text, kernel);
       }
     }
   }
 
   // Lost function, unless the run was ended from outside.
-  void say_unmeasured(const std::string& node, const std::string& name, const std::string& text,
-                      const std::string& kernel) {
+  ProofState say_unmeasured(const std::string& node, const std::string& name,
+                            const std::string& text, const std::string& kernel) {
     NodeProof& proof = out_.nodes[by_name_.at(node)];
     const store::TaskEnd* why = nullptr;
     for (const store::TaskEnd& end : ends_) {
@@ -237,10 +243,10 @@ class ProofJudge {
     (is_lost ? proof.worse : proof.unsure)
         .push_back(fmt::format("{}: not measured, as its partners were{}; {}", name,
                                why == nullptr ? "" : ": " + why->reason, text));
+    return is_lost ? ProofState::kWorse : ProofState::kUnsure;
   }
 
-  // The share that each figure lacks against all figures of its rail, memory and distance. The
-  // larger of host and GPU memory counts.
+  // The share that each figure lacks against all figures of its rail, memory and distance.
   void add_losses_of_pairs(const parts::NightFigures& night, const std::string& text) {
     const auto is_within = [&](const parts::Figure& figure) {
       return night.nodes[figure.from].leaf >= 0 &&
@@ -259,8 +265,11 @@ class ProofJudge {
       if (!(figure.value > 0)) continue;
       const double loss = sign * std::log(figure.value) - expected[class_of(figure)];
       const auto [place, is_new] =
-          out_.pairs.try_emplace({text, night.nodes[figure.from].name, night.nodes[figure.to].name,
-                                  static_cast<std::int32_t>(figure.rail)},
+          out_.pairs.try_emplace({.series = text,
+                                  .from = night.nodes[figure.from].name,
+                                  .to = night.nodes[figure.to].name,
+                                  .rail = static_cast<std::int32_t>(figure.rail),
+                                  .gpu = figure.gpu},
                                  -std::expm1(-loss));
       if (!is_new) place->second = std::max(place->second, -std::expm1(-loss));
     }
@@ -426,6 +435,7 @@ class ProofJudge {
     for (const auto& [key, failures] : all) {
       NodeProof& node = out_.nodes[by_name_.at(key.first)];
       const bool is_its = failures.is_alone || failures.others.size() > 1;
+      node.has_failures = node.has_failures || is_its;
       (is_its ? node.worse : node.unsure)
           .push_back(fmt::format("{}: {} task{} of {} failed{}: {}", key.first, failures.tasks,
                                  failures.tasks == 1 ? "" : "s", key.second,

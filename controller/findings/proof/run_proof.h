@@ -2,13 +2,13 @@
 // known-good partners, against the partners and against its own past. Called on worker threads.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "controller/fleet/leaf_map.h"
@@ -35,6 +35,16 @@ struct ProvedPart {
   parts::ProofAnswer answer{};
 };
 
+// A figure of two nodes.
+struct ProvedPair {
+  std::string series{};
+  std::string from{};
+  std::string to{};
+  std::int32_t rail = 0;
+  bool gpu = false;
+  auto operator<=>(const ProvedPair&) const = default;
+};
+
 // One node with all of its parts.
 struct NodeProof {
   std::string node{};
@@ -43,6 +53,8 @@ struct NodeProof {
   std::vector<std::string> worse{};
   std::vector<std::string> unsure{};
   std::size_t parts = 0;
+  // Tasks of it failed with several partners or without any, whatever other tasks measured.
+  bool has_failures = false;
   // Parts with no past to compare with.
   std::size_t without_past = 0;
 };
@@ -57,9 +69,11 @@ struct RunProof {
   std::vector<std::string> partners{};
   std::vector<std::string> partner_leaves{};
   std::vector<ProvedPart> parts{};
-  // Figures of pairs by "series", sender, receiver and rail: the share that is missing against all
-  // figures of the rail and of the same distance.
-  std::map<std::tuple<std::string, std::string, std::string, std::int32_t>, double> pairs{};
+  // Sides that partners have and a proved node has not: worse where its tasks failed, else unsure.
+  std::vector<ProvedPart> unmeasured{};
+  // The share that each figure of a pair lacks against all figures of the rail, of the memory and
+  // of the same distance.
+  std::map<ProvedPair, double> pairs{};
   // Sentences about the proof as a whole: too few partners, nodes without a past.
   std::vector<std::string> limits{};
 };

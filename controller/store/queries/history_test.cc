@@ -296,6 +296,21 @@ TEST_F(History, EarlierLevelsAreThoseOfAnySuiteButOfNoProof) {
   EXPECT_THAT(read(2), ElementsAre("r2", "r4"));
 }
 
+// Runs of a few nodes by hand push no nights out of a proof's past.
+TEST_F(History, EarlierLevelsOfNightsComeBeforeThoseOfOtherRuns) {
+  for (int i = 1; i <= 5; ++i) {
+    RunRow run = run_row(fmt::format("r{}", i));
+    run.trigger = i <= 2 ? "schedule" : "cli";
+    ASSERT_TRUE(store_->create_run(run, {}));
+    ASSERT_TRUE(store_->write(write_part_levels, run.run_id, {part_levels(run.run_id)}));
+  }
+  const auto rows = store_->read(read_earlier_part_levels, part_levels("r5"), 3U);
+  ASSERT_TRUE(rows && rows->size() == 3);
+  EXPECT_EQ((*rows)[0].run_id, "r1");
+  EXPECT_EQ((*rows)[1].run_id, "r2");
+  EXPECT_EQ((*rows)[2].run_id, "r4");
+}
+
 TEST_F(History, DamagedLevelsOfAnEarlierRunAreLeftOut) {
   for (const char* id : {"r1", "r2"}) {
     ASSERT_TRUE(store_->create_run(run_row(id), {}));

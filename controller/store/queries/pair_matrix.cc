@@ -347,10 +347,11 @@ Result<std::vector<PartLevelsRow>> read_earlier_part_levels(Connection& connecti
                                                             const PartLevelsRow& key,
                                                             std::uint32_t limit) {
   Rows rows = RG_TRY(connection.query(
-      "SELECT run.run_id, run.created_at, one.node_count, one.body FROM run AS own JOIN "
-      "part_levels AS one ON one.kernel=?2 AND one.metric=?3 AND one.meaning=?4 AND "
-      "one.message_bytes=?5 AND one.run<own.id JOIN run ON run.id=one.run AND run.trigger<>'prove' "
-      "WHERE own.run_id=?1 ORDER BY one.run DESC LIMIT ?6",
+      "SELECT run_id, created_at, node_count, body FROM (SELECT run.run_id, run.created_at, "
+      "one.node_count, one.body, one.run AS number FROM run AS own JOIN part_levels AS one ON "
+      "one.kernel=?2 AND one.metric=?3 AND one.meaning=?4 AND one.message_bytes=?5 AND "
+      "one.run<own.id JOIN run ON run.id=one.run AND run.trigger<>'prove' WHERE own.run_id=?1 "
+      "ORDER BY run.trigger='schedule' DESC, one.run DESC LIMIT ?6) ORDER BY number DESC",
       key.run_id, key.kernel, key.metric, key.meaning, key.message_bytes, limit));
   return levels_in(std::move(rows), key);
 }

@@ -276,6 +276,13 @@ Status write_judged(Connection& connection, std::string_view run_id, double at) 
       run_id, at);
 }
 
+Result<std::vector<std::string>> read_unjudged(Connection& connection, double since, double until) {
+  return connection.column<std::string>(
+      "SELECT run_id FROM run WHERE state='ended' AND judged_at IS NULL AND ended_at>=?1 AND "
+      "ended_at<?2 ORDER BY ended_at, id",
+      since, until);
+}
+
 Status write_operator_note(Connection& connection, const OperatorNoteRow& note) {
   if (std::ranges::find(kNoteSubjects, note.subject_kind) == kNoteSubjects.end() ||
       note.text.empty())

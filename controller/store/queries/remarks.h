@@ -31,6 +31,8 @@ Status write_finding_again(Connection& connection, const FindingRow& finding,
 // evidence is this run, by their state. A run that is judged again keeps its first time and the
 // larger number of confirmed ones. `at`: unix seconds. An unknown run is no error.
 Status write_judged(Connection& connection, std::string_view run_id, double at);
+// Returns runs that ended between the two times (unix seconds) and were not judged, oldest first.
+Result<std::vector<std::string>> read_unjudged(Connection& connection, double since, double until);
 // Stores a person's note. kInvalidArgument: an unknown kind of subject, or no text.
 Status write_operator_note(Connection& connection, const OperatorNoteRow& note);
 

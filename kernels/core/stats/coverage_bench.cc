@@ -24,24 +24,28 @@ namespace {
 // The words of the command line.
 struct Flags {
   std::uint64_t runs = 200;
+  // The first of the runs' seeds: a rule is not judged by the seeds that it was made with.
+  std::uint64_t seed = 1;
   // One family in detail; empty prints all.
   std::string family;
 };
 
 Result<Flags> parse(const std::vector<std::string_view>& words) {
+  const auto usage = invalid("usage: coverage_bench [--runs N] [--seed FIRST] [--family KERNEL]");
   Flags flags;
-  for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
+  if (words.size() % 2 == 1) return usage;
+  for (std::size_t i = 0; i < words.size(); i += 2) {
     const std::string_view value = words[i + 1];
     if (words[i] == "--family") {
       flags.family = value;
-    } else if (words[i] != "--runs" ||
-               std::from_chars(value.data(), value.data() + value.size(), flags.runs).ec !=
-                   std::errc{} ||
-               flags.runs == 0) {
-      return invalid("usage: coverage_bench [--runs N] [--family KERNEL]");
+      continue;
     }
+    if (words[i] != "--runs" && words[i] != "--seed") return usage;
+    std::uint64_t& number = words[i] == "--runs" ? flags.runs : flags.seed;
+    if (std::from_chars(value.data(), value.data() + value.size(), number).ec != std::errc{} ||
+        number == 0)
+      return usage;
   }
-  if (words.size() % 2 == 1) return invalid("usage: coverage_bench [--runs N] [--family KERNEL]");
   return flags;
 }
 
@@ -82,13 +86,13 @@ std::uint64_t runs_of(const SampledFamily& family, std::uint64_t runs) {
 // them, and these decide.
 constexpr std::uint64_t kRunsAgain = 5;
 
-Coverages measure_cell(const Cell& cell, std::uint64_t count) {
-  Coverages found = measure_all(cell.family, cell.operation, count);
+Coverages measure_cell(const Cell& cell, std::uint64_t count, std::uint64_t first_seed) {
+  Coverages found = measure_all(cell.family, cell.operation, count, first_seed);
   const bool is_open = std::ranges::any_of(kCoverageFigures, [&](const Figure figure) {
     return is_below_bound(found.*figure) || is_near_bound(found.*figure);
   });
   if (is_open && !cell.operation.is_beyond)
-    found = measure_all(cell.family, cell.operation, kRunsAgain * count);
+    found = measure_all(cell.family, cell.operation, kRunsAgain * count, first_seed);
   return found;
 }
 
@@ -107,7 +111,7 @@ Rows measure(const std::vector<SampledFamily>& families, double noise, const Fla
   for_each_on_all_cores(rows.size() * columns, [&](std::size_t at) {
     Cell& cell = rows[at / columns][at % columns];
     const std::uint64_t count = runs_of(cell.family, flags.runs);
-    cell.now = measure_cell(cell, count);
+    cell.now = measure_cell(cell, count, flags.seed);
     if (!cell.operation.has_pauses && (at < columns || !flags.family.empty()))
       cell.before =
           measure_coverage_before(cell.family, cell.operation, std::min<std::uint64_t>(count, 100));
@@ -233,11 +237,12 @@ void print_results(const Flags& flags, const Judgements& all) {
       "SYNTHETIC: modelled operations on a virtual clock, through the sampler itself, stopping\n"
       "included, each family with its kernel's default settings. {} runs a cell, {} where\n"
       "samples take less than 250 us, {} of latencies. A cell below the bound, or within two\n"
-      "standard errors of it on either side, is measured by {} times as many, which decide.\n\n"
+      "standard errors of it on either side, is measured by {} times as many, which decide.\n"
+      "Seeds from {} on.\n\n"
       "| figure | bound where `converged` is said | lowest coverage where {} runs or more converge "
       "| most runs that converge and miss where fewer do |\n|---|---:|---|---|\n",
       flags.runs, std::max<std::uint64_t>(1, flags.runs / 2),
-      std::max<std::uint64_t>(1, flags.runs / 4), kRunsAgain, kManyConverged);
+      std::max<std::uint64_t>(1, flags.runs / 4), kRunsAgain, flags.seed, kManyConverged);
   const auto row = [](const char* name, const Judged& judged) {
     const std::string lowest = judged.lowest
                                    ? fmt::format("{:.3f} ({})", *judged.lowest, judged.lowest_cell)

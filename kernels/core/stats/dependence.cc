@@ -27,6 +27,8 @@ constexpr double kLag1Caution = 0.5;
 // The allowance: an interval is wider by this over the root of the count, once for each halving
 // that the dependence costs beyond the first.
 constexpr double kAllowance = 3;
+// A mean's allowance at most: beyond it Student's quantile of few batches makes the width.
+constexpr double kMostAllowance = 3;
 // Where the powers of a correlation end.
 constexpr double kLeastPower = 1e-4;
 
@@ -250,12 +252,18 @@ double safe_count(std::vector<double> centred) {
   return count / (allowance * allowance);
 }
 
+// The allowance of safe_count(), from the first halving on: independent values have none.
 double mean_half_width(std::vector<double> centred) {
   if (centred.size() < kFewestBatches) return std::numeric_limits<double>::infinity();
+  const auto n = static_cast<double>(centred.size());
+  const double variance = sum_of_squares(centred) / n;
+  if (variance <= 0) return 0;
   double widest = 0;
   for (; centred.size() >= kFewestBatches; centred = means_of_pairs(centred))
     widest = std::max(widest, half_width_of(centred));
-  return widest;
+  const double count = std::min(n, kNormal * kNormal * variance / (widest * widest));
+  const double halvings = std::max(0.0, std::log2(n / count) - 1);
+  return widest * std::min(kMostAllowance, 1 + kAllowance * halvings / std::sqrt(count));
 }
 
 }  // namespace railgauge

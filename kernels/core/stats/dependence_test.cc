@@ -116,5 +116,40 @@ TEST(SafeCount, IsNothingBelowEightSamplesAndForOneMovement) {
   EXPECT_LT(safe_count(step), 1);
 }
 
+// A stop rule takes runs whose interval is narrow, so those have to hold as well as all do.
+TEST(MeanHalfWidth, HoldsInTheRunsThatLookSurestToo) {
+  constexpr int kRuns = 4000;
+  for (const double correlation : {0.0, 0.5, 0.8, 0.9, 0.95}) {
+    std::vector<std::pair<double, bool>> by_width;
+    for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
+      std::vector<double> values = autoregression(400, correlation, seed);
+      const double mean = std::accumulate(values.begin(), values.end(), 0.0) / 400;
+      for (double& value : values) value -= mean;
+      const double half_width = mean_half_width(std::move(values));
+      by_width.emplace_back(half_width, std::abs(mean) <= half_width);
+    }
+    std::ranges::sort(by_width);
+    for (const std::size_t surest : {kRuns / 10, kRuns}) {
+      const auto held = std::count_if(by_width.begin(), by_width.begin() + surest,
+                                      [](const auto& run) { return run.second; });
+      EXPECT_GE(static_cast<double>(held), 0.93 * static_cast<double>(surest))
+          << correlation << " " << surest;
+    }
+  }
+}
+
+TEST(MeanHalfWidth, OfIndependentValuesIsNearTheNormalOne) {
+  double sum = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    std::vector<double> values = autoregression(1000, 0, seed);
+    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / 1000;
+    for (double& value : values) value -= mean;
+    sum += mean_half_width(std::move(values)) / 200;
+  }
+  const double normal = 1.96 / std::sqrt(1000.0);
+  EXPECT_GT(sum, normal);
+  EXPECT_LT(sum, 2 * normal);
+}
+
 }  // namespace
 }  // namespace railgauge

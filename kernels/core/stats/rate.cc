@@ -16,10 +16,10 @@ namespace {
 constexpr double kEndQuantile = 1.959964;
 // Slots of a run that is too short for so many of kRateSlotNs, where its stretches allow them.
 constexpr double kSlotsOfShortRun = 64;
-// Length of the one event that was not seen, in those of the longest seen: the mean of the events
-// beyond it where their tail is that of a Pareto distribution of shape 1.5, which has a mean and no
-// variance.
-constexpr double kUnseen = 3;
+// Length of the one event that was not seen, in those of the longest seen. The mean of the events
+// beyond it is 3 where their tail is that of a Pareto distribution of shape 1.5, which has a mean
+// and no variance. Half as much again, since runs converge whose longest is a short one.
+constexpr double kUnseen = 4.5;
 
 // A value and how much it counts.
 struct Weighted {
