@@ -394,6 +394,8 @@ void CollectiveBench::report_ports(Context& context, const Measured& measured,
   Point point = make_point({.metric = kPortMetric, .meaning = "completion", .unit = "1"},
                            measured.asked_bytes, one, false, measured.synthetic);
   (*point.mutable_facts())["port_bytes"] = use.words;
+  (*point.mutable_facts())["ports"] = std::to_string(use.ports);
+  (*point.mutable_facts())["quietest_port_share"] = fmt::format("{:.4f}", use.quietest_share);
   (*point.mutable_facts())["unequal_host_rank"] = std::to_string(use.rank);
   state_->session.report(context, std::move(point));
 }
