@@ -100,12 +100,12 @@ std::string figure_text(const ProfileFigure& figure, const ProfileTest& test,
     out += "! the GPU's clocks were held down meanwhile\n";
   if (std::ranges::any_of(figure.cells(), [](const ProfileCell& cell) { return cell.wide(); }))
     out += "* the interval is wider than asked: stopped by the time cap\n";
-  if (const double variation = largest_variation(figure); tool == "nvbandwidth" && variation >= 0)
-    out += fmt::format("coefficient of variation of a cell's samples: at most {:.4f}\n", variation);
   std::uint32_t most_visits = 1;
   for (const ProfileCell& cell : figure.cells()) most_visits = std::max(most_visits, cell.visits());
   if (most_visits > 1)
     out += fmt::format("measured up to {} times, some time apart: medians of that\n", most_visits);
+  if (const double variation = largest_variation(figure); tool == "nvbandwidth" && variation >= 0)
+    out += fmt::format("coefficient of variation of a cell's samples: at most {:.4f}\n", variation);
   return out;
 }
 
