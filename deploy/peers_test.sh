@@ -2,6 +2,7 @@
 # Tests the table of other tools' tests and options (deploy/peers): each of ours exists in the program, the options that
 # the program takes are those that the table names, few rows are empty, and the page is the table's. And that the check
 # can fail: on a made-up source with a test more and one less, on a kernel that does not exist, on an empty row.
+# RAILGAUGE_PEER_SOURCES=FOLDER, with a folder for each tool, also compares the table with the tools' own sources.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runner=${RAILGAUGE_BUILD_DIR:-build/dev}/bin/railgauge-runner
@@ -18,7 +19,15 @@ if [ -n "${RAILGAUGE_UPDATE_GOLDEN:-}" ]; then
   cp "$work/out" deploy/docs/reference/peers.md
 fi
 table deploy/peers --page
+if [ -n "${RAILGAUGE_PEER_SOURCES:-}" ]; then
+  sources=(); for peer in perftest nccl-tests nvbandwidth osu gdrcopy; do sources+=("$peer=$RAILGAUGE_PEER_SOURCES/$peer"); done
+  table deploy/peers --release "${sources[@]}"
+  [ $code = 0 ] || fails "the table and the tools' sources differ"
+  table deploy/peers --page
+fi
 cmp "$work/out" deploy/docs/reference/peers.md || fails "the page is another; RAILGAUGE_UPDATE_GOLDEN=1 writes it"
+
+grep -q '^| nvbandwidth | [0-9.]* | NVIDIA/nvbandwidth [0-9a-f]* | 20' "$work/out" || fails "the page has no release and commit of a tool"
 
 # A copy of the scripts, with the two files that they read of the tree.
 mkdir -p "$work/tree/deploy/docs/reference"
@@ -42,17 +51,20 @@ make_perftest() {
     names perftest option | sed 's/^--\(.*\)/{ .name = "\1", .has_arg = 0 },/'; } >"$1/src/perftest_parameters.c"
 }
 make_nccl_tests() {
-  mkdir -p "$1/src/device"
+  mkdir -p "$1/src/device_api/gin/utils"
   for test in $(names nccl-tests test); do
-    case $test in *_perf) touch "$1/src/${test%_perf}.cu" ;; *) touch "$1/src/device/$test.cu" ;; esac
+    case $test in gin*) touch "$1/src/device_api/gin/${test%_perf}_main.cu" ;; *) touch "$1/src/${test%_perf}.cu" ;; esac
   done
-  { echo 'static struct option longopts[] = {'; names nccl-tests option | sed 's/^--\(.*\)/    {"\1", 0, 0, 0},/'; echo '  };'
+  { echo 'static const struct option longOpts[] = {'; names nccl-tests option | sed -n 's/^gin --\(.*\)/    {"\1", 0, 0, 0},/p'; echo '  };'
+  } >"$1/src/device_api/gin/utils/args.cc"
+  { echo 'static struct option longopts[] = {'; names nccl-tests option | sed -n 's/^--\(.*\)/    {"\1", 0, 0, 0},/p'; echo '  };'
     names nccl-tests variable | sed 's/.*/getenv("&");/'; } >"$1/src/common.cu"
 }
 make_nvbandwidth() {
   mkdir -p "$1"
-  names nvbandwidth test | sed 's/.*/  Testcase("&", "words");/' >"$1/testcase.h"
-  names nvbandwidth option | sed 's/^--\(.*\)/    ("\1", "words")/' >"$1/nvbandwidth.cpp"
+  # Both forms of the tool's releases: boost's options and argparse's, tests by their class and by their name alone.
+  names nvbandwidth test | sed '1,20s/.*/  Testcase("&", "words");/; 21,$s/.*/  make<Copy>("&", "words");/' >"$1/testcase.h"
+  names nvbandwidth option | sed '1,5s/^--\(.*\)/    ("\1", "words")/; 6,$s/^--\(.*\)/  program.add_argument("-x", "--\1")/' >"$1/nvbandwidth.cpp"
 }
 # One folder for all programs: the table has their names alone.
 make_osu() {
@@ -93,6 +105,15 @@ cp deploy/peers/gdrcopy.tsv "$copy/"
 sed -i 's/gdrcopy_copybw/gdrcopy_copycow/' "$copy/gdrcopy.tsv"
 table "$copy" --runner "$runner"
 [ $code = 1 ] && grep -q 'gdrcopy_copycow is no name that the runner takes' "$work/err" || fails "a name that nobody takes: exit $code"
+cp deploy/peers/gdrcopy.tsv "$copy/"
+git init -q "$work/gdrcopy" && git -C "$work/gdrcopy" -c user.name=test -c user.email=test@localhost commit -q --allow-empty -m other
+mv "$work/gdrcopy/tests/other.cpp" "$work/gdrcopy/tests/pplat.cpp"
+table "$copy" --release "gdrcopy=$work/gdrcopy" "perftest=$work/perftest" "nccl-tests=$work/nccl-tests" "nvbandwidth=$work/nvbandwidth" "osu=$work/osu"
+[ $code = 1 ] && grep -q 'gdrcopy: the table is of commit fcec3ce, and .* is at' "$work/err" || fails "a source of another commit: exit $code"
+[ "$(grep -c 'in the table, and not in its source' "$work/err")" = 0 ] || fails "a release beside all sources"
+sed -i '1s/.*/# GDRCopy/' "$copy/gdrcopy.tsv"
+table "$copy"
+[ $code = 1 ] && grep -q 'gdrcopy.tsv: its first line is not' "$work/err" || fails "a table without a release: exit $code"
 cp deploy/peers/gdrcopy.tsv "$copy/"
 table "$copy" --release "gdrcopy=$work/gdrcopy"
 [ $code = 1 ] && grep -q 'release compares all sources' "$work/err" || fails "a release without a source: exit $code"

@@ -1,6 +1,7 @@
 #include "controller/findings/failed_ports.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -19,8 +20,11 @@ namespace railgauge {
 namespace {
 
 constexpr std::string_view kPortShareMetric = "busiest_port_share";
+constexpr std::string_view kQuietestFact = "quietest_port_share";
 // Between ports that share evenly, 1, and one that carries another's traffic, 2.
 constexpr double kSuspectShare = 1.5;
+// A quietest port below this share of the mean carried too little.
+constexpr double kQuietShare = 0.5;
 // Smaller messages use one port by design.
 constexpr double kLeastBytes = 1U << 20U;
 constexpr std::size_t kPortsKept = 20;
@@ -36,6 +40,19 @@ std::optional<std::string> node_of_row(const store::ResultRow& row) {
   return node_of(row.endpoints[static_cast<std::size_t>(*rank)]);
 }
 
+// Where all other ports took over, the busiest of N carries N / (N - 1) times the mean. Equal
+// shares with some ports busier, as of channels that N does not divide, have no quiet port.
+bool has_quiet_port(const store::ResultRow& row) {
+  const auto ports = parse_integer(value_of(row.point.facts(), std::string("ports")));
+  const auto quietest = parse_number(value_of(row.point.facts(), std::string(kQuietestFact)));
+  return ports && quietest && *quietest < kQuietShare &&
+         row.point.median() >= least_suspect_share(*ports);
+}
+
+bool is_suspect(const store::ResultRow& row) {
+  return row.point.median() >= kSuspectShare || has_quiet_port(row);
+}
+
 bool counts(const store::ResultRow& row) {
   return row.point.metric() == kPortShareMetric && row.outcome == kPassed &&
          row.point.message_bytes() >= kLeastBytes;
@@ -43,11 +60,16 @@ bool counts(const store::ResultRow& row) {
 
 }  // namespace
 
+double least_suspect_share(std::int64_t ports) {
+  return ports > 1 ? 1 + kQuietShare / static_cast<double>(ports - 1)
+                   : std::numeric_limits<double>::infinity();
+}
+
 // One finding a node, by its worst figure; the other figures would say the same.
 std::vector<FailedPort> failed_ports_among(std::span<const store::ResultRow> rows) {
   std::map<std::string, FailedPort> worst;
   for (const store::ResultRow& row : rows) {
-    if (!counts(row) || row.point.median() < kSuspectShare) continue;
+    if (!counts(row) || !is_suspect(row)) continue;
     const auto node = node_of_row(row);
     if (!node) continue;
     FailedPort& port = worst[*node];
@@ -56,6 +78,8 @@ std::vector<FailedPort> failed_ports_among(std::span<const store::ResultRow> row
             .share = row.point.median(),
             .kernel = row.kernel,
             .message_bytes = row.point.message_bytes(),
+            .quietest =
+                parse_number(value_of(row.point.facts(), std::string(kQuietestFact))).value_or(1),
             .port_bytes = value_of(row.point.facts(), std::string("port_bytes"))};
   }
   std::vector<FailedPort> ports;
@@ -69,20 +93,23 @@ namespace {
 // The words of the finding: node, ratio, where it was seen, and the bytes of each port.
 store::FindingRow row_of_port(const FailedPort& port, const store::RunRow& run,
                               const std::map<std::string, std::string>& node_ids, double now) {
-  return {.finding_id = fmt::format("{}-{}", kFailedPortKind, finding_word(port.node)),
-          .kind = std::string(kFailedPortKind),
-          .severity = severity::kWarning,
-          .run_id = run.run_id,
-          .node_id = value_of(node_ids, port.node),
-          .suspect = port.node,
-          .summary = fmt::format(
-              "{}: one NIC port carried {:.2f} times the mean of the node's ports in {} of {}: "
-              "another port may have failed over; {}",
-              port.node, port.share, port.kernel,
-              canonical_bytes(static_cast<std::uint64_t>(port.message_bytes)), port.port_bytes),
-          .evidence = fmt::format(R"({{"busiest_port_share": {:.4f}}})", port.share),
-          .opened_at = now,
-          .worse = std::nullopt};
+  return {
+      .finding_id = fmt::format("{}-{}", kFailedPortKind, finding_word(port.node)),
+      .kind = std::string(kFailedPortKind),
+      .severity = severity::kWarning,
+      .run_id = run.run_id,
+      .node_id = value_of(node_ids, port.node),
+      .suspect = port.node,
+      .summary = fmt::format(
+          "{}: one NIC port carried {:.2f} times the mean of the node's ports{} in {} of {}: "
+          "another port may have failed over; {}",
+          port.node, port.share,
+          port.quietest < kQuietShare ? fmt::format(", another {:.2f} times,", port.quietest) : "",
+          port.kernel, canonical_bytes(static_cast<std::uint64_t>(port.message_bytes)),
+          port.port_bytes),
+      .evidence = fmt::format(R"({{"busiest_port_share": {:.4f}}})", port.share),
+      .opened_at = now,
+      .worse = std::nullopt};
 }
 
 // Ends findings of nodes of which this run has figures, none of them suspect.

@@ -23,8 +23,14 @@ struct FailedPort {
   double share = 0;  // the largest of the run: 2 is the traffic of two ports
   std::string kernel{};
   double message_bytes = 0;
+  double quietest = 1;       // the quietest port's part of the mean; 1 where nobody said
   std::string port_bytes{};  // the kernel's own words about that host
 };
+
+// Returns the least share of the busiest of `ports` beside a port that carried less than half of
+// the mean, in whatever way the others took over: 1 + 0.5 / (ports - 1). That is 1.5 of two ports
+// and 1.07 of eight. Infinite for one port.
+double least_suspect_share(std::int64_t ports);
 
 // Finds the nodes, the worst first, in figures `busiest_port_share` of passed tasks. Messages below
 // 1 MiB count for nothing: NCCL itself uses fewer ports for them. Pure; thread safe.

@@ -49,10 +49,39 @@ TEST(FailedPorts, AreNotThoseOfSmallMessagesOrEvenSharesOrFailedTasks) {
               IsEmpty());
 }
 
+// The figure of N ports of which one failed: its traffic is on one other port, or on all others.
+store::ResultRow failed_over(int ports, double busiest) {
+  store::ResultRow row = figure(busiest, 8 << 20, "1", "passed");
+  (*row.point.mutable_facts())["ports"] = std::to_string(ports);
+  (*row.point.mutable_facts())["quietest_port_share"] = "0.0000";
+  return row;
+}
+
+TEST(FailedPorts, AreFoundWhereOneOfTwoFourOrEightFailed) {
+  for (const int ports : {2, 4, 8}) {
+    SCOPED_TRACE(ports);
+    EXPECT_THAT(nodes_of({failed_over(ports, 2)}), ElementsAre("n2 2.0"));
+    const double spread = ports / (ports - 1.0);
+    EXPECT_THAT(nodes_of({failed_over(ports, spread)}),
+                ElementsAre(fmt::format("n2 {:.1f}", spread)));
+    EXPECT_LT(least_suspect_share(ports), spread);
+    EXPECT_GT(least_suspect_share(ports), 1);
+  }
+  EXPECT_DOUBLE_EQ(least_suspect_share(2), 1.5);
+}
+
+// Twelve channels over eight ports: four carry twice what the others do, and none is quiet.
+TEST(FailedPorts, AreNotThoseOfChannelsThatTheirNumberDoesNotDivide) {
+  store::ResultRow uneven = failed_over(8, 2 / 1.5);
+  (*uneven.point.mutable_facts())["quietest_port_share"] = "0.6667";
+  EXPECT_THAT(nodes_of({uneven}), IsEmpty());
+  EXPECT_THAT(nodes_of({failed_over(1, 1)}), IsEmpty());
+}
+
 class FailedPortJudgement : public store::StoreTest {
  protected:
   // A night with one collective of n1 and n2, whose busiest port has this share on n2.
-  void night(double share) {
+  void night(double share, const char* quietest = "") {
     const std::string run_id = fmt::format("night{:03}", ++nights_);
     for (int node = 1; node <= 2; ++node) EXPECT_TRUE(store_->put_node(store::node_row(node)));
     store::RunRow run = store::run_row(run_id);
@@ -67,6 +96,10 @@ class FailedPortJudgement : public store::StoreTest {
     point.mutable_point()->set_unit("1");
     point.mutable_point()->set_message_bytes(8 << 20);
     (*point.mutable_point()->mutable_facts())["unequal_host_rank"] = "1";
+    if (*quietest != '\0') {
+      (*point.mutable_point()->mutable_facts())["ports"] = "8";
+      (*point.mutable_point()->mutable_facts())["quietest_port_share"] = quietest;
+    }
     (*point.mutable_point()->mutable_facts())["port_bytes"] = "mlx5_1:1 sent 0 received 0";
     ASSERT_TRUE(store::deliver(
         *store_, "id-1",
@@ -115,6 +148,17 @@ TEST_F(FailedPortJudgement, IsEndedByARunWithEvenPortsAndReopened) {
   EXPECT_THAT(findings(), ElementsAre("port_failover-n2 fixed"));
   night(2);
   EXPECT_THAT(findings(), ElementsAre("port_failover-n2 reopened"));
+}
+
+TEST_F(FailedPortJudgement, SaysWhatTheQuietPortOfEightCarriedAndEndsOnceItCarriesAgain) {
+  night(8 / 7.0, "0.0000");
+  EXPECT_THAT(findings(), ElementsAre("port_failover-n2 new"));
+  const auto row = store_->read(store::read_finding, std::string("port_failover-n2"));
+  ASSERT_TRUE(row);
+  EXPECT_THAT(row->summary,
+              HasSubstr("carried 1.14 times the mean of the node's ports, another 0.00 times,"));
+  night(1.02, "0.9800");
+  EXPECT_THAT(findings(), ElementsAre("port_failover-n2 fixed"));
 }
 
 TEST_F(FailedPortJudgement, IsNoneWhereThePortsCarryAlike) {

@@ -29,19 +29,30 @@ def nccl_tests(root):
     source = root / "src"
     shared = {"common", "util", "timer"}
     tests = [f"{path.stem}_perf" for path in sorted(source.glob("*.cu")) if path.stem not in shared]
-    # Newer releases have programs of the device's own calls in folders below.
-    tests += [path.stem for path in sorted(source.glob("*/**/*.cu")) if path.stem not in shared]
+    # Programs of the device's own calls: a file of the host's side each, and options of their own.
+    mains = sorted(source.glob("device_api/**/*_main.cu"), key=lambda path: path.stem)
+    tests += [f"{path.stem.removesuffix('_main')}_perf" for path in mains]
+    own = source / "device_api/gin/utils/args.cc"
+    device = re.search(r"option longOpts\[\] = \{(.*?)\n  \};", text_of(own), re.S).group(1) if own.exists() else ""
     options = re.search(r"option longopts\[\] = \{(.*?)\n  \};", text_of(source / "common.cu"), re.S).group(1)
     everything = "".join(text_of(path) for path in sorted(source.rglob("*")) if path.suffix in (".cu", ".cc", ".h"))
     return ([("test", name) for name in tests] +
             [("option", f"--{name}") for name in re.findall(r'\{"([a-z_]+)"', options)] +
+            [("option", f"gin --{name}") for name in re.findall(r'\{"([a-z_]+)"', device)] +
             [("variable", name) for name in sorted(set(re.findall(r'getenv\("(NCCL_TESTS_\w+)"\)', everything)))])
+
+
+# Names of tests as any of the tool's files quotes them; 0.8 gives them to Testcase, 0.10 has other classes.
+NVBANDWIDTH_TEST = (r'"((?:host|device|all|one|multinode)_\w+_(?:ce|sm|tma)|device_local_copy)"|Testcase\("([a-z_]+)"')
 
 
 def nvbandwidth(root):
     everything = "".join(text_of(path) for path in sorted(root.glob("*.h")) + sorted(root.glob("*.cpp")))
-    tests = list(dict.fromkeys(re.findall(r'Testcase\("([a-z_]+)"', everything)))
-    options = re.findall(r'^\s*\("(\w+)(?:,\w)?", ', text_of(root / "nvbandwidth.cpp"), re.M)
+    tests = list(dict.fromkeys(name or other for name, other in re.findall(NVBANDWIDTH_TEST, everything)))
+    source = text_of(root / "nvbandwidth.cpp")
+    options = re.findall(r'^\s*\("(\w+)(?:,\w)?", ', source, re.M)  # boost's, to 0.9
+    for call in re.findall(r'add_argument\(([^()]*)\)', source):  # argparse's
+        options += re.findall(r'"--(\w+)"', call)
     return [("test", name) for name in tests] + [("option", f"--{name}") for name in options]
 
 
@@ -51,7 +62,8 @@ NOT_OSU = {"osu_get_mbw", "osu_get_multi_lat", "osu_bw_fan_util"}
 
 def osu(root):
     tests = []
-    for folder in ("mpi/startup", "mpi/pt2pt/standard", "mpi/pt2pt/persistent", "mpi/pt2pt/congestion",
+    for folder in ("mpi/startup", "mpi/pt2pt/standard", "mpi/pt2pt/persistent", "mpi/pt2pt/partitioned",
+                   "mpi/pt2pt/congestion",
                    "mpi/one-sided", "mpi/collective/blocking", "mpi/collective/non_blocking",
                    "mpi/collective/persistent", "mpi/collective/neighborhood", "xccl/pt2pt", "xccl/collective",
                    "openshmem", "upc", "upcxx"):

@@ -33,6 +33,10 @@ STATES = {
     "": "no answer yet",
 }
 MOST_EMPTY = 0.05
+# The first line of a table: tool and release, repository and commit unless it is released as an archive, the day; and
+# where the names are from, when not from that source alone.
+HEAD = re.compile(r"(?P<tool>[^,]+) (?P<release>[0-9][\w.]*)(?:, (?P<repository>\S+) (?P<commit>[0-9a-f]{7,40}))? "
+                  r"of (?P<day>\d{4}-\d\d-\d\d)(?:; (?P<names>.+))?")
 # The programs whose --help lists the options that the runner takes, for each tool.
 PROGRAMS = {
     "perftest": ["ib_write_bw", "ib_write_lat", "ib_read_bw", "ib_read_lat", "ib_send_bw", "ib_send_lat",
@@ -55,7 +59,10 @@ def rows_of(peer):
         if len(cells) != len(COLUMNS):
             raise ValueError(f"{peer}.tsv:{number}: {len(cells)} cells, not {len(COLUMNS)}")
         rows.append(dict(zip(COLUMNS, cells)))
-    return lines[0].removeprefix("# "), rows
+    head = lines[0].removeprefix("# ")
+    if not HEAD.fullmatch(head):
+        raise ValueError(f"{peer}.tsv: its first line is not \"# TOOL RELEASE, REPOSITORY COMMIT of DAY\"")
+    return head, rows
 
 
 def write_rows(peer, head, rows):
@@ -130,6 +137,17 @@ def faults_beside_source(peer, rows, items):
     yield from (f"{peer}: {kind} {name}: in the table, and not in its source" for kind, name in sorted(ours - theirs))
 
 
+def faults_of_commit(peer, head, folder):
+    """Before a release the source is the commit that the table names, where the folder knows its own."""
+    named = HEAD.fullmatch(head)["commit"]
+    if not named or not (pathlib.Path(folder) / ".git").exists():
+        return
+    done = subprocess.run(["git", "-C", folder, "rev-parse", "HEAD"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True, check=False, timeout=60)
+    if done.returncode == 0 and not done.stdout.startswith(named):
+        yield f"{peer}: the table is of commit {named}, and {folder} is at {done.stdout[:12]}"
+
+
 def faults_beside_runner(peer, rows, runner):
     """Each of ours exists; and the options of the tool's programs here are those that the table says."""
     for row in rows:
@@ -169,17 +187,23 @@ def page(tables):
         "# Other tools' tests and options", "",
         "Rendered from `deploy/peers/*.tsv` by `deploy/peers/table.py --page`; a test compares the two,",
         "and each name of ours with the program. `table.py PEER=FOLDER` compares the rows with the",
-        "tool's own source.", "",
+        "tool's own source, and `table.py --release` before a release with all five.", "",
         f"{total} rows, {empty} of them without an answer ({100 * empty / total:.1f} %).", "",
         "| state | meaning |", "|---|---|"]
     lines += [f"| {state or 'empty'} | {meaning} |" for state, meaning in STATES.items()]
+    lines += ["", "| tool | release | commit | of | names are from |", "|---|---|---|---|---|"]
+    for peer, (head, _) in tables.items():
+        found = HEAD.fullmatch(head)
+        commit = f"{found['repository']} {found['commit']}" if found["commit"] else "none: released as an archive"
+        lines.append(f"| {peer} | {found['release']} | {commit} | {found['day']} | "
+                     f"{found['names'] or 'its source'} |")
     lines += ["", "| tool | rows | " + " | ".join(state or "empty" for state in STATES) + " |",
               "|---|---|" + "---|" * len(STATES)]
     for peer, (_, rows) in tables.items():
         lines.append(f"| [{peer}](#{peer}) | {len(rows)} | " +
                      " | ".join(str(count(rows, state)) for state in STATES) + " |")
     for peer, (head, rows) in tables.items():
-        lines += ["", f"## {peer}", "", f"{head}.", "", "| what | state | ours | note |", "|---|---|---|---|"]
+        lines += ["", f"## {peer}", "", f"{head.partition(';')[0]}.", "", "| what | state | ours | note |", "|---|---|---|---|"]
         for row in rows:
             ours = " ".join(f"`{word}`" for word in row["ours"].split())
             lines.append(f"| `{cell(row['name'])}` | {row['state']} | {ours} | {cell(row['note'])} |")
@@ -219,6 +243,7 @@ def main():
         faults = [fault for peer, (_, rows) in tables.items() for fault in faults_of_rows(peer, rows)]
         for peer, folder in sources.items():
             faults += faults_beside_source(peer, tables[peer][1], extract.read(peer, folder))
+            faults += faults_of_commit(peer, tables[peer][0], folder) if given.release else []
     except ValueError as error:
         sys.exit(f"table.py: {error}")
     if given.runner:

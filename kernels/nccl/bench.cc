@@ -394,6 +394,8 @@ void CollectiveBench::report_ports(Context& context, const Measured& measured,
   Point point = make_point({.metric = kPortMetric, .meaning = "completion", .unit = "1"},
                            measured.asked_bytes, one, false, measured.synthetic);
   (*point.mutable_facts())["port_bytes"] = use.words;
+  (*point.mutable_facts())["ports"] = std::to_string(use.ports);
+  (*point.mutable_facts())["quietest_port_share"] = fmt::format("{:.4f}", use.quietest_share);
   (*point.mutable_facts())["unequal_host_rank"] = std::to_string(use.rank);
   state_->session.report(context, std::move(point));
 }
@@ -425,18 +427,7 @@ std::string sample_in_words(const Plan& plan, std::uint64_t repeat) {
                      : fmt::format("mean of {} calls in a row", repeat);
 }
 
-// The words of the parameters `registered` and `cta_policy`, and of the fact `buffers`.
-BufferKind kind_of_buffers(std::string_view word) {
-  if (word == "symmetric") return BufferKind::kSymmetric;
-  if (word == "allocated") return BufferKind::kAllocated;
-  return word == "true" ? BufferKind::kRegistered : BufferKind::kPlain;
-}
-const char* words_of(BufferKind kind) {
-  if (kind == BufferKind::kSymmetric) return "by NCCL, a window of all ranks";
-  if (kind == BufferKind::kAllocated) return "by NCCL";
-  return kind == BufferKind::kRegistered ? "by NCCL, registered" : "by CUDA";
-}
-
+// The words of the parameter `cta_policy`.
 int cta_policy_of(std::string_view word) {
   if (word == "default") return nc::kCtaDefault;
   if (word == "efficiency") return nc::kCtaEfficiency;
@@ -523,6 +514,11 @@ Status CollectiveBench::prepare(Context& context) {
   context.reporter.fact("nccl_path", nccl.path);
   context.reporter.fact("implementation",
                         operation_->has_call(nccl) ? operation_->call_name : kGrouped);
+  if (plan_.buffers == BufferKind::kAllocated) {
+    plan_.buffers = kind_here(plan_.buffers, nccl);
+    context.reporter.fact("registered",
+                          registration_words(plan_.buffers, plan_.graph_calls != 0, nccl));
+  }
   context.reporter.fact("buffers", words_of(plan_.buffers));
   context.reporter.fact("reported", "the slowest rank's iterations, by CUDA events");
   context.reporter.fact("sample", sample_in_words(plan_, asked_repeat_));

@@ -81,7 +81,7 @@ KernelInfo info_of(const Operation& operation) {
       .choice("registered", "",
               "true: memory by NCCL, registered with the communicator; symmetric: as a window of "
               "all ranks, at the same place of each; allocated: by NCCL, which may register what "
-              "a graph captures",
+              "a graph captures, and by CUDA where NCCL is older than 2.19",
               {"false", "true", "symmetric", "allocated"})
       .identity()
       .choice(

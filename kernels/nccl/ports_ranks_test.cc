@@ -73,6 +73,8 @@ TEST_F(PortsOfACollective, ThatOneCarriesAloneIsAFigureOfEachSize) {
   EXPECT_EQ(found[0].median(), 2) << "two ports, of which one sent all";
   EXPECT_FALSE(found[0].larger_is_better());
   EXPECT_EQ(found[0].facts().at("unequal_host_rank"), "0");
+  EXPECT_EQ(found[0].facts().at("ports"), "2");
+  EXPECT_EQ(found[0].facts().at("quietest_port_share"), "0.0000");
   EXPECT_THAT(found[0].facts().at("port_bytes"), HasSubstr("mlx5_1:1 sent 0 received 0"));
 }
 

@@ -27,6 +27,30 @@ constexpr std::uint64_t kMostChecks = 256;
 
 }  // namespace
 
+BufferKind kind_of_buffers(std::string_view word) {
+  if (word == "symmetric") return BufferKind::kSymmetric;
+  if (word == "allocated") return BufferKind::kAllocated;
+  return word == "true" ? BufferKind::kRegistered : BufferKind::kPlain;
+}
+
+const char* words_of(BufferKind kind) {
+  if (kind == BufferKind::kSymmetric) return "by NCCL, a window of all ranks";
+  if (kind == BufferKind::kAllocated) return "by NCCL";
+  return kind == BufferKind::kRegistered ? "by NCCL, registered" : "by CUDA";
+}
+
+BufferKind kind_here(BufferKind asked, const Nccl& nccl) {
+  const bool can = nccl.mem_alloc != nullptr && nccl.mem_free != nullptr;
+  return asked == BufferKind::kAllocated && !can ? BufferKind::kPlain : asked;
+}
+
+std::string registration_words(BufferKind kind, bool is_graph, const Nccl& nccl) {
+  if (kind == BufferKind::kPlain)
+    return fmt::format("no (NCCL {} has no ncclMemAlloc; 2.19 and later have)", nccl.version);
+  return is_graph ? "by NCCL, when it captures the graph, unless NCCL_GRAPH_REGISTER is 0"
+                  : "no (NCCL registers such memory only when it captures a graph)";
+}
+
 Stage::Stage(const gpu::Gpu& gpu, const TickClock& clock, const Operation& operation,
              const Plan& plan, Communicator& comm, Progress& progress)
     : gpu_(&gpu),

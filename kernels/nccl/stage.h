@@ -62,6 +62,14 @@ class Graph {
 
 // Who allocates the buffers of a call, and whether NCCL knows them before the call.
 enum class BufferKind : std::uint8_t { kPlain, kAllocated, kRegistered, kSymmetric };
+// Read a word of the parameter `registered`, and write the fact `buffers`.
+BufferKind kind_of_buffers(std::string_view word);
+const char* words_of(BufferKind kind);
+// Returns kPlain in place of kAllocated where this NCCL cannot allocate (before 2.19): nccl-tests
+// built with such a release has memory by CUDA too. Others are returned as they are.
+BufferKind kind_here(BufferKind asked, const Nccl& nccl);
+// The fact `registered` of a task that asked for kAllocated and has `kind`.
+std::string registration_words(BufferKind kind, bool is_graph, const Nccl& nccl);
 
 // A buffer on the current context's GPU. Release a registered one before its communicator.
 class Buffer {

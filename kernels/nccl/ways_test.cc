@@ -104,6 +104,15 @@ TEST_F(Ways, MemoryThatNcclAllocatesIsMeasuredAsAGraphAndFreed) {
                            {{"registered", "allocated"}, {"mode", "graph"}, {"graph_calls", "3"}});
   expect_passed(results);
   EXPECT_EQ(results[0].facts.at("buffers"), "by NCCL");
+  EXPECT_THAT(results[0].facts.at("registered"), HasSubstr("by NCCL, when it captures the graph"));
+  const auto single = run("nccl.all_reduce", 2, {{"registered", "allocated"}});
+  expect_passed(single);
+  EXPECT_THAT(single[0].facts.at("registered"), HasSubstr("only when it captures a graph"));
+  const auto plain =
+      run("nccl.all_reduce", 2, {{"registered", "false"}, {"mode", "graph"}, {"graph_calls", "3"}});
+  expect_passed(plain);
+  EXPECT_EQ(plain[0].facts.at("buffers"), "by CUDA");
+  EXPECT_FALSE(plain[0].facts.contains("registered"));
 }
 
 TEST_F(Ways, WithoutAWindowSymmetricMemoryIsWaived) {

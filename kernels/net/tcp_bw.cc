@@ -1,9 +1,11 @@
 // TCP bandwidth, the floor that RDMA must beat: each stream has a thread that sends messages and
 // one on the other side that receives them. Bytes count once the other side's kernel has
 // acknowledged them, by TCP's own count (tcpi_bytes_acked), read for all streams at the ends of
-// each window: bytes in this side's socket buffers are no bandwidth. The reads do not interrupt the
-// threads that move data. A window lasts 10 ms, and longer while nothing is acknowledged in it: a
-// pause is one slow window instead of many of rate 0, which no statistic of ratios could hold.
+// each window: bytes in this side's socket buffers are no bandwidth. Each sending thread reads its
+// own stream between two messages, since another thread would wait for the socket's lock: on 16
+// cores four busy streams made windows of more than 100 ms so. A window lasts 10 ms, and longer
+// while nothing is acknowledged in it: a pause is one slow window instead of many of rate 0, which
+// no statistic of ratios could hold.
 //
 // In direction both, rank 0 also adds the bytes that arrived from the other side
 // (tcpi_bytes_received), so that one clock and one interval cover both.
@@ -36,7 +38,13 @@
 namespace railgauge::net {
 namespace {
 
-// The result of one thread; the owner reads it after the join, except `failed`.
+// TCP's counts of a stream and the clock's ticks when they were read.
+struct Reading {
+  Result<StreamTotals> totals;
+  std::uint64_t ticks = 0;
+};
+
+// The result of one thread; the owner reads it after the join, except `failed` and the reading.
 struct Work {
   // Bytes that the thread moved, and those of them with the content of kept samples.
   std::uint64_t bytes = 0;
@@ -45,6 +53,10 @@ struct Work {
   double cpu_ns = 0;
   // Set by the thread, read by the sampler while it runs.
   std::atomic<bool> failed{false};
+  // A sender's: the number of the last ask() that it answered, and its answer, which it writes
+  // before that number and leaves alone until the next ask().
+  std::atomic<std::uint64_t> answered{0};
+  Reading reading;
 };
 
 // The threads of a bandwidth measurement in one direction: one a stream, each in a loop of whole
@@ -109,9 +121,11 @@ class Senders : public Movers {
  public:
   // Each stream has a pattern of its own, so that mixed-up streams show. `stop` of the limits does
   // not stop them: stop() does.
-  static Result<std::unique_ptr<Senders>> start(std::span<Pipe> pipes, std::uint64_t message_bytes,
-                                                std::size_t size_index, std::uint32_t rank) {
-    std::unique_ptr<Senders> made(new Senders(pipes, message_bytes));
+  static Result<std::unique_ptr<Senders>> start(TcpLink& link, const TickClock& clock,
+                                                std::uint64_t message_bytes, std::size_t size_index,
+                                                std::uint32_t rank) {
+    const std::span<Pipe> pipes = link.pipes();
+    std::unique_ptr<Senders> made(new Senders(link, clock, message_bytes));
     RG_TRY_OK(made->allocate());
     for (std::size_t number = 0; number < pipes.size(); ++number) {
       const Sender sender{size_index, rank, number};
@@ -128,6 +142,13 @@ class Senders : public Movers {
   void freshen() {
     if (state_ == State::kWarmsUp) state_ = State::kKept;
   }
+  // Asks each thread to read its stream after the message that it sends.
+  void ask() { ++asked_; }
+  // The stream's answer to the last ask(); nullptr before its thread gave it.
+  [[nodiscard]] const Reading* answer(std::size_t number) const {
+    const Work& work = *work_[number];
+    return work.answered.load(std::memory_order_acquire) == asked_ ? &work.reading : nullptr;
+  }
   // Each ends with its message; joins.
   void stop() {
     state_ = State::kStopped;
@@ -135,7 +156,15 @@ class Senders : public Movers {
   }
 
  private:
-  using Movers::Movers;
+  Senders(TcpLink& link, const TickClock& clock, std::uint64_t message_bytes)
+      : Movers(link.pipes(), message_bytes), link_(&link), clock_(&clock) {}
+  // Reads the stream where that was asked since the last answer.
+  void answer_if_asked(std::size_t number, Work& work) {
+    const std::uint64_t asked = asked_.load(std::memory_order_relaxed);
+    if (asked == work.answered.load(std::memory_order_relaxed)) return;
+    work.reading = {link_->totals_of(number), clock_->ticks()};
+    work.answered.store(asked, std::memory_order_release);
+  }
   // The loop of one stream: whole messages until stop() or a failure.
   void run(std::size_t number) {
     Pipe& pipe = pipes_[number];
@@ -150,6 +179,7 @@ class Senders : public Movers {
           return;
         }
         counted += sent.size();
+        answer_if_asked(number, work);
       }
     };
     send_while(State::kWarmsUp, message(number), bytes);
@@ -164,7 +194,10 @@ class Senders : public Movers {
   }
 
   enum class State : std::uint8_t { kWarmsUp, kKept, kStopped };
+  const TcpLink* link_;
+  const TickClock* clock_;
   std::atomic<State> state_{State::kWarmsUp};
+  std::atomic<std::uint64_t> asked_{0};
   std::vector<HostBuffer> kept_;  // one a stream
 };
 
@@ -252,6 +285,10 @@ class Receivers : public Movers {
 
 // Long against the read of TCP_INFO, short enough for many windows a second.
 constexpr double kWindowNs = 10e6;
+// The sampler reads a stream itself whose thread is so long within a message: it sleeps there, or
+// its message is large, and either leaves the socket's lock.
+constexpr double kAnswerNs = 20e6;
+constexpr std::chrono::microseconds kAnswerNap{50};
 // Windows between two looks at the stop rule.
 constexpr std::uint64_t kWindowsInBatch = 5;
 
@@ -376,7 +413,8 @@ class TcpBandwidth final : public Kernel {
   Status run(Context& context, Group& group, Part& part, std::size_t size_index) {
     Status here;
     if (sends()) {
-      auto started = Senders::start(link_->pipes(), sizes_[size_index], size_index, rank_);
+      auto started =
+          Senders::start(*link_, tick_clock(context), sizes_[size_index], size_index, rank_);
       if (!started) return told_freshness(context, group, part, tl::unexpected(started.error()));
       part.senders = std::move(*started);
     }
@@ -395,11 +433,31 @@ class TcpBandwidth final : public Kernel {
     return all;
   }
 
-  // Bytes that count until now.
-  [[nodiscard]] Result<double> moved() const {
-    const StreamTotals totals = RG_TRY(link_->totals());
-    return static_cast<double>(totals.acknowledged_bytes) +
-           (both_ ? static_cast<double>(totals.received_bytes) : 0);
+  // Bytes of all streams that count, and the mean of the times when they were read.
+  struct Moved {
+    double bytes = 0;
+    std::uint64_t ticks = 0;
+  };
+  [[nodiscard]] Result<Moved> moved(Context& context, Part& part) const {
+    const std::uint64_t began = tick_clock(context).ticks();
+    const double until_ns = monotonic_now_ns() + kAnswerNs;
+    const std::size_t streams = link_->pipes().size();
+    double offsets = 0;
+    Moved all;
+    part.senders->ask();
+    for (std::size_t number = 0; number < streams; ++number) {
+      const Reading* own = part.senders->answer(number);
+      for (; own == nullptr && monotonic_now_ns() < until_ns; own = part.senders->answer(number))
+        std::this_thread::sleep_for(kAnswerNap);
+      const Reading here =
+          own != nullptr ? *own : Reading{link_->totals_of(number), tick_clock(context).ticks()};
+      const StreamTotals totals = RG_TRY(here.totals);
+      all.bytes += static_cast<double>(totals.acknowledged_bytes) +
+                   (both_ ? static_cast<double>(totals.received_bytes) : 0);
+      offsets += static_cast<double>(here.ticks - began);
+    }
+    all.ticks = began + static_cast<std::uint64_t>(offsets / static_cast<double>(streams));
+    return all;
   }
 
   // Bytes and time of the warm-up are dropped.
@@ -418,25 +476,21 @@ class TcpBandwidth final : public Kernel {
 
   // Sleeps between two reads of the counters, so that sampling costs the streams no CPU.
   Status add_windows(Context& context, Part& part, std::uint64_t count, std::vector<double>& out) {
-    const TickClock& clock = tick_clock(context);
-    std::uint64_t since = clock.ticks();
-    double before = RG_TRY(moved());
+    Moved before = RG_TRY(moved(context, part));
     while (count > 0) {
       std::this_thread::sleep_for(std::chrono::duration<double, std::nano>(kWindowNs));
       RG_TRY_OK(failure_of(part));
       if (monotonic_now_ns() >= context.deadline_monotonic_ns)
         return fail(Code::kDeadlineExceeded, link_->words() + ": the task's deadline has come");
-      const double after = RG_TRY(moved());
-      const std::uint64_t now = clock.ticks();
-      const double window_ns = clock.to_ns(now - since);
+      const Moved after = RG_TRY(moved(context, part));
+      const double window_ns = tick_clock(context).to_ns(after.ticks - before.ticks);
       // The window stays open until something is acknowledged.
-      if (after <= before) {
+      if (after.bytes <= before.bytes) {
         RG_TRY_OK(check_stall(window_ns));
         continue;
       }
-      out.push_back((after - before) / (window_ns / 1e9));
-      part.windows.push_back({after - before, window_ns});
-      since = now;
+      out.push_back((after.bytes - before.bytes) / (window_ns / 1e9));
+      part.windows.push_back({after.bytes - before.bytes, window_ns});
       before = after;
       --count;
     }

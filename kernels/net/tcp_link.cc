@@ -434,13 +434,20 @@ void TcpLink::report_facts(Reporter& reporter) const {
 // milliseconds.
 Result<StreamTotals> TcpLink::totals() const {
   StreamTotals all;
-  for (const Pipe& pipe : pipes_) {
-    const tcp_info info = RG_TRY(info_of(pipe.fd()));
-    all.acknowledged_bytes += info.tcpi_bytes_acked;
-    all.received_bytes += info.tcpi_bytes_received;
-    all.retransmits += info.tcpi_total_retrans;
+  for (std::size_t stream = 0; stream < pipes_.size(); ++stream) {
+    const StreamTotals own = RG_TRY(totals_of(stream));
+    all.acknowledged_bytes += own.acknowledged_bytes;
+    all.received_bytes += own.received_bytes;
+    all.retransmits += own.retransmits;
   }
   return all;
+}
+
+Result<StreamTotals> TcpLink::totals_of(std::size_t stream) const {
+  const tcp_info info = RG_TRY(info_of(pipes_[stream].fd()));
+  return StreamTotals{.acknowledged_bytes = info.tcpi_bytes_acked,
+                      .received_bytes = info.tcpi_bytes_received,
+                      .retransmits = info.tcpi_total_retrans};
 }
 
 // Two ends in one network stack have no wire between them.

@@ -71,6 +71,9 @@ class TcpLink {
   [[nodiscard]] std::vector<Pipe>& pipes() { return pipes_; }
   // Returns TCP's counts; kInternal when the kernel does not report them.
   [[nodiscard]] Result<StreamTotals> totals() const;
+  // Returns those of one stream. Waits for the socket's lock: a thread that is busy on the socket
+  // leaves it for moments alone, so that another one may wait for tenths of a second.
+  [[nodiscard]] Result<StreamTotals> totals_of(std::size_t stream) const;
   [[nodiscard]] const std::string& netdev() const { return chosen_.address.netdev; }
   // Returns this end in words: "192.0.2.1 (eth0)".
   [[nodiscard]] std::string words() const {

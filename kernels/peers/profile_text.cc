@@ -1,6 +1,7 @@
 // A profile's tests as text, in our layout and the other tool's units.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,9 @@
 
 namespace railgauge {
 namespace {
+
+// The metrics of nvbandwidth's tests; others of the same task are of its surroundings.
+const std::set<std::string, std::less<>> kVariedMetrics{"bandwidth_bytes_per_second", "latency_ns"};
 
 // As many digits as the tool prints, and never fewer than four significant ones.
 std::string value_text(double value) {
@@ -71,6 +75,17 @@ std::string matrix(const ProfileFigure& figure) {
   return table.text();
 }
 
+// The largest of all points' standard deviations over their means: each is of the samples of one
+// cell. nvbandwidth 0.10 prints one number of a test's runs. Negative where no point has one.
+double largest_variation(const ProfileFigure& figure) {
+  double largest = -1;
+  for (const RunnerReport& report : figure.reports())
+    for (const Point& point : report.points())
+      if (point.has_stddev() && point.mean() > 0 && kVariedMetrics.contains(point.metric()))
+        largest = std::max(largest, point.stddev() / point.mean());
+  return largest;
+}
+
 // The heading, the matrix, the sums, and an explanation of each mark that appears.
 std::string figure_text(const ProfileFigure& figure, const ProfileTest& test,
                         std::string_view tool) {
@@ -89,6 +104,8 @@ std::string figure_text(const ProfileFigure& figure, const ProfileTest& test,
   for (const ProfileCell& cell : figure.cells()) most_visits = std::max(most_visits, cell.visits());
   if (most_visits > 1)
     out += fmt::format("measured up to {} times, some time apart: medians of that\n", most_visits);
+  if (const double variation = largest_variation(figure); tool == "nvbandwidth" && variation >= 0)
+    out += fmt::format("coefficient of variation of a cell's samples: at most {:.4f}\n", variation);
   return out;
 }
 

@@ -1,4 +1,4 @@
-// The mapping between tests of nvbandwidth 0.8 and gdrcopy 2.6 and our kernels with their
+// The mapping between tests of nvbandwidth 0.10 and gdrcopy 2.6 and our kernels with their
 // parameters, in both directions. It follows the tools' sources, not the names of their tests.
 // Pure; thread safe.
 #pragma once
@@ -57,6 +57,11 @@ std::vector<const PeerTest*> find_peer_tests(std::string_view tool, std::string_
 
 // Returns the names of a tool's tests, each once, in the tool's order. Empty for an unknown tool.
 std::vector<std::string> peer_test_names(std::string_view tool);
+// Returns the same with the tests that are not measured here, so that the place of a name is the
+// tool's own number of the test.
+std::vector<std::string> peer_tests_by_number(std::string_view tool);
+// Why a test is not measured here, and what comes nearest; "" for every other name.
+std::string_view why_left_out(std::string_view test);
 
 // Returns the shell command with which `tool` measures the same as our task; several lines if the
 // tool measures one size a run and the task several. `parameters` are the task's, in canonical

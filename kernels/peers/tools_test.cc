@@ -18,13 +18,28 @@ std::string command(std::string_view tool, std::string_view kernel, const Parame
 
 TEST(PeerTools, HaveEveryTestOfNvbandwidthOnceAndInItsOrder) {
   const auto names = peer_test_names("nvbandwidth");
-  EXPECT_EQ(names.size(), 35U);
-  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), 35U);
+  EXPECT_EQ(names.size(), 41U);
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), 41U);
   EXPECT_EQ(names.front(), "host_to_device_memcpy_ce");
   EXPECT_EQ(names[15], "one_to_all_read_ce");
-  EXPECT_EQ(names.back(), "device_local_copy");
+  EXPECT_EQ(names.back(), "device_local_copy_tma");
   for (const std::string& name : names)
     EXPECT_EQ(find_peer_tests("nvbandwidth", name).size(), 1U) << name;
+}
+
+// The numbers are those that nvbandwidth 0.10 lists.
+TEST(PeerTools, NumberTestsAsTheToolDoesAndSayWhyOneIsLeftOut) {
+  const auto numbered = peer_tests_by_number("nvbandwidth");
+  ASSERT_EQ(numbered.size(), 44U);
+  EXPECT_EQ(numbered[33], "device_to_device_latency_sm");
+  EXPECT_EQ(numbered[34], "device_to_device_memcpy_read_tma");
+  EXPECT_EQ(numbered[39], "device_local_copy_sm");
+  EXPECT_EQ(numbered[42], "device_to_device_latency_tma");
+  EXPECT_EQ(numbered[43], "device_local_copy_tma");
+  for (const std::string& name : numbered)
+    EXPECT_EQ(find_peer_tests("nvbandwidth", name).empty(), !why_left_out(name).empty()) << name;
+  EXPECT_THAT(why_left_out("device_local_read_sm"), HasSubstr("device_local_copy_sm does both"));
+  EXPECT_EQ(peer_tests_by_number("gdrcopy"), peer_test_names("gdrcopy"));
 }
 
 TEST(PeerTools, HaveBothFiguresOfACopyTestOfGdrcopy) {

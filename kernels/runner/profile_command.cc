@@ -56,6 +56,7 @@ struct Flags {
   std::uint64_t loop_count = 0;
   bool skip_verification = false;
   bool disable_affinity = false;
+  bool huge_pages = false;
   bool json = false;
   // gdrcopy's; 0: not given.
   std::uint64_t size_bytes = 0;
@@ -117,6 +118,7 @@ void declare_nvbandwidth(CLI::App& app, Flags& flags) {
                  "Copies in one sample (default 16)");
   app.add_flag("-s,--skipVerification", flags.skip_verification, "Compare no bytes");
   app.add_flag("-d,--disableAffinity", flags.disable_affinity, "CPU and memory of any NUMA node");
+  app.add_flag("-H,--useHugePages", flags.huge_pages, "The host's memory in huge pages of 2 MiB");
   app.add_flag("-j,--json", flags.json, "As --format json");
   app.add_flag("-v,--verbose", flags.verbose, "Accepted; changes nothing");
   app.add_flag("-l,--list", flags.list, "Print the tests");
@@ -186,7 +188,8 @@ void declare(CLI::App& app, const std::string& name, Flags& flags) {
   app.add_option("--deadline", flags.deadline, "Longest time for one kernel")
       ->type_name("DURATION")
       ->capture_default_str();
-  app.add_option("--format", flags.format, "table, json or csv")
+  app.add_option(is_nvbandwidth(name) ? "-F,--format" : "--format", flags.format,
+                 is_nvbandwidth(name) ? "table (or text), json or csv" : "table, json or csv")
       ->type_name("FORMAT")
       ->capture_default_str();
 }
@@ -227,10 +230,13 @@ std::string command_of_multinode(std::string_view test) {
 // By name or by the number that -l prints.
 Result<std::string> test_named(const std::string& word, const std::vector<std::string>& all) {
   if (const auto number = parse_integer(word)) {
-    if (*number >= 0 && *number < static_cast<std::int64_t>(all.size()))
-      return all[static_cast<std::size_t>(*number)];
-    return invalid("test {} is not 0 to {}", *number, all.size() - 1);
+    const auto numbered = peer_tests_by_number(kNvbandwidth);
+    if (*number < 0 || *number >= static_cast<std::int64_t>(numbered.size()))
+      return invalid("test {} is not 0 to {}", *number, numbered.size() - 1);
+    return test_named(numbered[static_cast<std::size_t>(*number)], all);
   }
+  if (const std::string_view why = why_left_out(word); !why.empty())
+    return invalid("test {} is not measured here: {}", word, why);
   if (std::ranges::find(all, word) != all.end()) return word;
   if (const std::string command = command_of_multinode(word); !command.empty())
     return invalid("test {} is of several processes, which are ranks here: {}", word, command);
@@ -316,6 +322,7 @@ Status take_nvbandwidth(const Flags& flags, ProfileOptions& options) {
   if (flags.loop_count > 0) set_default(options, "copies", std::to_string(flags.loop_count));
   if (flags.skip_verification) set_default(options, "verify", "false");
   if (flags.disable_affinity) set_default(options, "numa", "any");
+  if (flags.huge_pages) set_default(options, "host_memory", "huge");
   if (flags.verbose) info("-v changes nothing here");
   if (flags.json) info("-j prints railgauge's document, not nvbandwidth's");
   return {};
@@ -415,10 +422,13 @@ int run_profile_command(const std::string& name, const std::vector<std::string>&
   if (const auto ended = parse_flags(app, arguments)) return *ended;
   if (flags.list) {
     int number = 0;
-    for (const std::string& test : peer_test_names(kNvbandwidth))
-      fmt::print("{:>2}  {}\n", number++, test);
+    for (const std::string& test : peer_tests_by_number(kNvbandwidth)) {
+      const std::string_view why = why_left_out(test);
+      fmt::print("{:>2}  {}{}{}\n", number++, test, why.empty() ? "" : ": not measured: ", why);
+    }
     return kExitPassed;
   }
+  if (is_nvbandwidth(name) && flags.format == "text") flags.format = "table";
   const auto format = parse_format(flags.json ? "json" : flags.format);
   if (!format) return report_wrong_use(format.error().message);
   // A profile's tests have no order of records that a stream could follow.

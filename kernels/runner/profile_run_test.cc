@@ -213,6 +213,12 @@ TEST(ProfileRun, FlagsOfTheToolsMeanWhatTheyMeanThere) {
   EXPECT_EQ(both.tests(0).figures(0).reports(0).started().parameters().at("copies"), "8");
   EXPECT_EQ(parse(run({"nvbandwidth", "-p", "host_to_device_mem", "-j"}).out).tests_size(), 2);
 
+  const Ended text = run({"nvbandwidth", "-t", "0", "-F", "text", "--useHugePages"});
+  EXPECT_EQ(text.exit_code, kExitPassed) << text.err;
+  EXPECT_NE(text.out.find("host_to_device_memcpy_ce, GB/s"), std::string::npos) << text.out;
+  const ProfileReport huge = parse(run({"nvbandwidth", "-t", "0", "-H", "-F", "json"}).out);
+  EXPECT_EQ(huge.tests(0).figures(0).reports(0).started().parameters().at("host_memory"), "huge");
+
   const Ended large = run({"nvbandwidth", "-b", "2048"});
   EXPECT_EQ(large.exit_code, kExitUsage);
   EXPECT_NE(large.err.find("sizes end at 1 GiB"), std::string::npos) << large.err;
@@ -230,7 +236,14 @@ TEST(ProfileRun, WrongWordsAreToldInOneLine) {
                              "--set pattern=one_to_all --set engine=sm"),
             std::string::npos)
       << several.err;
-  EXPECT_EQ(run({"nvbandwidth", "-t", "35"}).exit_code, kExitUsage);
+  EXPECT_EQ(run({"nvbandwidth", "-t", "44"}).exit_code, kExitUsage);
+  const Ended left_out = run({"nvbandwidth", "-t", "40"});
+  EXPECT_EQ(left_out.exit_code, kExitUsage);
+  EXPECT_NE(left_out.err.find("test device_local_read_sm is not measured here: no kernel here reads"
+                              " without writing"),
+            std::string::npos)
+      << left_out.err;
+  EXPECT_EQ(run({"nvbandwidth", "-F", "perf"}).exit_code, kExitUsage);
   EXPECT_EQ(run({"nvbandwidth", "--frob"}).exit_code, kExitUsage);
   EXPECT_EQ(run({"gdrcopy_copybw", "-t", "x"}).exit_code, kExitUsage);
   EXPECT_EQ(run({"nvbandwidth", "--set", "iterations=many"}).exit_code, kExitUsage);

@@ -282,6 +282,26 @@ TEST(Profile, PrintsAMatrixWithSumMedianAndTime) {
             "device_to_device_memcpy_write_ce took 1.25 s\n\n");
 }
 
+// The larger of two cells; a point of another metric is not the test's.
+TEST(Profile, PrintsTheLargestCoefficientOfVariationOfACell) {
+  const PeerTest& row = *find_peer_tests("nvbandwidth", "device_to_device_memcpy_write_ce")[0];
+  const auto varied = [](const char* pair, double stddev) {
+    Point point = point_of(pair, 100e9);
+    point.set_mean(100e9);
+    point.set_stddev(stddev);
+    return point;
+  };
+  Point other = varied("gpu0>gpu1", 90e9);
+  other.set_metric("temperature");
+  ProfileTest test;
+  test.set_outcome(std::string(kPassed));
+  *test.add_figures() =
+      figure_of(row, std::vector<RunnerReport>{report_of(
+                         "", {varied("gpu0>gpu1", 1e9), varied("gpu1>gpu0", 2.5e9), other})});
+  EXPECT_THAT(profile_test_text(test, "nvbandwidth"),
+              HasSubstr("\ncoefficient of variation of a cell's samples: at most 0.0250\n"));
+}
+
 TEST(Profile, SaysWhyATestHasNoFigureAndThatMibPerSecondIsMeant) {
   ProfileTest test;
   test.set_test("copybw");

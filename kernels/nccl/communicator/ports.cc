@@ -22,6 +22,8 @@ constexpr double kWordBytes = 4;
 // Bounds of the fact: hosts, and ports of each, that are named.
 constexpr std::size_t kHostsNamed = 4;
 constexpr int kPortsNamed = 16;
+// A share of the mean below which a port is quiet.
+constexpr double kQuiet = 0.5;
 
 std::string& folder_of_ports() {
   static auto* folder = new std::string("/sys");
@@ -66,6 +68,7 @@ struct HostPorts {
   std::size_t rank = 0;
   double all = 0;
   double busiest = 0;
+  double quietest = 0;
   int ports = 0;
   bool is_rdma = false;
   // Those that carried something: their number, those without a rate, and the rate of the others.
@@ -75,6 +78,8 @@ struct HostPorts {
   double moved = 0;
 
   [[nodiscard]] double share() const { return all > 0 ? busiest * ports / all : 0; }
+  [[nodiscard]] double quietest_share() const { return all > 0 ? quietest * ports / all : 0; }
+  [[nodiscard]] bool has_quiet_port() const { return all > 0 && quietest_share() < kQuiet; }
 };
 
 // Whether a port is one of those that the host's figure is about. A port that NCCL uses and that
@@ -99,6 +104,7 @@ HostPorts ports_of_host(std::size_t rank, const Told& told, const std::set<std::
     if (!counts(port, used)) continue;
     kind.all += moved;
     kind.busiest = std::max(kind.busiest, moved);
+    kind.quietest = kind.ports == 0 ? moved : std::min(kind.quietest, moved);
     ++kind.ports;
   }
   return rdma.all >= netdev.all && rdma.all > 0 ? rdma : netdev;
@@ -224,7 +230,9 @@ PortUse port_use(const std::vector<Told>& all, const UsedPorts& used) {
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank].ports_size() > 0 && seen.insert(all[rank].host()).second)
       hosts.push_back(ports_of_host(rank, all[rank], used_of(used, all[rank])));
-  std::ranges::stable_sort(hosts, std::ranges::greater{}, &HostPorts::share);
+  std::ranges::stable_sort(hosts, std::ranges::greater{}, [](const HostPorts& host) {
+    return std::pair(host.has_quiet_port(), host.share());
+  });
   PortUse use;
   for (std::size_t i = 0; i < std::min(hosts.size(), kHostsNamed); ++i) {
     if (hosts[i].share() <= 0) break;
@@ -233,6 +241,8 @@ PortUse port_use(const std::vector<Told>& all, const UsedPorts& used) {
   }
   if (!hosts.empty()) {
     use.busiest_share = hosts.front().share();
+    use.quietest_share = hosts.front().quietest_share();
+    use.ports = hosts.front().ports;
     use.rank = hosts.front().rank;
   }
   return use;

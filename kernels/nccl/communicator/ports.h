@@ -53,13 +53,18 @@ struct PortUse {
   // number of ports: one carried all. 0: nothing was carried. Where NCCL does not say which ports
   // it uses, those of the kind (RDMA, or interfaces) that carried more and whose link is up.
   double busiest_share = 0;
+  // That host's quietest port over the same mean, and the number of those ports. A port that failed
+  // over carried nothing; its traffic may be on all others, whose share is then near 1.
+  double quietest_share = 0;
+  int ports = 0;
   std::size_t rank = 0;  // the first of the host with the most unequal ports
   // "rank 0's host: mlx5_0:1 sent 1024 received 2048, mlx5_1:1 ...", the most unequal hosts first.
   std::string words;
 };
 // The ports in use, by host.
 using UsedPorts = std::map<std::string, std::set<std::string>>;
-// Judges from the ranks' growth; of ranks on one host the first counts. Pure.
+// Judges from the ranks' growth; of ranks on one host the first counts. A host with a port that
+// carried less than half of the mean is more unequal than any without. Pure.
 PortUse port_use(const std::vector<Told>& all, const UsedPorts& used = {});
 
 // One host's ports that carried something of the kind that carried more.

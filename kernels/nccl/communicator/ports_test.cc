@@ -98,6 +98,33 @@ TEST_F(Ports, ThatCarryAllOrTheSameAreToldApart) {
             "rank 0's host: mlx5_0:1 sent 100 received 200, mlx5_1:1 sent 100 received 200");
 }
 
+// One of N ports failed: one other carries its traffic, or all others do.
+TEST_F(Ports, OfWhichOneFailedHaveAQuietOne) {
+  for (const int ports : {2, 4, 8})
+    for (const bool is_spread : {false, true}) {
+      SCOPED_TRACE(::testing::Message() << ports << (is_spread ? " spread" : " partner"));
+      std::vector<PortBytes> all{port("mlx5_0:1", true, 0)};
+      for (int i = 1; i < ports; ++i)
+        all.push_back(port("other", true, is_spread ? 840 + 840.0 / (ports - 1) : 840));
+      if (!is_spread) all.back() = port("other", true, 2 * 840);
+      const auto use = port_use({told("a", all)});
+      EXPECT_DOUBLE_EQ(use.busiest_share, is_spread ? ports / (ports - 1.0) : 2);
+      EXPECT_EQ(use.quietest_share, 0);
+      EXPECT_EQ(use.ports, ports);
+    }
+}
+
+TEST_F(Ports, OfAHostWithAQuietOneAreMoreUnequalThanOthers) {
+  std::vector<PortBytes> spread{port("mlx5_0:1", true, 0)};
+  for (int i = 1; i < 8; ++i) spread.push_back(port("other", true, 80));
+  const std::vector<PortBytes> uneven{port("mlx5_0:1", true, 200), port("mlx5_1:1", true, 100)};
+  const auto use = port_use({told("a", uneven), told("b", spread)});
+  EXPECT_EQ(use.rank, 1U);
+  EXPECT_DOUBLE_EQ(use.busiest_share, 8 / 7.0);
+  const auto even = port_use({told("a", uneven)});
+  EXPECT_DOUBLE_EQ(even.quietest_share, 2 / 3.0);
+}
+
 TEST_F(Ports, ThatCannotBeReadOrAreDownDoNotCount) {
   count("mlx5_0", 10, 20);
   count("mlx5_1", 10, 20);

@@ -193,6 +193,27 @@ TEST(NcclTestsTable, HasBothPlacementsOfASizeInOneRow) {
                         "all_reduce_perf,1048576,float,sum,-1,in,20,52.4288,52.4288,0,passed\n"));
 }
 
+TEST(NcclTestsTable, NamesTheLaunchesOfAGraphAndWhoseMemoryItHas) {
+  const NcclTestsCall said = call("all_reduce_perf", {"-b", "1M", "-e", "1M", "-G", "7"});
+  const auto table_of = [&](const char* buffers, const char* registered) {
+    RunnerReport report = report_of(1e9, 1e9);
+    (*report.mutable_started()->mutable_parameters())["mode"] = "graph";
+    (*report.mutable_started()->mutable_parameters())["graph_calls"] = "30";
+    (*report.mutable_started()->mutable_facts())["buffers"] = buffers;
+    if (*registered != '\0')
+      (*report.mutable_started()->mutable_facts())["registered"] = registered;
+    return nccl_tests_table(
+        nccl_tests_report(*find_nccl_tests_program("all_reduce_perf"), said, {report, report}));
+  };
+  const std::string old = table_of("by CUDA", "no (NCCL 2.18.3 has no ncclMemAlloc)");
+  EXPECT_THAT(old, HasSubstr("\n  buffers: by CUDA\n  registered: no (NCCL 2.18.3 has no"));
+  EXPECT_THAT(old, HasSubstr("; 20 launches of a graph of 30 calls in a row"));
+  // With `--set registered=false` nobody registers.
+  const std::string plain = table_of("by CUDA", "");
+  EXPECT_THAT(plain, HasSubstr("\n  buffers: by CUDA\n"));
+  EXPECT_THAT(plain, Not(HasSubstr("registered")));
+}
+
 TEST(NcclTestsTable, OnlyWhatPassedHasAFigureAndTheRestSaysWhy) {
   const NcclTestsCall said = call("all_reduce_perf", {"-b", "1M", "-e", "1M"});
   RunnerReport failed = report_of(1e9, 1e9);

@@ -158,8 +158,11 @@ std::string nccl_tests_table(const NcclTestsReport& report) {
   out += fmt::format("{} by {}, {}{}, a process and a GPU each", report.profile(), report.kernel(),
                      report.ranks() == 1 ? "1 rank" : fmt::format("{} ranks", report.ranks()),
                      report.launched() ? " of a launcher" : " on this host");
-  // The facts that nccl-tests prints in its own head.
-  for (const char* fact : {"gpu_model", "cuda_driver", "nccl", "nccl_transports"})
+  // The facts that nccl-tests prints in its own head, and whose memory a graph has.
+  std::vector<const char*> facts{"gpu_model", "cuda_driver", "nccl", "nccl_transports"};
+  if (value_of(first.started().parameters(), "mode") == "graph")
+    facts.insert(facts.end(), {"buffers", "registered"});
+  for (const char* fact : facts)
     if (const std::string value = value_of(first.started().facts(), fact); !value.empty())
       out += fmt::format("\n  {}: {}", fact, value);
   TextTable table({{"size B"},
