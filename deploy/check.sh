@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.." || exit 4
 . deploy/compile_cache.sh
 
 steps="deps format house build unit none asan tsan fuzz e2e"
-parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos standby nights truth tidy-kernels tidy-agent tidy-controller headers demo e2e pairs upgrade stalls coverage corruption packages services versions images kubernetes aarch64 rebuild compare path"
+parts="unit asan tsan grpc-asan grpc-tsan fuzz chaos standby nights truth tidy-kernels tidy-agent tidy-controller headers demo e2e pairs upgrade stalls coverage corruption packages bundle services versions slurm images kubernetes aarch64 rebuild compare path"
 kept=deploy/docs/results/full-check.tsv
 
 # The purpose of each part of the long check, for the list.
@@ -37,8 +37,10 @@ title_of() {
     coverage) echo "the tables of coverage and pauses again, beside the kept pages" ;;
     corruption) echo "the table of wrong messages again, beside the kept page" ;;
     packages) echo "packages in a clean root: install, a measured pair, upgrade, remove, purge" ;;
+    bundle) echo "the bundle in a bare root: its content, a run of a suite, the demo" ;;
     services) echo "packages under a real systemd in two guests: notify, watchdog, reboots, upgrade from the last release, purge" ;;
     versions) echo "agents and controllers of the last release beside this one, a controller replaced while a run measures" ;;
+    slurm) echo "Debian's Slurm of one node: hooks, verdicts, draining, a run in a reservation" ;;
     images) echo "container images on a base from debootstrap; by runc a measured pair, of enrolled nodes and of pods too" ;;
     kubernetes) echo "chart, kustomization and boards against published schemas, from npm" ;;
     aarch64) echo "cross-built for aarch64 and run under emulation: versions, unit programs, a measured pair" ;;
@@ -115,6 +117,14 @@ format() {
 }
 house() { deploy/check_includes.sh && deploy/check_includes_test.sh && deploy/house_test.sh && deploy/house.sh --check; }
 configure_and_build() { cmake --preset "$1" && name_precompiled "build/$1" && cmake --build "build/$1" "${@:2}"; }
+# Builds what is installed, and the fakes that its tests measure with.
+build_programs() {
+  local programs
+  cmake --preset ci && mapfile -t programs < <(ninja -C build/ci -t targets all |
+    sed -nE 's/^(railgauge(-(agent|console|controller|fleet|launch-shim|node-facts|runner(-mpich|-openmpi)?))?|[a-z-]+-fake): phony$/\1/p')
+  [ ${#programs[@]} -ge 12 ] || { echo "${#programs[@]} programs and fakes are known, at least 12 were expected"; return 1; }
+  configure_and_build ci --target "${programs[@]}"
+}
 
 # Prints the processes of this tree that outlived their test, and fails when there is one.
 leftovers() {
@@ -242,8 +252,9 @@ run_part() {
     *) step deps "packages" deploy/deps.sh --yes ;;
   esac
   case $part in
-    unit | chaos | standby | nights | truth | e2e | pairs | upgrade | stalls | corruption | images | packages | services | versions | tidy-*) step build "configure and build (preset ci)" configure_and_build ci ;;
+    unit | chaos | standby | nights | truth | e2e | pairs | upgrade | stalls | corruption | bundle | tidy-*) step build "configure and build (preset ci)" configure_and_build ci ;;
     coverage) step build "configure and build (preset release)" configure_and_build release --target coverage_bench stalls_bench ;;
+    images | packages | services | versions | slurm) step build "configure, and build the programs (preset ci)" build_programs ;;
     compare | path)
       step build "configure and build (preset release)" configure_and_build release --target railgauge-runner compare_launches vfabric-switch ibverbs-counted
       export RAILGAUGE_BUILD_DIR=$PWD/build/release
@@ -293,6 +304,8 @@ run_part() {
         versions) step versions "$(title_of versions)" deploy/packages/versions.sh ;;
       esac
       ;;
+    bundle) step bundle "$(title_of bundle)" env RAILGAUGE_BUILD_DIR=build/ci deploy/bundle_test.sh ;;
+    slurm) step slurm "$(title_of slurm)" env RAILGAUGE_BUILD_DIR=build/ci deploy/e2e/slurm.sh ;;
     images) step images "$(title_of images)" env RAILGAUGE_BUILD_DIR=build/ci deploy/container/images_test.sh ;;
     kubernetes) step kubernetes "$(title_of kubernetes)" sh -c "deploy/kubernetes/tools.sh && dashboards/schema_tools.sh && deploy/kubernetes/kubernetes_test.sh && dashboards/schema_test.sh" ;;
     aarch64)
