@@ -258,8 +258,9 @@ Section events_section(const SiteReport& report, std::size_t most) {
     if (!events.nodes().empty()) head += ", " + events.nodes();
     const std::string& kind = events.kind();
     const bool is_bad = kind.starts_with("watch_") || kind == "run_interrupted" ||
-                        kind.ends_with("_failed") || kind.ends_with("_dropped") ||
-                        kind.ends_with("_refused") || kind.ends_with("_barred");
+                        kind == "run_not_judged" || kind.ends_with("_failed") ||
+                        kind.ends_with("_dropped") || kind.ends_with("_refused") ||
+                        kind.ends_with("_barred");
     add(section, most,
         {.mark = events.kind(),
          .mood = is_bad ? Mood::kDoubtful : Mood::kPlain,
