@@ -51,6 +51,9 @@ std::string column_of(const std::string& endpoint, const Pair& pair) {
   return is_gpu(pair.to) || !is_gpu(pair.from) ? pair.to : pair.from;
 }
 
+// Kernels that measure one pair of GPUs after the other, of which --pair takes one.
+const std::set<std::string_view> kOfPairs{"cuda.peer_copy_bw", "cuda.peer_latency"};
+
 // By rising priority: the tool's defaults, the tool's counts, the flags, --set. Leaves out
 // parameters that the kernel does not declare.
 std::map<std::string, std::string> parameters_of(const ProfileOptions& options, const PeerTest& row,
@@ -65,6 +68,7 @@ std::map<std::string, std::string> parameters_of(const ProfileOptions& options, 
   if (count) out["iterations"] = std::to_string(*count);
   if (options.buffer_bytes && out.contains("sizes"))
     out["sizes"] = canonical_bytes(*options.buffer_bytes);
+  if (!options.pair.empty() && kOfPairs.contains(row.kernel)) out["gpus"] = options.pair;
   // A build without the kernel still lists the task, which then waives.
   const KernelRow* kernel = find(row.kernel);
   if (kernel == nullptr) return out;

@@ -29,6 +29,8 @@ struct ProfileOptions {
   std::optional<std::string> endpoint{};
   // Passed to every kernel that declares them.
   std::map<std::string, std::string> parameters{};
+  // Two UUIDs with a comma: tests between two GPUs at a time measure these alone; "": all pairs.
+  std::string pair{};
   std::optional<std::uint64_t> buffer_bytes{};  // replaces the tool's size
   std::optional<std::uint64_t> samples{};       // replaces the tool's count
   // The count of kernels that write.

@@ -57,6 +57,7 @@ struct Flags {
   bool skip_verification = false;
   bool disable_affinity = false;
   bool huge_pages = false;
+  std::vector<std::string> pair;
   bool json = false;
   // gdrcopy's; 0: not given.
   std::uint64_t size_bytes = 0;
@@ -118,6 +119,9 @@ void declare_nvbandwidth(CLI::App& app, Flags& flags) {
                  "Copies in one sample (default 16)");
   app.add_flag("-s,--skipVerification", flags.skip_verification, "Compare no bytes");
   app.add_flag("-d,--disableAffinity", flags.disable_affinity, "CPU and memory of any NUMA node");
+  app.add_option("--pair", flags.pair, "Tests between two GPUs: these two alone, by UUID")
+      ->type_name("UUID")
+      ->expected(2);
   app.add_flag("-H,--useHugePages", flags.huge_pages, "The host's memory in huge pages of 2 MiB");
   app.add_flag("-j,--json", flags.json, "As --format json");
   app.add_flag("-v,--verbose", flags.verbose, "Accepted; changes nothing");
@@ -322,6 +326,10 @@ Status take_nvbandwidth(const Flags& flags, ProfileOptions& options) {
   if (flags.loop_count > 0) set_default(options, "copies", std::to_string(flags.loop_count));
   if (flags.skip_verification) set_default(options, "verify", "false");
   if (flags.disable_affinity) set_default(options, "numa", "any");
+  if (!flags.pair.empty()) options.pair = flags.pair[0] + "," + flags.pair[1];
+  for (const std::string& uuid : flags.pair)
+    if (!uuid.starts_with("GPU-"))
+      return invalid("--pair: {} is no UUID of a GPU; `nvidia-smi -L` lists them", in_quotes(uuid));
   if (flags.huge_pages) set_default(options, "host_memory", "huge");
   if (flags.verbose) info("-v changes nothing here");
   if (flags.json) info("-j prints railgauge's document, not nvbandwidth's");

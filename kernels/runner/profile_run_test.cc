@@ -244,6 +244,9 @@ TEST(ProfileRun, WrongWordsAreToldInOneLine) {
             std::string::npos)
       << left_out.err;
   EXPECT_EQ(run({"nvbandwidth", "-F", "perf"}).exit_code, kExitUsage);
+  const Ended pair = run({"nvbandwidth", "--pair", "GPU-1", "0"});
+  EXPECT_EQ(pair.exit_code, kExitUsage);
+  EXPECT_NE(pair.err.find("--pair: \"0\" is no UUID of a GPU"), std::string::npos) << pair.err;
   EXPECT_EQ(run({"nvbandwidth", "--frob"}).exit_code, kExitUsage);
   EXPECT_EQ(run({"gdrcopy_copybw", "-t", "x"}).exit_code, kExitUsage);
   EXPECT_EQ(run({"nvbandwidth", "--set", "iterations=many"}).exit_code, kExitUsage);

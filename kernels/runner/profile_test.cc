@@ -77,6 +77,16 @@ TEST(Profile, HasTheToolsSizesAndCountsUnlessToldOtherwise) {
   EXPECT_FALSE(profile_tasks(options, find, 1).at(0).parameters.contains("iterations"));
 }
 
+TEST(Profile, APairIsThatOfTestsBetweenTwoGpusAlone) {
+  auto options = nvbandwidth({"device_to_device_memcpy_read_ce", "host_to_device_memcpy_ce",
+                              "all_to_one_write_ce", "device_to_device_latency_sm"});
+  options.pair = "GPU-1,GPU-0";
+  std::vector<std::string> gpus;
+  for (const ProfileTask& task : profile_tasks(options, find, 1))
+    gpus.push_back(task.parameters.contains("gpus") ? task.parameters.at("gpus") : "");
+  EXPECT_THAT(gpus, ElementsAre("GPU-1,GPU-0", "", "", "GPU-1,GPU-0"));
+}
+
 TEST(Profile, PassesParametersOnToKernelsThatDeclareThem) {
   auto options = nvbandwidth({"host_to_device_memcpy_ce"});
   options.parameters = {{"act", "waive"}, {"unknown", "1"}};

@@ -23,13 +23,32 @@ namespace {
 
 // The GPUs of the parameter `gpus`: "all", or a list in the syntax of CPU lists. A GPU named twice
 // is kInvalidArgument.
+// The GPUs of these UUIDs, in that order.
+Result<std::vector<Gpu>> open_named(const std::string& chosen, Slices slices) {
+  std::vector<Gpu> all = RG_TRY(Gpu::open_all(slices));
+  std::vector<Gpu> gpus;
+  for (const std::string_view uuid : split(chosen, ',')) {
+    if (std::ranges::find(gpus, uuid, &Gpu::uuid) != gpus.end())
+      return fail(Code::kInvalidArgument, fmt::format("gpus: {} is named twice", in_quotes(uuid)));
+    const auto gpu = std::ranges::find(all, uuid, &Gpu::uuid);
+    if (gpu == all.end())
+      return fail(Code::kInvalidArgument,
+                  fmt::format("gpus: no GPU here has the UUID {}; `nvidia-smi -L` lists them",
+                              in_quotes(uuid)));
+    gpus.push_back(std::move(*gpu));
+    all.erase(gpu);
+  }
+  return gpus;
+}
+
 Result<std::vector<Gpu>> open_chosen(const std::string& chosen, Slices slices) {
   if (chosen == "all") return Gpu::open_all(slices);
+  if (chosen.starts_with("GPU-")) return open_named(chosen, slices);
   const auto indexes = parse_cpu_list(chosen);
   if (!indexes || indexes->empty())
-    return fail(
-        Code::kInvalidArgument,
-        fmt::format("gpus: {} is neither \"all\" nor a list as \"0,2,3\"", in_quotes(chosen)));
+    return fail(Code::kInvalidArgument,
+                fmt::format("gpus: {} is neither \"all\" nor a list as \"0,2,3\" or of UUIDs",
+                            in_quotes(chosen)));
   std::vector<Gpu> gpus;
   for (const int index : *indexes) {
     if (std::ranges::find(gpus, index, &Gpu::index) != gpus.end())
@@ -180,7 +199,8 @@ void add_shared_session_parameters(InfoBuilder& builder) {
 }
 
 void add_gpus_parameter(InfoBuilder& builder) {
-  builder.text("gpus", "which GPUs: all, or a list as 0,2,3", "all").identity();
+  builder.text("gpus", "which GPUs: all, or a list of numbers as 0,2,3 or of UUIDs", "all")
+      .identity();
 }
 
 // Defined here, where State is complete.

@@ -225,6 +225,22 @@ TEST_F(GpuSession, SeveralAreThoseNamedInThatOrder) {
   EXPECT_EQ(told_.facts["gpu0_pci_address"], "0000:e0:00.0");
 }
 
+TEST_F(GpuSession, SeveralMayBeNamedByTheirUuids) {
+  const std::string first = "GPU-66616b65-0000-4000-8000-726700000000";
+  const std::string second = "GPU-66616b65-0000-4000-8000-726700000001";
+  const auto session = open({{"gpus", second + "," + first}}, "", 2);
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_EQ(told_.facts["device"], "gpu1,gpu0");
+  const auto twice = open({{"gpus", first + "," + first}}, "", 2);
+  ASSERT_FALSE(twice);
+  EXPECT_THAT(twice.error().message, HasSubstr("is named twice"));
+  const auto absent = open({{"gpus", first + ",GPU-0"}}, "", 2);
+  ASSERT_FALSE(absent);
+  EXPECT_EQ(absent.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(absent.error().message,
+            "gpus: no GPU here has the UUID \"GPU-0\"; `nvidia-smi -L` lists them");
+}
+
 TEST_F(GpuSession, FewerGpusThanAPairNeedsWaive) {
   const auto session = open({{"gpus", "1"}}, "", 2);
   ASSERT_FALSE(session);
