@@ -117,11 +117,11 @@ format() {
 }
 house() { deploy/check_includes.sh && deploy/check_includes_test.sh && deploy/house_test.sh && deploy/house.sh --check; }
 configure_and_build() { cmake --preset "$1" && name_precompiled "build/$1" && cmake --build "build/$1" "${@:2}"; }
-# Builds what is installed, and the fakes that its tests measure with.
+# build_programs [PATTERN]: builds what is installed, the fakes that its tests measure with, and targets of a pattern.
 build_programs() {
   local programs
   cmake --preset ci && mapfile -t programs < <(ninja -C build/ci -t targets all |
-    sed -nE 's/^(railgauge(-(agent|console|controller|fleet|launch-shim|node-facts|runner(-mpich|-openmpi)?))?|[a-z-]+-fake): phony$/\1/p')
+    sed -nE 's/^(railgauge(-(agent|console|controller|fleet|launch-shim|node-facts|runner(-mpich|-openmpi)?))?|[a-z-]+-fake'"${1:+|$1}"'): phony$/\1/p')
   [ ${#programs[@]} -ge 12 ] || { echo "${#programs[@]} programs and fakes are known, at least 12 were expected"; return 1; }
   configure_and_build ci --target "${programs[@]}"
 }
@@ -252,8 +252,9 @@ run_part() {
     *) step deps "packages" deploy/deps.sh --yes ;;
   esac
   case $part in
-    unit | chaos | standby | nights | truth | e2e | pairs | upgrade | stalls | corruption | bundle | tidy-*) step build "configure and build (preset ci)" configure_and_build ci ;;
+    unit | chaos | standby | nights | truth | e2e | pairs | upgrade | stalls | corruption | tidy-*) step build "configure and build (preset ci)" configure_and_build ci ;;
     coverage) step build "configure and build (preset release)" configure_and_build release --target coverage_bench stalls_bench ;;
+    bundle) step build "configure, and build the programs (preset ci)" build_programs '[a-z]+(_[a-z]+)?_gpu_test' ;;
     images | packages | services | versions | slurm) step build "configure, and build the programs (preset ci)" build_programs ;;
     compare | path)
       step build "configure and build (preset release)" configure_and_build release --target railgauge-runner compare_launches vfabric-switch ibverbs-counted

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests the packages as a site has them: two guests of the virtual fabric with Debian 12 on a disk of their own and a real
 # systemd, a controller and an agent on n1, an agent on n2, real RDMA verbs over soft-RoCE. Installation, a measured pair,
-# upgrade from the last release with runs under way, watchdog, the helper's socket, reboots, purge, reinstallation, enrolment.
+# upgrade from the last release with runs under way, watchdog, the helper's socket, reboots, purge, reinstallation.
 #   deploy/packages/systemd_guests.sh [--previous DIR]   RAILGAUGE_BUILD_DIR names the build [build/dev]
 # DIR has the packages of an earlier version; deploy/packages/previous.sh builds them by default. RAILGAUGE_GUESTS_KEEP=1
 # leaves the guests running. Exit 77 where no root can be made or no guest can boot.
@@ -264,34 +264,6 @@ reinstalled_controller_has_the_measurements() {
   measures_a_pair
 }
 
-# ---- enrolment -------------------------------------------------------------------------------------------
-# As deploy/docs/guide/enrolment.md has it for an authority that exists: its folder is the controller's own, the port is on.
-controller_opens_enrolment() {
-  sh_on n1 'cp -r /etc/railgauge/pki /var/lib/railgauge/ && chown -R railgauge-controller: /var/lib/railgauge/pki && rm -r /etc/railgauge/pki
-    sed -i "s|/etc/railgauge/pki|/var/lib/railgauge/pki|" /etc/railgauge/controller.conf
-    printf "%s\n" "tls_crl = /var/lib/railgauge/pki/crl.pem" "enroll_listen = 7444" "enroll_pki = /var/lib/railgauge/pki" >>/etc/railgauge/controller.conf
-    systemctl restart railgauge-controller'
-  wait_for "both agents attach" 180 attached_on 2
-}
-# A node as new: nothing of the site's is on it, and one command makes all.
-a_node_enrols_and_measures() {
-  purge_on n2 railgauge-agent
-  sh_on n2 'rm -rf /etc/railgauge'
-  install_on n2 new railgauge-agent
-  on n1 railgauge --quiet tokens create --nodes n2 --replace >"$work/token"
-  fabric push n2 "$work/token" /run/token
-  on n2 railgauge-agent enroll --controller n1 --token-file /run/token
-  active n2 railgauge-agent railgauge-node-facts.socket
-  wait_for "both agents attach" 180 attached_on 2
-  sh_on n2 '[ "$(stat -c "%U %a" /var/lib/railgauge-agent/tls/agent.key)" = "railgauge-agent 600" ] && [ -z "$(dpkg --verify railgauge-agent)" ]'
-  measures_a_pair
-}
-its_token_is_used_up() {
-  on n1 railgauge tokens -o json | tee "$work/tokens.json"
-  jq -e '.tokens | length == 1 and .[0].state == "used"' "$work/tokens.json"
-  expect_exit 4 on n2 railgauge-agent enroll --controller n1 --token-file /run/token --force 2>&1 | grep -F 'all its uses are taken'
-}
-
 check "the older version is installed" installs_the_older_version
 check "a first installation starts nothing" installation_starts_nothing
 check "certificates and settings are made" configures
@@ -318,10 +290,6 @@ check "a purge of an agent leaves nothing" purge_of_an_agent_leaves_nothing
 check "a reinstalled agent measures" reinstalls_an_agent
 check "a purge of the controller keeps the measurements" purge_of_a_controller_keeps_the_measurements
 check "a reinstalled controller has them" reinstalled_controller_has_the_measurements
-check "the controller opens enrolment" controller_opens_enrolment
-check "a node enrols by a token in one command, begins as a service and measures" a_node_enrols_and_measures
-check "its token is used up" its_token_is_used_up
-check "the enrolled node reboots and measures by itself" reboots n2
 since "all"
 for name in agent-upgrade controller-upgrade; do [ ! -e "$work/$name.outcome" ] || echo "$name: $(cat "$work/$name.outcome")"; done
 summary

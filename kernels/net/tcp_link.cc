@@ -300,8 +300,10 @@ Result<std::unique_ptr<TcpLink>> TcpLink::open(const Context& context, const Opt
 Status TcpLink::check_peer(const Context& context) const {
   for (const auto& [name, value] : context.params.effective()) {
     const auto theirs = peer_.parameters().find(name);
-    if (is_own_choice(name) || (theirs != peer_.parameters().end() && theirs->second == value))
-      continue;
+    // A release without the parameter does what its default does.
+    const bool fits = theirs == peer_.parameters().end() ? context.params.is_default(name)
+                                                         : theirs->second == value;
+    if (fits || is_own_choice(name)) continue;
     return fail(
         Code::kInvalidArgument,
         fmt::format("parameter {} is \"{}\" at {} but \"{}\" at {}; both ranks take the "

@@ -267,6 +267,8 @@ Status Link::check_peer(const Context& context) const {
   for (const auto& [name, value] : context.params.effective()) {
     const auto theirs = peer_.parameters().find(name);
     if (is_own_choice(name)) continue;
+    // A release without the parameter does what its default does.
+    if (theirs == peer_.parameters().end() && context.params.is_default(name)) continue;
     if (theirs == peer_.parameters().end() || theirs->second != value)
       return fail(
           Code::kInvalidArgument,
