@@ -1,7 +1,7 @@
 #include "controller/mirror/archive_rows.h"
 
 #include <algorithm>
-#include <array>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -20,6 +20,8 @@ using store::MirrorKind;
 using store::MirrorTable;
 
 constexpr int kPageRows = 10'000;
+// By which a point may be earlier than its run, at most.
+constexpr double kClockSeconds = 86'400;
 constexpr std::size_t kKeysAtOnce = 4'000;
 // Ids of points are rank * 2^20 + sequence; ranks that are so near are read as one stretch.
 constexpr std::int64_t kNearIds = std::int64_t{64} << 20;
@@ -104,39 +106,17 @@ std::vector<std::pair<std::int64_t, std::int64_t>> stretches_of(
   return joined;
 }
 
-// The tables with rows of a run's tasks, with the way from a row to its run `r`.
-struct TaskTable {
-  std::string_view name;
-  std::string_view way;
-};
-constexpr std::array kTaskTables{
-    TaskTable{"task", "railgauge.run r WHERE r.id=task.run"},
-    TaskTable{"task_rest", "railgauge.run r WHERE r.id=task_rest.run"},
-    TaskTable{"task_rank",
-              "railgauge.task t JOIN railgauge.run r ON r.site=t.site AND r.id=t.run WHERE "
-              "t.site=task_rank.site AND t.id=task_rank.task"},
-    TaskTable{"attempt",
-              "railgauge.task t JOIN railgauge.run r ON r.site=t.site AND r.id=t.run WHERE "
-              "t.site=attempt.site AND t.id=attempt.task"},
-    TaskTable{"rank",
-              "railgauge.attempt a JOIN railgauge.task t ON t.site=a.site AND t.id=a.task JOIN "
-              "railgauge.run r ON r.site=t.site AND r.id=t.run WHERE a.site=rank.site AND "
-              "a.id=rank.attempt"},
-    TaskTable{"note",
-              "railgauge.rank k JOIN railgauge.attempt a ON a.site=k.site AND a.id=k.attempt JOIN "
-              "railgauge.task t ON t.site=a.site AND t.id=a.task JOIN railgauge.run r ON "
-              "r.site=t.site AND r.id=t.run WHERE k.site=note.site AND k.id=note.rank"},
-    TaskTable{"point",
-              "railgauge.rank k JOIN railgauge.attempt a ON a.site=k.site AND a.id=k.attempt JOIN "
-              "railgauge.task t ON t.site=a.site AND t.id=a.task JOIN railgauge.run r ON "
-              "r.site=t.site AND r.id=t.run WHERE k.site=point.site AND k.id=point.id >> 20"}};
-
-// The end of a WHERE clause that leaves the tasks of these runs out.
-std::string condition_without(const PrunedRuns& runs, const MirrorTable& table) {
-  if (runs.sql.empty()) return "";
-  const auto* const found = std::ranges::find(kTaskTables, table.name, &TaskTable::name);
-  if (found == kTaskTables.end()) return "";
-  return fmt::format(" AND NOT EXISTS (SELECT 1 FROM {} AND {})", found->way, runs.sql);
+// The end of a WHERE clause that leaves the tasks of these runs out. All conditions are of one
+// column that is a key or a partition's: a cursor begins at once, however much is left out.
+std::string condition_without(const PrunedRuns& runs, std::string_view table) {
+  if (runs.first_task == 0) return "";
+  if (table == "task") return fmt::format(" AND id>={}", runs.first_task);
+  if (table == "task_rank" || table == "attempt")
+    return fmt::format(" AND task>={}", runs.first_task);
+  if (table == "rank") return fmt::format(" AND attempt>={}", runs.first_attempt);
+  if (table == "note") return fmt::format(" AND rank>={}", runs.first_rank);
+  if (table == "point") return fmt::format(" AND measured_at>=to_timestamp({:.6f})", runs.since);
+  return "";
 }
 
 // A cursor, so that rows of any number take the memory of a page, and no statement is long.
@@ -222,31 +202,65 @@ Result<std::vector<store::SpoolMark>> read_spool_marks(pq::Connection& archive, 
   return marks;
 }
 
-// Runs that hold the highest ids keep their tasks: a store without them would give those ids again.
+// Nodes' clocks are an hour off at most, or the time is the controller's.
 Result<PrunedRuns> read_pruned_runs(pq::Connection& archive, std::int64_t site) {
-  const pq::Answer found = RG_TRY(archive.query(fmt::format(
-      "WITH last_task AS (SELECT max(id) AS id FROM railgauge.task WHERE site={0}), last_attempt "
-      "AS (SELECT task AS id FROM railgauge.attempt WHERE site={0} ORDER BY id DESC LIMIT 1), "
-      "last_rank AS (SELECT a.task AS id FROM railgauge.attempt a WHERE a.site={0} AND "
-      "a.id=(SELECT "
-      "k.attempt FROM railgauge.rank k WHERE k.site={0} ORDER BY k.id DESC LIMIT 1)) SELECT "
-      "(SELECT count(*) FROM railgauge.run WHERE site={0} AND pruned>={1}), (SELECT "
-      "string_agg(run::text, ',') FROM railgauge.task WHERE site={0} AND id IN (SELECT id FROM "
-      "last_task UNION SELECT id FROM last_attempt UNION SELECT id FROM last_rank))",
+  const pq::Answer first = RG_TRY(archive.query(fmt::format(
+      "SELECT count(*) FILTER (WHERE pruned>={1}), min(id) FILTER (WHERE coalesce(pruned, 0)<{1}), "
+      "extract(epoch FROM min(created_at) FILTER (WHERE coalesce(pruned, 0)<{1})) FROM "
+      "railgauge.run WHERE site={0}",
       site, store::kPrunedPoints)));
-  if (found.integer(0, 0) == 0) return PrunedRuns();
-  return PrunedRuns{.sql =
-                        fmt::format("r.site={} AND r.pruned>={}{}", site, store::kPrunedPoints,
-                                    found.is_null(0, 1) || found.text(0, 1).empty()
-                                        ? std::string()
-                                        : fmt::format(" AND r.id NOT IN ({})", found.text(0, 1)))};
+  if (first.integer(0, 0) == 0 || first.is_null(0, 1)) return PrunedRuns();
+  const pq::Answer found = RG_TRY(archive.query(fmt::format(
+      "WITH t AS (SELECT min(id) AS id FROM railgauge.task WHERE site={0} AND run>={1}), a AS "
+      "(SELECT min(id) AS id FROM railgauge.attempt WHERE site={0} AND task>=(SELECT id FROM t)), "
+      "r AS (SELECT min(id) AS id FROM railgauge.rank WHERE site={0} AND attempt>=(SELECT id FROM "
+      "a)) SELECT (SELECT id FROM t), (SELECT id FROM a), (SELECT id FROM r)",
+      site, first.integer(0, 1))));
+  const auto or_none = [&](int column) {
+    return found.is_null(0, column) ? std::numeric_limits<std::int64_t>::max()
+                                    : found.integer(0, column);
+  };
+  return PrunedRuns{.first_task = or_none(0),
+                    .first_attempt = or_none(1),
+                    .first_rank = or_none(2),
+                    .since = first.real(0, 2) - kClockSeconds};
+}
+
+Status read_last_tasks(pq::Connection& archive, std::int64_t site, const TakeRows& take) {
+  const pq::Answer tasks = RG_TRY(archive.query(fmt::format(
+      "SELECT max(id) FROM railgauge.task WHERE site={0} UNION SELECT task FROM railgauge.attempt "
+      "WHERE site={0} AND id=(SELECT max(id) FROM railgauge.attempt WHERE site={0}) UNION SELECT "
+      "task FROM railgauge.attempt WHERE site={0} AND id=(SELECT attempt FROM railgauge.rank WHERE "
+      "site={0} AND id=(SELECT max(id) FROM railgauge.rank WHERE site={0}))",
+      site)));
+  std::vector<std::int64_t> ids;
+  for (int row = 0; row < tasks.rows(); ++row)
+    if (!tasks.is_null(row, 0)) ids.push_back(tasks.integer(row, 0));
+  if (ids.empty()) return {};
+  const std::string of_tasks = fmt::format("task IN ({})", fmt::join(ids, ","));
+  const std::string attempts =
+      fmt::format("(SELECT id FROM railgauge.attempt WHERE site={} AND {})", site, of_tasks);
+  const std::string ranks = fmt::format(
+      "(SELECT id FROM railgauge.rank WHERE site={} AND attempt IN {})", site, attempts);
+  const std::vector<std::pair<std::string_view, std::string>> wanted{
+      {"task", fmt::format("id IN ({})", fmt::join(ids, ","))},
+      {"task_rank", of_tasks},
+      {"attempt", of_tasks},
+      {"rank", "attempt IN " + attempts},
+      {"note", "rank IN " + ranks}};
+  for (const auto& [name, where] : wanted) {
+    const std::size_t table = store::mirror_table_number(name);
+    RG_TRY_OK(read_pages(archive, table,
+                         select_of(store::mirror_tables()[table], site, " AND " + where), take));
+  }
+  return {};
 }
 
 Status read_table(pq::Connection& archive, std::int64_t site, std::size_t table,
                   const PrunedRuns& left_out, const TakeRows& take) {
   const MirrorTable& wanted = store::mirror_tables()[table];
-  return read_pages(archive, table, select_of(wanted, site, condition_without(left_out, wanted)),
-                    take);
+  return read_pages(archive, table,
+                    select_of(wanted, site, condition_without(left_out, wanted.name)), take);
 }
 
 // Keys without a row are of deleted ones; the caller sees them in MirrorRows::keys.

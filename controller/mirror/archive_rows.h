@@ -46,12 +46,19 @@ Result<std::vector<store::SpoolMark>> read_spool_marks(pq::Connection& archive, 
 
 // Called with a page of rows of one table; an error ends the reading.
 using TakeRows = std::function<Status(const store::MirrorRows& rows)>;
-// Runs whose points retention has taken from the store; the archive still has their rows.
+
+// Where the rows of runs begin whose points retention left in the store. Tasks and points before
+// are only in the archive; a run that was pruned later than one before it is left in.
 struct PrunedRuns {
-  std::string sql{};  // the condition of such a run `r`; "": there is none
+  std::int64_t first_task = 0;  // 0 here and below: nothing is left out
+  std::int64_t first_attempt = 0;
+  std::int64_t first_rank = 0;
+  double since = 0;  // unix seconds: no point of theirs is earlier
 };
-// But for those whose tasks hold the highest ids.
 Result<PrunedRuns> read_pruned_runs(pq::Connection& archive, std::int64_t site);
+// The tasks with the highest ids of tasks, attempts and ranks, with all that belongs to them but
+// points: a store without them would give those ids again.
+Status read_last_tasks(pq::Connection& archive, std::int64_t site, const TakeRows& take);
 // Every row of a table, in pages, without tasks and points of `left_out`. Call it inside a
 // transaction.
 Status read_table(pq::Connection& archive, std::int64_t site, std::size_t table,

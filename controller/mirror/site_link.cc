@@ -416,10 +416,14 @@ Result<bool> SiteLink::drop_old_changes() {
   if (claim_.lease == 0) return false;
   const pq::Answer dropped = RG_TRY(database_->query(
       fmt::format(
-          "WITH old AS (SELECT max(position) AS last FROM (SELECT position, at FROM "
-          "railgauge.change WHERE site=$1::smallint ORDER BY position LIMIT {}) AS oldest WHERE at "
-          "< now() - interval '24 hours'), gone AS (DELETE FROM railgauge.change WHERE "
-          "site=$1::smallint AND position<=(SELECT last FROM old) RETURNING position), moved AS "
+          "WITH begin AS (SELECT changes_from AS position FROM railgauge.site WHERE "
+          "site=$1::smallint), old AS (SELECT max(position) AS last FROM (SELECT position, at FROM "
+          "railgauge.change WHERE site=$1::smallint AND position>(SELECT position FROM begin) "
+          "ORDER "
+          "BY position LIMIT {}) AS oldest WHERE at < now() - interval '24 hours'), gone AS "
+          "(DELETE "
+          "FROM railgauge.change WHERE site=$1::smallint AND position>(SELECT position FROM begin) "
+          "AND position<=(SELECT last FROM old) RETURNING position), moved AS "
           "(UPDATE railgauge.site SET changes_from=greatest(changes_from, (SELECT max(position) "
           "FROM gone)) WHERE site=$1::smallint AND EXISTS (SELECT 1 FROM gone)) SELECT count(*) "
           "FROM gone",

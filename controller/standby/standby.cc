@@ -127,8 +127,7 @@ Status Standby::connect() {
                                    .answer_seconds = 60}));
   archive_ = std::move(opened);
   RG_TRY_OK(archive_->script("SET TimeZone='UTC'; SET client_min_messages=warning"));
-  RG_TRY_OK(mirror::commit_durably(*archive_));
-  return check_schema();
+  return mirror::commit_durably(*archive_);
 }
 
 // The active controller raises the schema: raised by this one, it would shut an older one out.
@@ -161,6 +160,7 @@ Result<bool> Standby::follow(Kinship kinship, const std::function<bool()>& is_ov
 // continues at once; all others wait for the end of the lease, and for the holder's admission.
 Result<std::unique_ptr<LeaseKeeper>> Standby::step(const std::function<bool()>& is_over) {
   RG_TRY_OK(connect());
+  RG_TRY_OK(check_schema());
   const LeaseKeeperOptions& own = options_.lease;
   const auto site = RG_TRY(mirror::read_archived_site(*archive_, own.site));
   Kinship kinship = RG_TRY(file_.kinship(site));
@@ -233,9 +233,11 @@ Result<std::unique_ptr<LeaseKeeper>> Standby::take(Kinship kinship, const mirror
   auto keeper = std::make_unique<LeaseKeeper>(own, **taken, asked_at);
   // Between the look and the lease another controller may have acted and given the lease back.
   const auto site = RG_TRY(mirror::read_archived_site(*archive_, own.site));
-  if (RG_TRY(file_.kinship(site)) != kinship)
+  if (RG_TRY(file_.kinship(site)) != kinship) {
+    keeper->release();
     return fail(Code::kUnavailable,
                 "another controller has continued the site meanwhile, so nothing is taken over");
+  }
   if (!RG_TRY(follow(kinship, is_over)))
     return fail(Code::kUnavailable, "the archive is not complete, so nothing is taken over");
   RG_TRY_OK(file_.take_over(*archive_, own.site, keeper->generation()));

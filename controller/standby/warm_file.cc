@@ -126,7 +126,10 @@ Result<Followed> WarmFile::follow(pq::Connection& archive, const std::string& si
     if (state.copy_epoch != site->copy_epoch || !state.is_whole || has_gap) {
       RG_TRY_OK(copy_all(archive, *site, is_over));
       state = RG_TRY(store::read_copy_state(*connection_));
+    } else if (!has_read_runs_) {
+      RG_TRY_OK(copy_table(archive, *site, store::mirror_table_number("run"), {}, is_over));
     }
+    has_read_runs_ = true;
     while (state.position < site->newest) {
       if (is_over()) return fail(Code::kCancelled, "the controller stops");
       followed.rows += RG_TRY(take_changes(archive, *site, state.position));
@@ -155,20 +158,33 @@ Status WarmFile::copy_all(pq::Connection& archive, const ArchivedSite& site,
   const mirror::PrunedRuns pruned = RG_TRY(mirror::read_pruned_runs(archive, site.site));
   std::int64_t rows = 0;
   for (std::size_t table = 0; table < store::mirror_tables().size(); ++table)
-    RG_TRY_OK(mirror::read_table(archive, site.site, table, pruned,
-                                 [&](const store::MirrorRows& page) -> Status {
-                                   if (is_over())
-                                     return fail(Code::kCancelled, "the controller stops");
-                                   rows += static_cast<std::int64_t>(page.count());
-                                   return transact([&](store::Connection& connection) {
-                                     return store::put_mirror_rows(connection, page);
-                                   });
-                                 }));
+    rows += RG_TRY(copy_table(archive, site, table, pruned, is_over));
+  RG_TRY_OK(mirror::read_last_tasks(archive, site.site, [&](const store::MirrorRows& page) {
+    return transact(
+        [&](store::Connection& connection) { return store::put_mirror_rows(connection, page); });
+  }));
   spdlog::info("standby: the copy of the site is whole: {} rows", rows);
   return transact([&](store::Connection& connection) -> Status {
     return store::write_copy_state(
         connection, {.copy_epoch = site.copy_epoch, .position = site.newest, .is_whole = true});
   });
+}
+
+// Returns the rows.
+Result<std::int64_t> WarmFile::copy_table(pq::Connection& archive, const ArchivedSite& site,
+                                          std::size_t table, const mirror::PrunedRuns& left_out,
+                                          const std::function<bool()>& is_over) {
+  std::int64_t rows = 0;
+  RG_TRY_OK(mirror::read_table(archive, site.site, table, left_out,
+                               [&](const store::MirrorRows& page) -> Status {
+                                 if (is_over())
+                                   return fail(Code::kCancelled, "the controller stops");
+                                 rows += static_cast<std::int64_t>(page.count());
+                                 return transact([&](store::Connection& connection) {
+                                   return store::put_mirror_rows(connection, page);
+                                 });
+                               }));
+  return rows;
 }
 
 // Returns the changes that were read. They are of the snapshot's state, which may be newer than the

@@ -59,6 +59,9 @@ class WarmFile {
   Status begin_anew();
   Status copy_all(pq::Connection& archive, const mirror::ArchivedSite& site,
                   const std::function<bool()>& is_over);
+  Result<std::int64_t> copy_table(pq::Connection& archive, const mirror::ArchivedSite& site,
+                                  std::size_t table, const mirror::PrunedRuns& left_out,
+                                  const std::function<bool()>& is_over);
   // Drops tasks and points of runs whose points retention took.
   Status drop_pruned(const std::function<bool()>& is_over);
   Result<std::int64_t> take_changes(pq::Connection& archive, const mirror::ArchivedSite& site,
@@ -69,6 +72,8 @@ class WarmFile {
   std::string path_;
   std::optional<store::File> lock_;
   std::optional<store::Connection> connection_;
+  bool has_read_runs_ =
+      false;  // in this process, which may know columns that an older one left out
   bool may_have_pruned_ = true;  // a run has changed since the last look for pruned ones
 };
 

@@ -9,6 +9,7 @@
 #include "controller/mirror/lease.h"
 #include "controller/mirror/testing/archive_testing.h"
 #include "controller/store/queries/upgrades.h"
+#include "controller/store/upkeep/maintenance.h"
 
 namespace railgauge::standby {
 namespace {
@@ -48,6 +49,20 @@ class WarmFileTest : public mirror::ArchiveTest {
     store::plan_run(store, run_id, tasks);
     for (int task = 1; task <= tasks; ++task)
       store::append_passed(store, {.run_id = run_id, .task_id = fmt::format("t{:04}", task)});
+  }
+  // The time of the points, as controllers and nodes have it.
+  static void date(store::Store& store) {
+    ASSERT_TRUE(store.write(+[](store::Connection& connection) {
+      return connection.execute("UPDATE run SET created_at=1.7e9 - 10, ended_at=1.7e9");
+    }));
+  }
+  // Figures of days once the successor's own retention has passed, with its mirror.
+  std::vector<std::string> days_after_pruning(const std::string& name) {
+    const auto successor = open_armed(folder_.file(name));
+    const auto next = make(*successor, 2);
+    EXPECT_TRUE(drain(*next, *successor));
+    EXPECT_TRUE(successor->prune({.point_days = 1}, 4e9));
+    return rows_here(*successor, store::mirror_table_number("series_day"));
   }
   Followed follow(WarmFile& file) {
     const auto followed = file.follow(*archive_, "east", [] { return false; });
@@ -214,10 +229,12 @@ TEST_F(WarmFileTest, WhatRetentionTookIsInNoCopyAndIsNotCountedTwice) {
   measure(*store_, "r2", 2);
   end("r1");
   end("r2");
+  date(*store_);
   ASSERT_TRUE(drain(*mirror_, *store_));
   WarmFile follower = open("follower");
   EXPECT_TRUE(follow(follower).is_whole);
   measure(*store_, "r3", 2);  // its tasks hold the highest ids
+  date(*store_);
   ASSERT_TRUE(drain(*mirror_, *store_));
   ASSERT_TRUE(store_->prune({.point_days = 1}, 4e9));
   ASSERT_TRUE(drain(*mirror_, *store_));
@@ -225,6 +242,7 @@ TEST_F(WarmFileTest, WhatRetentionTookIsInNoCopyAndIsNotCountedTwice) {
   EXPECT_TRUE(follow(follower).is_whole);
   WarmFile late = open("late");
   EXPECT_TRUE(follow(late).is_whole);
+  take_lease("bb", 2);
   ASSERT_TRUE(late.take_over(*archive_, "east", 2));
   ASSERT_TRUE(follower.take_over(*archive_, "east", 2));
   late.close();
@@ -232,11 +250,38 @@ TEST_F(WarmFileTest, WhatRetentionTookIsInNoCopyAndIsNotCountedTwice) {
   for (const char* name : {"late", "follower"}) {
     const auto successor = open_armed(folder_.file(name));
     EXPECT_EQ(differences_of(*store_, *successor), "") << name;
-    ASSERT_TRUE(successor->prune({.point_days = 1}, 4e9));
-    const std::size_t day = store::mirror_table_number("series_day");
-    EXPECT_EQ(rows_here(*successor, day), rows_here(*store_, day)) << name;
     EXPECT_EQ(rows_here(*successor, store::mirror_table_number("point")).size(), 2u) << name;
   }
+  EXPECT_EQ(days_after_pruning("late"),
+            rows_here(*store_, store::mirror_table_number("series_day")));
+}
+
+// As a stop in the middle of a pruning leaves it: the days' figures have a part of the run, which
+// is not marked. The successor prunes the run as a whole.
+TEST_F(WarmFileTest, ARunThatIsPrunedByHalfIsCountedOnceByTheSuccessor) {
+  measure(*store_, "r1", 3);
+  ASSERT_TRUE(store_->update_run(
+      {.run_id = "r1", .state = store::RunState::kEnded, .outcome = "passed", .ended_at = 1.7e9}));
+  measure(*store_, "r2", 1);
+  date(*store_);
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  ASSERT_TRUE(store_->write(+[](store::Connection& connection) -> Status {
+    const auto ranks = RG_TRY(store::ranks_of_run(connection, 1));
+    const auto half = std::span(ranks).first(ranks.size() / 2);
+    return store::prune_ranks(connection, store::PruneLevel::kPoints, half)
+               ? Status()
+               : fail(Code::kInternal, "half");
+  }));
+  ASSERT_TRUE(drain(*mirror_, *store_));
+  WarmFile copy = open("copy");
+  EXPECT_TRUE(follow(copy).is_whole);
+  take_lease("bb", 2);
+  ASSERT_TRUE(copy.take_over(*archive_, "east", 2));
+  copy.close();
+  const auto days = days_after_pruning("copy");
+  EXPECT_FALSE(days.empty());
+  ASSERT_TRUE(store_->prune({.point_days = 1}, 4e9));
+  EXPECT_EQ(days, rows_here(*store_, store::mirror_table_number("series_day")));
 }
 
 // The marks of spools never claim what the archive lacks.

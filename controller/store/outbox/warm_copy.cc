@@ -24,8 +24,11 @@ std::string insert_of(const MirrorTable& table) {
     names.push_back(fmt::format("\"{}\"", table.columns[i].name));
     places.push_back(fmt::format("?{}", i + 1));
   }
-  return fmt::format("INSERT OR REPLACE INTO \"{}\" ({}) VALUES ({})", table.name,
-                     fmt::join(names, ", "), fmt::join(places, ", "));
+  // A stretch of changed points may hold those of runs that retention took, whose ranks are gone.
+  const std::string_view wanted =
+      table.name == "point" ? " WHERE EXISTS (SELECT 1 FROM rank WHERE id=?1 >> 20)" : "";
+  return fmt::format("INSERT OR REPLACE INTO \"{}\" ({}) SELECT {}{}", table.name,
+                     fmt::join(names, ", "), fmt::join(places, ", "), wanted);
 }
 
 // Figures of the distribution go beside the point, where it has any.

@@ -150,11 +150,13 @@ std::string_view sql_of(PruneLevel level) {
 Result<std::int64_t> prune_ranks(Connection& connection, PruneLevel level,
                                  std::span<const std::int64_t> ranks) {
   std::int64_t taken = 0;
+  RG_TRY_OK(connection.execute("UPDATE mirror_state SET is_pruning=1"));
   for (const std::int64_t rank : ranks) {
     if (level == PruneLevel::kPoints) RG_TRY_OK(connection.execute(kRollUp, rank));
     RG_TRY_OK(connection.execute(sql_of(level), rank));
     taken += connection.changes();
   }
+  RG_TRY_OK(connection.execute("UPDATE mirror_state SET is_pruning=0"));
   return taken;
 }
 
@@ -184,12 +186,25 @@ Status delete_of_run(Connection& connection, PruneLevel level, std::int64_t run)
 
 }  // namespace
 
+// For the mirror, behind the run itself: days of the run by nodes' clocks, an hour off at most.
+namespace {
+
+constexpr std::string_view kNoteDays =
+    "INSERT INTO mirror_outbox (source, key) SELECT 13, series FROM series_day, (SELECT "
+    "created_at, "
+    "coalesce(ended_at, created_at) AS ended_at FROM run WHERE id=?1) AS one WHERE (SELECT is_on "
+    "FROM mirror_state)=1 AND day BETWEEN CAST(floor(one.created_at / 86400) AS INTEGER) - 1 AND "
+    "CAST(floor(one.ended_at / 86400) AS INTEGER) + 1 GROUP BY series";
+
+}  // namespace
+
 Status mark_pruned(Connection& connection, PruneLevel level, std::int64_t run) {
   RG_TRY_OK(connection.execute("UPDATE mirror_state SET is_pruning=1"));
   RG_TRY_OK(delete_of_run(connection, level, run));
   RG_TRY_OK(connection.execute("UPDATE mirror_state SET is_pruning=0"));
-  return connection.execute("UPDATE run SET pruned=max(pruned, ?2) WHERE id=?1", run,
-                            static_cast<int>(level));
+  RG_TRY_OK(connection.execute("UPDATE run SET pruned=max(pruned, ?2) WHERE id=?1", run,
+                               static_cast<int>(level)));
+  return level == PruneLevel::kPoints ? connection.execute(kNoteDays, run) : Status();
 }
 
 }  // namespace railgauge::store
