@@ -23,7 +23,6 @@
 #include "controller/exporter/metrics_feed.h"
 #include "controller/fast_forward.h"
 #include "controller/findings/run_judge.h"
-#include "controller/findings/unjudged_runs.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/fleet.h"
 #include "controller/fleet/preflight_service.h"

@@ -1,7 +1,7 @@
-#include "controller/findings/unjudged_runs.h"
-
+// Runs that nobody judged at their end.
 #include <gmock/gmock.h>
 
+#include "controller/findings/run_judge.h"
 #include "controller/store/queries/remarks.h"
 #include "controller/store/testing/store_testing.h"
 
