@@ -147,6 +147,8 @@ rm "$work/bin/railgauge-runner-openmpi"
 compare --mpi openmpi,mpich --rounds 6 --only osu_latency:8
 [ $code = 0 ] && grep -q 'left out: no railgauge-runner-openmpi' "$work/err" || fails "one MPI of two: exit $code"
 # The pages of the results are what the script makes of the launches beside them.
+table_of deploy/docs/results/kept/mpi-osu-four.tsv
+diff <(grep '^|' "$work/from.md") <(grep '^|' deploy/docs/results/mpi-osu-four.md) || fails "deploy/docs/results/mpi-osu-four.md is another table than that of its launches"
 for page in mpi-osu mpi-osu-other; do
   table_of deploy/docs/results/kept/$page.tsv
   [ $code = 4 ] && diff <(grep '^|' "$work/from.md") <(grep '^|' deploy/docs/results/$page.md) || fails "deploy/docs/results/$page.md is another table than that of its launches: $code"
