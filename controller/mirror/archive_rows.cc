@@ -22,6 +22,7 @@ using store::MirrorTable;
 constexpr int kPageRows = 10'000;
 // By which a point may be earlier than its run, at most.
 constexpr double kClockSeconds = 86'400;
+constexpr double kEndOfTime = 253'402'300'799.0;  // the year 9999
 constexpr std::size_t kKeysAtOnce = 4'000;
 // Ids of points are rank * 2^20 + sequence; ranks that are so near are read as one stretch.
 constexpr std::int64_t kNearIds = std::int64_t{64} << 20;
@@ -205,11 +206,15 @@ Result<std::vector<store::SpoolMark>> read_spool_marks(pq::Connection& archive, 
 // Nodes' clocks are an hour off at most, or the time is the controller's.
 Result<PrunedRuns> read_pruned_runs(pq::Connection& archive, std::int64_t site) {
   const pq::Answer first = RG_TRY(archive.query(fmt::format(
-      "SELECT count(*) FILTER (WHERE pruned>={1}), min(id) FILTER (WHERE coalesce(pruned, 0)<{1}), "
-      "extract(epoch FROM min(created_at) FILTER (WHERE coalesce(pruned, 0)<{1})) FROM "
+      "SELECT count(*) FILTER (WHERE pruned={1}), min(id) FILTER (WHERE coalesce(pruned, 0)<>{1}), "
+      "extract(epoch FROM min(created_at) FILTER (WHERE coalesce(pruned, 0)<>{1})) FROM "
       "railgauge.run WHERE site={0}",
       site, store::kPrunedPoints)));
-  if (first.integer(0, 0) == 0 || first.is_null(0, 1)) return PrunedRuns();
+  constexpr auto kNone = std::numeric_limits<std::int64_t>::max();
+  if (first.integer(0, 0) == 0) return PrunedRuns();
+  if (first.is_null(0, 1))
+    return PrunedRuns{
+        .first_task = kNone, .first_attempt = kNone, .first_rank = kNone, .since = kEndOfTime};
   const pq::Answer found = RG_TRY(archive.query(fmt::format(
       "WITH t AS (SELECT min(id) AS id FROM railgauge.task WHERE site={0} AND run>={1}), a AS "
       "(SELECT min(id) AS id FROM railgauge.attempt WHERE site={0} AND task>=(SELECT id FROM t)), "
@@ -217,8 +222,7 @@ Result<PrunedRuns> read_pruned_runs(pq::Connection& archive, std::int64_t site) 
       "a)) SELECT (SELECT id FROM t), (SELECT id FROM a), (SELECT id FROM r)",
       site, first.integer(0, 1))));
   const auto or_none = [&](int column) {
-    return found.is_null(0, column) ? std::numeric_limits<std::int64_t>::max()
-                                    : found.integer(0, column);
+    return found.is_null(0, column) ? kNone : found.integer(0, column);
   };
   return PrunedRuns{.first_task = or_none(0),
                     .first_attempt = or_none(1),

@@ -470,8 +470,8 @@ struct Pruner {
       const auto count = std::min(most, ranks.size() - begin);
       std::vector<std::int64_t> chunk(first, first + static_cast<std::ptrdiff_t>(count));
       const Status written =
-          write([&connection = database, level, taken, moved = std::move(chunk)]() -> Status {
-            *taken += static_cast<double>(RG_TRY(prune_ranks(connection, level, moved)));
+          write([&connection = database, level, run, taken, moved = std::move(chunk)]() -> Status {
+            *taken += static_cast<double>(RG_TRY(prune_ranks(connection, level, run, moved)));
             return {};
           });
       RG_TRY_OK(written);

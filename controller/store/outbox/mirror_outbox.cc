@@ -33,19 +33,15 @@ std::string trigger_of(const MirrorTable& table, std::size_t number, std::string
       table.name, event.substr(0, 6), event, number, row, table.key, when);
 }
 
-// Points have none: ingest/point_ranges.h notes them. Figures of days change with each piece of a
-// run that retention takes, and are noted with the run's end alone: a successor that had some of
-// them and did not know the run for pruned would add the same points again.
+// Points have none: ingest/point_ranges.h notes them.
 std::string triggers_of(const MirrorTable& table, std::size_t number) {
-  constexpr std::string_view kUnlessPruning = "WHEN (SELECT is_pruning FROM mirror_state)=0";
   if (table.name == "point") return "";
-  const std::string_view when = table.name == "series_day" ? kUnlessPruning : "";
-  std::string sql = trigger_of(table, number, "INSERT", "NEW", when);
-  sql +=
-      trigger_of(table, number, fmt::format("UPDATE OF {}", names_of(table, false)), "NEW", when);
+  std::string sql = trigger_of(table, number, "INSERT", "NEW");
+  sql += trigger_of(table, number, fmt::format("UPDATE OF {}", names_of(table, false)), "NEW");
   if (table.deletes == MirrorDeletes::kAlways) sql += trigger_of(table, number, "DELETE", "OLD");
   if (table.deletes == MirrorDeletes::kNotByRetention)
-    sql += trigger_of(table, number, "DELETE", "OLD", kUnlessPruning);
+    sql +=
+        trigger_of(table, number, "DELETE", "OLD", "WHEN (SELECT is_pruning FROM mirror_state)=0");
   return sql;
 }
 

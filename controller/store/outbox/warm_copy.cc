@@ -43,8 +43,10 @@ std::string insert_of_tails(const MirrorTable& table) {
     some.push_back(fmt::format("?{} IS NOT NULL", i + 1));
   }
   if (some.empty()) return "";
-  return fmt::format("INSERT OR REPLACE INTO point_tail ({}) SELECT {} WHERE {}",
-                     fmt::join(names, ", "), fmt::join(places, ", "), fmt::join(some, " OR "));
+  return fmt::format(
+      "INSERT OR REPLACE INTO point_tail ({}) SELECT {} WHERE ({}) AND EXISTS (SELECT 1 FROM point "
+      "WHERE id=?1)",
+      fmt::join(names, ", "), fmt::join(places, ", "), fmt::join(some, " OR "));
 }
 
 int bind_cell(sqlite3_stmt* statement, int index, MirrorKind kind, const MirrorCell& cell) {
@@ -201,7 +203,7 @@ Status delete_tasks(Connection& connection, std::int64_t run) {
 Result<bool> drop_pruned_run(Connection& connection) {
   const auto run = RG_TRY(connection.integer(
       fmt::format(
-          "SELECT id FROM run WHERE pruned>=?1 AND (EXISTS (SELECT 1 FROM task WHERE "
+          "SELECT id FROM run WHERE pruned=?1 AND (EXISTS (SELECT 1 FROM task WHERE "
           "task.run=run.id AND task.id NOT IN {}) OR EXISTS (SELECT 1 FROM task CROSS JOIN "
           "attempt ON attempt.task=task.id CROSS JOIN rank ON rank.attempt=attempt.id CROSS JOIN "
           "point ON point.id BETWEEN rank.id << 20 AND (rank.id << 20) + 1048575 WHERE "

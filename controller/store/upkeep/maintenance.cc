@@ -61,6 +61,11 @@ Result<SpaceRow> read_space(Connection& connection) {
 
 namespace {
 
+// `pruned` of a run whose points are taken piece by piece: this and the last rank whose points are
+// in the days' figures. It goes to the archive before them, so that a controller that takes over
+// in the middle adds none of them twice.
+constexpr std::int64_t kRankAfterLevels = 4;
+
 // A mirror that has not had everything yet, or has so much left, has the rows of no run for sure.
 constexpr std::int64_t kMostWaitingRows = 1'000'000;
 
@@ -93,20 +98,22 @@ Result<std::vector<std::int64_t>> runs_to_prune(Connection& connection, PruneLev
   }
   return connection.column<std::int64_t>(
       fmt::format(
-          "SELECT id FROM run WHERE pruned<?1 AND created_at<?2 AND state='ended' {}"
+          "SELECT id FROM run WHERE (pruned<?1 OR (?1={} AND pruned>={})) AND created_at<?2 AND "
+          "state='ended' {}"
           "AND (ended_at IS NULL OR ended_at NOT BETWEEN ?2 AND ?3) "
           "AND NOT EXISTS (SELECT 1 FROM run AS earlier WHERE earlier.created_at BETWEEN ?2 AND ?3 "
           "AND earlier.id<run.id) "
           "AND NOT EXISTS (SELECT 1 FROM task CROSS JOIN attempt ON attempt.task=task.id CROSS "
           "JOIN rank ON rank.attempt=attempt.id WHERE task.run=run.id AND rank.ended_at BETWEEN ?2 "
           "AND ?3) ORDER BY id",
-          archived),
+          static_cast<int>(PruneLevel::kPoints), kRankAfterLevels, archived),
       static_cast<int>(level), before, now);
 }
 
 Result<double> count_prunable_runs(Connection& connection, PruneLevel level) {
   const auto count = RG_TRY(connection.integer(
-      "SELECT count(*) FROM run WHERE pruned<?1 AND state='ended'", static_cast<int>(level)));
+      "SELECT count(*) FROM run WHERE (pruned<?1 OR (?1=?2 AND pruned>=?3)) AND state='ended'",
+      static_cast<int>(level), static_cast<int>(PruneLevel::kPoints), kRankAfterLevels));
   return static_cast<double>(count.value_or(0));
 }
 
@@ -118,6 +125,12 @@ Result<std::vector<std::int64_t>> ranks_of_run(Connection& connection, std::int6
 }
 
 namespace {
+
+// 0: nothing of the run yet.
+Result<std::int64_t> rolled_up_through(Connection& connection, std::int64_t run) {
+  const auto pruned = RG_TRY(connection.integer("SELECT pruned FROM run WHERE id=?1", run));
+  return std::max<std::int64_t>(0, pruned.value_or(0) - kRankAfterLevels);
+}
 
 // Points of attempts that count go into the day's figures.
 constexpr std::string_view kRollUp =
@@ -147,16 +160,20 @@ std::string_view sql_of(PruneLevel level) {
 
 }  // namespace
 
-Result<std::int64_t> prune_ranks(Connection& connection, PruneLevel level,
+// Ranks of which a controller before a takeover made the days' figures have points here still.
+Result<std::int64_t> prune_ranks(Connection& connection, PruneLevel level, std::int64_t run,
                                  std::span<const std::int64_t> ranks) {
   std::int64_t taken = 0;
-  RG_TRY_OK(connection.execute("UPDATE mirror_state SET is_pruning=1"));
+  const std::int64_t rolled_up = RG_TRY(rolled_up_through(connection, run));
+  if (level == PruneLevel::kPoints && !ranks.empty() && ranks.back() > rolled_up)
+    RG_TRY_OK(connection.execute("UPDATE run SET pruned=?2 WHERE id=?1", run,
+                                 kRankAfterLevels + ranks.back()));
   for (const std::int64_t rank : ranks) {
-    if (level == PruneLevel::kPoints) RG_TRY_OK(connection.execute(kRollUp, rank));
+    if (level == PruneLevel::kPoints && rank > rolled_up)
+      RG_TRY_OK(connection.execute(kRollUp, rank));
     RG_TRY_OK(connection.execute(sql_of(level), rank));
     taken += connection.changes();
   }
-  RG_TRY_OK(connection.execute("UPDATE mirror_state SET is_pruning=0"));
   return taken;
 }
 
@@ -186,25 +203,13 @@ Status delete_of_run(Connection& connection, PruneLevel level, std::int64_t run)
 
 }  // namespace
 
-// For the mirror, behind the run itself: days of the run by nodes' clocks, an hour off at most.
-namespace {
-
-constexpr std::string_view kNoteDays =
-    "INSERT INTO mirror_outbox (source, key) SELECT 13, series FROM series_day, (SELECT "
-    "created_at, "
-    "coalesce(ended_at, created_at) AS ended_at FROM run WHERE id=?1) AS one WHERE (SELECT is_on "
-    "FROM mirror_state)=1 AND day BETWEEN CAST(floor(one.created_at / 86400) AS INTEGER) - 1 AND "
-    "CAST(floor(one.ended_at / 86400) AS INTEGER) + 1 GROUP BY series";
-
-}  // namespace
-
 Status mark_pruned(Connection& connection, PruneLevel level, std::int64_t run) {
   RG_TRY_OK(connection.execute("UPDATE mirror_state SET is_pruning=1"));
   RG_TRY_OK(delete_of_run(connection, level, run));
   RG_TRY_OK(connection.execute("UPDATE mirror_state SET is_pruning=0"));
-  RG_TRY_OK(connection.execute("UPDATE run SET pruned=max(pruned, ?2) WHERE id=?1", run,
-                               static_cast<int>(level)));
-  return level == PruneLevel::kPoints ? connection.execute(kNoteDays, run) : Status();
+  return connection.execute(
+      "UPDATE run SET pruned=CASE WHEN pruned>=?3 THEN ?2 ELSE max(pruned, ?2) END WHERE id=?1",
+      run, static_cast<int>(level), kRankAfterLevels);
 }
 
 }  // namespace railgauge::store

@@ -33,9 +33,9 @@ Result<std::vector<std::int64_t>> runs_to_prune(Connection& connection, PruneLev
 Result<double> count_prunable_runs(Connection& connection, PruneLevel level);
 // A run's ranks, ascending.
 Result<std::vector<std::int64_t>> ranks_of_run(Connection& connection, std::int64_t run);
-// Deletes rows of these ranks. Points go into the roll-up by days first. Returns the number of
-// deleted rows.
-Result<std::int64_t> prune_ranks(Connection& connection, PruneLevel level,
+// Deletes rows of these ranks of a run, ascending from call to call. Points go into the roll-up by
+// days first, once. Returns the number of deleted rows.
+Result<std::int64_t> prune_ranks(Connection& connection, PruneLevel level, std::int64_t run,
                                  std::span<const std::int64_t> ranks);
 // Call it when all ranks of the run are done. The levels of the run's parts go with its
 // distributions.
