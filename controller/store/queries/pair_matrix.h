@@ -58,8 +58,8 @@ Result<std::vector<PartLevelsRow>> read_part_levels(Connection& connection,
                                                     const PartLevelsRow& key, std::uint32_t limit);
 
 // Reads levels of the series of `key` by runs before key.run_id, of any suite, the oldest first, at
-// most `limit`: the newest that a schedule started, then the newest others. Proofs are left out, whose few nodes are no picture of the site, and so are damaged
-// blobs.
+// most `limit`: the newest that a schedule started, then the newest others. Proofs are left out,
+// whose few nodes are no picture of the site, and so are damaged blobs.
 Result<std::vector<PartLevelsRow>> read_earlier_part_levels(Connection& connection,
                                                             const PartLevelsRow& key,
                                                             std::uint32_t limit);

@@ -30,7 +30,8 @@ double quantile_count(std::span<const double> in_time_order, double median, doub
 double safe_count(std::vector<double> centred);
 
 // Returns half the 95 % interval of the mean of a centred series, from the means of batches of
-// every length: the widest counts, with safe_count()'s allowance for dependence. Infinite below 8 values; 0 where all are equal.
+// every length: the widest counts, with safe_count()'s allowance for dependence. Infinite below 8
+// values; 0 where all are equal.
 double mean_half_width(std::vector<double> centred);
 
 }  // namespace railgauge
